@@ -1,0 +1,180 @@
+"""Everything that Loom raises on purpose.
+
+    LoomError
+    ├── SettingsError            a setting is missing or wrong
+    ├── PluginError              a plugin could not be loaded or called
+    ├── InvalidArn               (also ValueError) text that is no runtime ARN
+    ├── AgentNotFound            (also LookupError) the catalog has no such agent
+    ├── NotYetSupported          part of the plan, not of this release
+    ├── AwsError                 an AWS call failed
+    │   ├── CredentialsMissing   no usable credentials or region
+    │   ├── AccessDenied         403
+    │   ├── RequestRejected      400, or refused before it was sent (session id, payload size)
+    │   ├── ResourceNotFound     404
+    │   ├── Conflict             409
+    │   ├── QuotaExceeded        402
+    │   ├── AgentFailed          424, the agent's own failure
+    │   ├── Throttled            429
+    │   ├── ServiceFailed        5xx
+    │   ├── TransportFailed      no connection, a cut stream
+    │   ├── TimedOut             no answer in time
+    │   └── MalformedResponse    an answer that is not in the documented form
+    ├── InvocationFailed         an invocation ended in an error (asked for by raise_for_status)
+    ├── StoreError               the database refused
+    │   ├── StoreFull            no space left
+    │   └── StoreTooNew          written by a later release
+    ├── LocalServiceError        the local AgentCore
+    │   ├── LocalServiceNotRunning
+    │   └── LocalServiceNotStarted
+    ├── StudyError               a study is planned wrongly
+    │   └── StudyInterrupted     stopped half-way; what was measured is kept
+    └── ReportError              a report could not be made
+        ├── UnknownParameter     a parameter that the notebook does not have
+        └── CellFailed           a cell of the notebook failed
+
+A message has three parts: what failed, on what, and what to try. A bad argument stays `ValueError` or `TypeError`.
+"""
+
+from __future__ import annotations
+
+
+class LoomError(Exception):
+    """A failure that Loom foresaw, told in three parts.
+
+    `what` failed, `on` what it was working, and what to `try_` next; all three are attributes as well as the message.
+    """
+
+    def __init__(self, what: str, *, on: str = "", try_: str = "") -> None:
+        self.what, self.on, self.try_ = what, on, try_
+        message = f"{what} ({on})" if on else what
+        super().__init__(f"{message}. Try: {try_}" if try_ else message)
+
+
+class SettingsError(LoomError):
+    """A setting is missing or has an impossible value."""
+
+
+class PluginError(LoomError):
+    """A plugin could not be loaded or called."""
+
+
+class InvalidArn(LoomError, ValueError):
+    """Text that is no AgentCore runtime ARN."""
+
+
+class AgentNotFound(LoomError, LookupError):
+    """The catalog has no agent of that name, id or ARN."""
+
+
+class NotYetSupported(LoomError):
+    """Something that is planned but not part of this release."""
+
+
+class AwsError(LoomError):
+    """An AWS call failed. `code` is AWS's error code, `status` the HTTP status (0 when nothing came back)."""
+
+    def __init__(
+        self, what: str, *, on: str = "", try_: str = "", code: str = "", status: int = 0, request_id: str = ""
+    ) -> None:
+        super().__init__(what, on=on, try_=try_)
+        self.code, self.status, self.request_id = code, status, request_id
+
+
+class CredentialsMissing(AwsError):
+    """No usable credentials or no region."""
+
+
+class AccessDenied(AwsError):
+    """The credentials do not allow the call (403)."""
+
+
+class RequestRejected(AwsError):
+    """The request breaks a rule: refused by the service (400) or before it was sent."""
+
+
+class ResourceNotFound(AwsError):
+    """The resource does not exist (404)."""
+
+
+class Conflict(AwsError):
+    """The resource is busy or exists already (409)."""
+
+
+class QuotaExceeded(AwsError):
+    """A service quota is used up (402)."""
+
+
+class AgentFailed(AwsError):
+    """The agent itself failed: it died, raised, or answered garbage (RuntimeClientError, 424)."""
+
+
+class Throttled(AwsError):
+    """Too many requests (429)."""
+
+
+class ServiceFailed(AwsError):
+    """The service failed (5xx)."""
+
+
+class TransportFailed(AwsError):
+    """The connection could not be made, or broke before the answer was complete."""
+
+
+class TimedOut(AwsError):
+    """No answer within the time allowed."""
+
+
+class MalformedResponse(AwsError):
+    """The answer is not in the documented form."""
+
+
+class InvocationFailed(LoomError):
+    """An invocation ended in an error; `failure` is its class (see `loomlib.agents.FAILURES`)."""
+
+    def __init__(self, what: str, *, on: str = "", try_: str = "", failure: str = "") -> None:
+        super().__init__(what, on=on, try_=try_)
+        self.failure = failure
+
+
+class StoreError(LoomError):
+    """The database refused to read or write."""
+
+
+class StoreFull(StoreError):
+    """The database cannot grow: the disk or the quota is full."""
+
+
+class StoreTooNew(StoreError):
+    """The database was written by a later release of Loom."""
+
+
+class LocalServiceError(LoomError):
+    """The local AgentCore failed."""
+
+
+class LocalServiceNotRunning(LocalServiceError):
+    """No local AgentCore runs for this folder."""
+
+
+class LocalServiceNotStarted(LocalServiceError):
+    """The local AgentCore could not be started."""
+
+
+class StudyError(LoomError):
+    """A study is planned wrongly, or its stored form does not fit."""
+
+
+class StudyInterrupted(StudyError):
+    """A study stopped half-way. What was measured is kept; running it again resumes it."""
+
+
+class ReportError(LoomError):
+    """A report could not be made."""
+
+
+class UnknownParameter(ReportError):
+    """A parameter that the notebook does not have."""
+
+
+class CellFailed(ReportError):
+    """A cell of the report's notebook failed."""
