@@ -1,0 +1,120 @@
+"""What the rooms of the local AgentCore tell each other: a runtime's version, a call, an answer, a failure."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeVersion:
+    """One immutable version of a runtime, extracted and ready to start.
+
+    `code` is the folder with the package's files; `entry_point` is AWS's list of one or two items, such as
+    `("agent.py",)` or `("opentelemetry-instrument", "agent.py")`; `search_path` are folders that go on `sys.path`
+    before the workbench's own packages (a cached requirements overlay), in order.
+    """
+
+    runtime_id: str
+    arn: str
+    version: str
+    code: Path
+    entry_point: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    search_path: tuple[Path, ...] = ()
+    idle_timeout_s: float = 900.0
+    max_lifetime_s: float = 28_800.0
+    header_allowlist: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCall:
+    """One invocation on its way to a session: headers are those the agent may see, lower-case names."""
+
+    runtime: RuntimeVersion
+    qualifier: str
+    session_id: str
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAnswer:
+    """What the agent's process answered. `chunks` yields each HTTP chunk as it came, unbuffered.
+
+    When the agent dies in mid-answer `chunks` raises `AgentBroke`: headers are out, so the client sees a cut stream.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+
+class AgentBroke(Exception):
+    """The agent failed: `reason` in a sentence, `log_tail` its last output lines (RuntimeClientError, 424)."""
+
+    def __init__(self, reason: str, log_tail: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.reason, self.log_tail = reason, tuple(log_tail)
+
+
+class SessionLimit(Exception):
+    """A quota forbids the session or the call; `kind` is "throttle" (429) or "quota" (402)."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind, self.message = kind, message
+
+
+class SessionEnded(Exception):
+    """The session ended while the call was on its way (RetryableConflict, 409)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """One live session. `rss_bytes` is resident memory of its process, 0 when unknown."""
+
+    runtime_id: str
+    qualifier: str
+    version: str
+    session_id: str
+    pid: int
+    stream: str
+    started_at: datetime
+    last_used_at: datetime
+    invocations: int
+    rss_bytes: int = 0
+
+
+class LogSink(Protocol):
+    """Takes log lines in the order they were written; never blocks and never drops one."""
+
+    def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None: ...
+
+
+class SessionRooms(Protocol):
+    """The pool of session processes, as the invoke operation sees it."""
+
+    async def invoke(self, call: AgentCall) -> AgentAnswer:
+        """Send `call` to its session, starting the process when there is none.
+
+        Raises `AgentBroke`, `SessionLimit` or `SessionEnded`.
+        """
+        ...
+
+    async def stop(self, runtime_id: str, qualifier: str, session_id: str) -> bool:
+        """End one session; False when there is none."""
+        ...
+
+    async def stop_runtime(self, runtime_id: str) -> int:
+        """End every session of a runtime, return how many."""
+        ...
+
+    def sessions(self) -> Sequence[SessionInfo]: ...
+
+    async def close(self) -> None:
+        """End every session and wait until no process is left."""
+        ...
