@@ -1,0 +1,51 @@
+# Two commands do all set-up on a machine with Python 3.11 and make: `make report` and `make test`.
+# Each target prepares `.venv` first; nothing outside this folder is touched, except that the browser tests install
+# Debian's chromium when it is missing and this user may.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+OUT    ?= reports
+export LOOM_HOME ?= $(CURDIR)/.loom
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: report lab test check unit notebooks browser bench chromium ready clean
+.DEFAULT_GOAL := report
+
+report: $(READY)  ## the latency study against the local AgentCore, end to end
+	@$(BIN)/loom report latency_study -p agent=calculator -p cold=10 -p warm=10 -p sticky=10 --out $(OUT)
+
+lab: $(READY)  ## JupyterLab, opened on Start here
+	@$(BIN)/loom lab
+
+test: check unit notebooks browser  ## everything
+
+check: $(READY)  ## style, types, floors, stripped notebooks
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports --no-logo
+	@git ls-files '*.ipynb' | xargs $(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill"
+
+unit: $(READY)
+	@$(BIN)/python -m pytest tests -q -m "not browser and not aws" --durations=10
+
+notebooks: $(READY)
+	@$(BIN)/python -m pytest --nbval-lax notebooks -q -p no:cacheprovider
+
+browser: $(READY) chromium
+	@$(BIN)/python -m pytest tests/browser -q -m browser
+
+bench: $(READY)  ## speed, as ratios measured side by side
+	@$(BIN)/python -m tests.benchmarks
+
+chromium:
+	@command -v chromium >/dev/null || .ci/chromium
+
+ready: $(READY)
+
+$(READY): requirements.txt pyproject.toml .ci/environment
+	@PYTHON=$(PYTHON) .ci/environment $(VENV)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache reports
