@@ -1,0 +1,99 @@
+"""The catalog's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, case, select, update
+from sqlalchemy.exc import IntegrityError
+
+from .database import Database
+from .rows import AgentRow, row
+from .tables import agents
+
+
+class Agents:
+    """The registered agents. A removed one is hidden, not erased: registered again, it has its history."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def upsert(
+        self,
+        *,
+        scope: str,
+        arn: str,
+        runtime_id: str,
+        region: str,
+        account_id: str,
+        name: str | None = None,
+        status: str | None = None,
+        log_group: str | None = None,
+        available_qualifiers: Sequence[str] = (),
+        raw_metadata: Mapping[str, Any] | None = None,
+    ) -> AgentRow:
+        """The agent of this `scope` and `arn`, new or brought up to date; `registered_at` is when it was first seen."""
+        now = datetime.now(UTC)
+        values: dict[str, Any] = {
+            "runtime_id": runtime_id,
+            "region": region,
+            "account_id": account_id,
+            "name": name,
+            "status": status,
+            "log_group": log_group,
+            "available_qualifiers": list(available_qualifiers),
+            "raw_metadata": dict(raw_metadata or {}),
+            "last_refreshed_at": now,
+            "removed_at": None,
+        }
+        this = (agents.c.scope == scope) & (agents.c.arn == arn)
+        change = update(agents).where(this).values(values)
+        with self._database.write() as connection:
+            if connection.execute(change).rowcount == 0:
+                try:
+                    with connection.begin_nested():
+                        connection.execute(agents.insert().values(scope=scope, arn=arn, registered_at=now, **values))
+                except IntegrityError:  # somebody else was first (not on SQLite, where writers take turns)
+                    connection.execute(change)
+            return _only(connection, this)
+
+    def list(self, scope: str | None = None) -> tuple[AgentRow, ...]:
+        """The agents of `scope`, or all; in the order of their registration."""
+        shown = agents.c.removed_at.is_(None)
+        if scope is not None:
+            shown &= agents.c.scope == scope
+        with self._database.read() as connection:
+            found = connection.execute(select(agents).where(shown).order_by(agents.c.id)).mappings().all()
+        return tuple(row(AgentRow, each) for each in found)
+
+    def get(self, scope: str, key: str | int) -> AgentRow | None:
+        """The agent whose id, ARN, runtime id or name is `key`, looked up in this order; None when there is none.
+
+        Of several with one name the newest that is READY, else the newest.
+        """
+        text = str(key)
+        ways: list[ColumnElement[bool]] = [agents.c.arn == text, agents.c.runtime_id == text, agents.c.name == text]
+        if text.isascii() and text.isdecimal() and len(text) < 10:
+            ways.insert(0, agents.c.id == int(text))
+        order = case(*((way, place) for place, way in enumerate(ways)), else_=len(ways))
+        found = (
+            select(agents)
+            .where(agents.c.scope == scope, agents.c.removed_at.is_(None), order < len(ways))
+            .order_by(order, case((agents.c.status == "READY", 0), else_=1), agents.c.id.desc())
+            .limit(1)
+        )
+        with self._database.read() as connection:
+            first = connection.execute(found).mappings().first()
+        return None if first is None else row(AgentRow, first)
+
+    def remove(self, id: int) -> bool:
+        """Hides the agent; False when there was none. Its invocations and studies stay."""
+        gone = update(agents).where(agents.c.id == id, agents.c.removed_at.is_(None))
+        with self._database.write() as connection:
+            return connection.execute(gone.values(removed_at=datetime.now(UTC))).rowcount == 1
+
+
+def _only(connection: Connection, this: ColumnElement[bool]) -> AgentRow:
+    return row(AgentRow, connection.execute(select(agents).where(this)).mappings().one())

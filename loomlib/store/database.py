@@ -1,0 +1,65 @@
+"""One database: its engine, and transactions that raise only Loom's errors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from ..errors import StoreError
+from . import sqlite
+from .failures import translated
+
+
+class Database:
+    """An open database. `place` is its address without the password."""
+
+    def __init__(self, url: str, *, lock_timeout_s: float) -> None:
+        try:
+            parsed = make_url(url)
+        except ArgumentError as error:
+            # The address itself stays out of the message: it may hold a password.
+            raise StoreError(
+                "DATABASE_URL is no database address", try_="sqlite:///path/to/loom.db or postgresql+psycopg://…"
+            ) from error
+        self.place = parsed.render_as_string(hide_password=True)
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        self.file: Path | None = sqlite.file_of(parsed) if self.is_sqlite else None
+        # SQLite has one writer at a time. Threads queue here, awake at once, instead of in SQLite's sleeping retries.
+        self._turn = threading.Lock() if self.is_sqlite else nullcontext()
+        try:
+            with translated(self.where, self.file):
+                self.engine: Engine = (
+                    sqlite.open_engine(parsed, lock_timeout_s)
+                    if self.is_sqlite
+                    else create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
+                )
+        except StoreError as error:
+            if isinstance(error.__cause__, NoSuchModuleError):
+                raise StoreError("Unknown kind of database", on=self.place) from error
+            raise
+        self._writing = self.engine.execution_options(**{sqlite.WRITING: True})
+
+    @property
+    def where(self) -> str:
+        """The file, or the address without its password."""
+        return str(self.file) if self.file else self.place
+
+    @contextmanager
+    def read(self) -> Generator[Connection, None, None]:
+        """A transaction that only reads."""
+        with translated(self.where, self.file), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Generator[Connection, None, None]:
+        """A transaction that writes, all or nothing. Not to be nested."""
+        with translated(self.where, self.file), self._turn, self._writing.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()

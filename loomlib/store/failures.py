@@ -1,0 +1,91 @@
+"""What a database's refusal means, said in Loom's errors. Nothing of SQLAlchemy leaves the store."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import exc
+
+from ..errors import StoreError, StoreFull
+
+# SQLite says FULL for ENOSPC only; a file-size limit or a quota (EFBIG, EDQUOT) is a failed write to it.
+_FULL = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"}
+_FULL_ERRNO = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DAMAGED = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
+_LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
+_UNREACHABLE = {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"}
+
+
+@contextmanager
+def translated(place: str, file: Path | None = None) -> Generator[None, None, None]:
+    """Turns whatever the database or the file system raises inside into `StoreError` or `StoreFull`."""
+    try:
+        yield
+    except exc.StatementError as error:
+        # A value that its column refused before any SQL was sent is the caller's mistake.
+        if not isinstance(error, exc.DBAPIError) and isinstance(error.orig, (ValueError, TypeError)):
+            raise error.orig from error
+        raise _meaning(error.orig or error, place, file) from error
+    except exc.SQLAlchemyError as error:
+        raise _meaning(error, place, file) from error
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            "The database's driver is not installed", on=place, try_=f"pip install {error.name}"
+        ) from error
+    except OSError as error:
+        if error.errno in _FULL_ERRNO:
+            raise _full(place, file) from error
+        raise StoreError(
+            f"The database cannot be opened: {error.strerror}", on=place, try_="another LOOM_HOME or DATABASE_URL"
+        ) from error
+
+
+def _meaning(error: BaseException, place: str, file: Path | None) -> StoreError:
+    name = _family(getattr(error, "sqlite_errorname", "") or "")
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if name in _FULL or getattr(error, "sqlstate", None) == "53100":
+        return _full(place, file)
+    if name in _DAMAGED:
+        return StoreError(
+            f"The database is damaged or is no database: {text}",
+            on=place,
+            try_=f"move it away and start afresh, or rescue it with: sqlite3 {place} .recover | sqlite3 rescued.db",
+        )
+    if name in _LOCKED:
+        return StoreError(
+            "The database stayed locked by another process", on=place, try_="again when that process is done"
+        )
+    if name in _UNREACHABLE:
+        return StoreError(
+            f"The database cannot be opened or written: {text}",
+            on=place,
+            try_="check the folder's permissions and space, or set LOOM_HOME or DATABASE_URL",
+        )
+    if "already exists" in text and "table" in text:
+        return StoreError(
+            f"The database holds tables that are not Loom's: {text}", on=place, try_="another DATABASE_URL"
+        )
+    return StoreError(f"The database refused: {text}", on=place)
+
+
+def _family(name: str) -> str:
+    """`SQLITE_BUSY_SNAPSHOT` → `SQLITE_BUSY`; the kinds of I/O error stay apart."""
+    return name if name.startswith("SQLITE_IOERR") else "_".join(name.split("_")[:2])
+
+
+def _full(place: str, file: Path | None) -> StoreFull:
+    where = place
+    if file is not None:
+        try:
+            where = f"{file}, {shutil.disk_usage(file.parent).free / 1e6:,.1f} MB free on its disk"
+        except OSError:
+            where = str(file)
+    return StoreFull(
+        "The store cannot grow: the disk, a quota or a file-size limit is full",
+        on=where,
+        try_="free some space, or keep the store elsewhere (LOOM_HOME or DATABASE_URL)",
+    )

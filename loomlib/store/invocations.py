@@ -1,0 +1,234 @@
+"""Every request and what came back: stored before it is sent, while it answers, and when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Select, case, func, select, update
+
+from ..errors import StoreError
+from .database import Database
+from .rows import InvocationRow, SessionRow, row
+from .tables import agents, invocations
+from .writer import Writer, is_alive, this_process
+
+_OPEN = ("pending", "streaming")
+INTERRUPTED = "interrupted"
+"""The failure of an invocation whose process ended before its answer did."""
+
+
+class Invocations:
+    """The invocations of all agents."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(
+        self,
+        *,
+        agent_id: int,
+        session_id: str,
+        qualifier: str = "DEFAULT",
+        prompt: str | None = None,
+        client_invoke_time: float | None = None,
+        labels: Sequence[str] = (),
+        payload_digest: str | None = None,
+    ) -> int:
+        """The id of a new, pending invocation. What is asked is stored before it is sent: this comes first."""
+        writer = this_process()
+        new = invocations.insert().values(
+            agent_id=agent_id,
+            session_id=session_id,
+            qualifier=qualifier,
+            prompt=prompt,
+            response="",
+            client_invoke_time=client_invoke_time,
+            status="pending",
+            created_at=datetime.now(UTC),
+            chunk_offsets_ms=[],
+            bytes_received=0,
+            labels=list(labels),
+            payload_digest=payload_digest,
+            writer_host=writer.host,
+            writer_pid=writer.pid,
+            writer_born=writer.born,
+        )
+        with self._database.write() as connection:
+            key = connection.execute(new).inserted_primary_key
+        assert key is not None
+        return int(key[0])
+
+    def progress(
+        self,
+        id: int,
+        response: str,
+        chunk_offsets_ms: Sequence[float] = (),
+        *,
+        bytes_received: int = 0,
+        client_invoke_time: float | None = None,
+        ttft_ms: float | None = None,
+    ) -> None:
+        """Keeps what has arrived so far; the state becomes streaming. Writes the whole text: a few times a second."""
+        known = {"client_invoke_time": client_invoke_time, "ttft_ms": ttft_ms}
+        self._change(
+            id,
+            status="streaming",
+            response=response,
+            chunk_offsets_ms=list(chunk_offsets_ms),
+            bytes_received=bytes_received,
+            **{name: value for name, value in known.items() if value is not None},
+        )
+
+    def finish(
+        self,
+        id: int,
+        *,
+        status: str,
+        response: str,
+        client_done_time: float,
+        client_duration_ms: float,
+        client_invoke_time: float | None = None,
+        ttft_ms: float | None = None,
+        connect_ms: float | None = None,
+        connection_reused: bool | None = None,
+        chunk_offsets_ms: Sequence[float] = (),
+        bytes_received: int = 0,
+        failure: str | None = None,
+        error_message: str | None = None,
+        request_id: str | None = None,
+        trace_id: str | None = None,
+        content_type: str | None = None,
+    ) -> None:
+        """Closes the invocation as `complete` or `error` (then `failure` is its class)."""
+        if status not in ("complete", "error"):
+            raise ValueError(f"an invocation ends complete or error, not {status!r}")
+        values: dict[str, Any] = {
+            "status": status,
+            "response": response,
+            "client_done_time": client_done_time,
+            "client_duration_ms": client_duration_ms,
+            "ttft_ms": ttft_ms,
+            "connect_ms": connect_ms,
+            "connection_reused": connection_reused,
+            "chunk_offsets_ms": list(chunk_offsets_ms),
+            "bytes_received": bytes_received,
+            "failure": failure,
+            "error_message": error_message,
+            "request_id": request_id,
+            "trace_id": trace_id,
+            "content_type": content_type,
+        }
+        if client_invoke_time is not None:
+            values["client_invoke_time"] = client_invoke_time
+        self._change(id, **values)
+
+    def note_start(
+        self,
+        id: int,
+        *,
+        state: str,
+        agent_start_time: float | None = None,
+        cold_start_latency_ms: float | None = None,
+        skew_low_ms: float | None = None,
+        skew_high_ms: float | None = None,
+    ) -> None:
+        """Keeps how the search for the agent's start ended (`state`), and what it found (Unix seconds, ms)."""
+        self._change(
+            id,
+            start_state=state,
+            agent_start_time=agent_start_time,
+            cold_start_latency_ms=cold_start_latency_ms,
+            skew_low_ms=skew_low_ms,
+            skew_high_ms=skew_high_ms,
+        )
+
+    def get(self, id: int) -> InvocationRow | None:
+        """The invocation, or None."""
+        with self._database.read() as connection:
+            found = connection.execute(_rows().where(invocations.c.id == id)).mappings().first()
+        return None if found is None else row(InvocationRow, found)
+
+    def list(
+        self,
+        agent_id: int | None = None,
+        session_id: str | None = None,
+        limit: int | None = 100,
+        *,
+        before_id: int | None = None,
+    ) -> tuple[InvocationRow, ...]:
+        """Invocations, newest first, at most `limit`; `before_id` turns the page."""
+        chosen = _rows().order_by(invocations.c.id.desc()).limit(limit)
+        if agent_id is not None:
+            chosen = chosen.where(invocations.c.agent_id == agent_id)
+        if session_id is not None:
+            chosen = chosen.where(invocations.c.session_id == session_id)
+        if before_id is not None:
+            chosen = chosen.where(invocations.c.id < before_id)
+        with self._database.read() as connection:
+            found = connection.execute(chosen).mappings().all()
+        return tuple(row(InvocationRow, each) for each in found)
+
+    def sessions(self, agent_id: int, limit: int | None = 100) -> tuple[SessionRow, ...]:
+        """The agent's sessions, the one used last first. The cold start is that of the session's first invocation."""
+        one = invocations.alias("one")
+        first = func.min(invocations.c.id).label("first_id")
+        failed = func.sum(case((invocations.c.status == "error", 1), else_=0)).label("failed")
+        grouped = (
+            select(
+                invocations.c.session_id,
+                invocations.c.qualifier,
+                func.count().label("invocations"),
+                failed,
+                func.min(invocations.c.client_invoke_time).label("first_invoke_time"),
+                func.max(invocations.c.client_done_time).label("last_done_time"),
+                func.max(invocations.c.id).label("last_id"),
+                first,
+            )
+            .where(invocations.c.agent_id == agent_id)
+            .group_by(invocations.c.session_id, invocations.c.qualifier)
+            .subquery()
+        )
+        summary = (
+            select(grouped, one.c.cold_start_latency_ms)
+            .join(one, one.c.id == grouped.c.first_id)
+            .order_by(grouped.c.last_id.desc())
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            found = connection.execute(summary).mappings().all()
+        return tuple(row(SessionRow, each) for each in found)
+
+    def abandon_stale(self) -> int:
+        """Closes what dead processes of this machine left open, as an error of class `interrupted`; how many."""
+        writer = (invocations.c.writer_host, invocations.c.writer_pid, invocations.c.writer_born)
+        unfinished = invocations.c.status.in_(_OPEN)
+        with self._database.read() as connection:
+            found = connection.execute(select(*writer).where(unfinished).distinct()).all()
+        dead = [each for host, pid, born in found if is_alive(each := Writer(host=host, pid=pid, born=born)) is False]
+        closed = 0
+        for each in dead:
+            change = (
+                update(invocations)
+                .where(unfinished, writer[0] == each.host, writer[1] == each.pid, writer[2] == each.born)
+                .values(
+                    status="error",
+                    failure=INTERRUPTED,
+                    error_message=f"Loom's process {each.pid} ended before the answer did; what had arrived is kept",
+                )
+            )
+            with self._database.write() as connection:
+                closed += connection.execute(change).rowcount
+        return closed
+
+    def _change(self, id: int, **values: Any) -> None:
+        with self._database.write() as connection:
+            changed = connection.execute(update(invocations).where(invocations.c.id == id).values(values)).rowcount
+        if changed == 0:
+            raise StoreError("No such invocation", on=f"id {id} in {self._database.where}")
+
+
+def _rows() -> Select[Any]:
+    named = (agents.c.arn.label("agent_arn"), agents.c.name.label("agent_name"))
+    return select(invocations, *named).join(agents, agents.c.id == invocations.c.agent_id)

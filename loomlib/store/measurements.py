@@ -1,0 +1,134 @@
+"""A study's measurements: all planned up-front, each taken once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select, update
+
+from ..errors import StoreError
+from .database import Database
+from .rows import MEASUREMENT_STATES, MeasurementRow, PlannedMeasurement, row
+from .tables import measurements
+
+_FINAL = ("done", "failed", "lost")
+_MEASURED = frozenset(
+    {
+        "session_id",
+        "invocation_id",
+        "started_at",
+        "finished_at",
+        "schedule_lag_ms",
+        "duration_ms",
+        "ttft_ms",
+        "connect_ms",
+        "cold_start_latency_ms",
+        "start_state",
+        "skew_low_ms",
+        "skew_high_ms",
+        "failure",
+        "error_message",
+        "details",
+    }
+)
+
+
+class Measurements:
+    """The measurements of all studies, addressed by study and position."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def plan(self, study_id: str, planned: Iterable[PlannedMeasurement]) -> int:
+        """Stores the whole plan at once, or nothing (`StoreError`, when a position is taken); how many."""
+        new = [{"study_id": study_id, "state": "planned", **asdict(each)} for each in planned]
+        if new:
+            with self._database.write() as connection:
+                connection.execute(measurements.insert(), new)
+        return len(new)
+
+    def claim(self, study_id: str, position: int, *, session_id: str | None = None) -> bool:
+        """Planned → running, stamped with the time; False when it is not planned (any more), so do not take it."""
+        change = (
+            update(measurements)
+            .where(_at(study_id, position), measurements.c.state == "planned")
+            .values(state="running", started_at=datetime.now(UTC), session_id=session_id)
+        )
+        with self._database.write() as connection:
+            return connection.execute(change).rowcount == 1
+
+    def record(self, study_id: str, position: int, state: str, **measured: Any) -> None:
+        """Closes a planned or running measurement as done, failed or lost, with any fields of `MeasurementRow`.
+
+        `StoreError` when it is closed already: nothing is measured twice.
+        """
+        if state not in _FINAL:
+            raise ValueError(f"a measurement ends {', '.join(_FINAL)}, not {state!r}")
+        values = {"finished_at": datetime.now(UTC)} | _checked(measured) | {"state": state}
+        change = update(measurements).where(_at(study_id, position), measurements.c.state.not_in(_FINAL))
+        with self._database.write() as connection:
+            changed = connection.execute(change.values(values)).rowcount
+        if changed == 0:
+            raise StoreError("The measurement is closed already, or was never planned", on=f"{study_id} #{position}")
+
+    def amend(self, study_id: str, position: int, **measured: Any) -> None:
+        """Adds what became known later, such as a cold start found in late logs; the state stays."""
+        change = update(measurements).where(_at(study_id, position)).values(_checked(measured))
+        with self._database.write() as connection:
+            changed = connection.execute(change).rowcount
+        if changed == 0:
+            raise StoreError("No such measurement", on=f"{study_id} #{position}")
+
+    def reopen(self, study_id: str, position: int) -> bool:
+        """Running → planned, for a measurement that a killed process left and the caller wants taken again."""
+        blank: dict[str, Any] = dict.fromkeys(_MEASURED)
+        change = update(measurements).where(_at(study_id, position), measurements.c.state == "running")
+        with self._database.write() as connection:
+            return connection.execute(change.values(blank | {"state": "planned"})).rowcount == 1
+
+    def next(self, study_id: str) -> MeasurementRow | None:
+        """The first planned measurement, or None when none is left."""
+        chosen = (
+            select(measurements)
+            .where(measurements.c.study_id == study_id, measurements.c.state == "planned")
+            .order_by(measurements.c.position)
+            .limit(1)
+        )
+        with self._database.read() as connection:
+            found = connection.execute(chosen).mappings().first()
+        return None if found is None else row(MeasurementRow, found)
+
+    def list(self, study_id: str, states: Sequence[str] = MEASUREMENT_STATES) -> tuple[MeasurementRow, ...]:
+        """The study's measurements in `states`, by position."""
+        chosen = (
+            select(measurements)
+            .where(measurements.c.study_id == study_id, measurements.c.state.in_(states))
+            .order_by(measurements.c.position)
+        )
+        with self._database.read() as connection:
+            found = connection.execute(chosen).mappings().all()
+        return tuple(row(MeasurementRow, each) for each in found)
+
+    def counts(self, study_id: str) -> dict[str, int]:
+        """How many measurements are in each state; every state is a key."""
+        chosen = (
+            select(measurements.c.state, func.count())
+            .where(measurements.c.study_id == study_id)
+            .group_by(measurements.c.state)
+        )
+        with self._database.read() as connection:
+            found: dict[str, int] = {state: count for state, count in connection.execute(chosen)}
+        return {state: found.get(state, 0) for state in MEASUREMENT_STATES}
+
+
+def _at(study_id: str, position: int) -> ColumnElement[bool]:
+    return (measurements.c.study_id == study_id) & (measurements.c.position == position)
+
+
+def _checked(measured: Mapping[str, Any]) -> dict[str, Any]:
+    if unknown := set(measured) - _MEASURED:
+        raise TypeError(f"a measurement has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(_MEASURED))}")
+    return dict(measured)

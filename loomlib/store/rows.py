@@ -1,0 +1,165 @@
+"""What the store hands out: one frozen value per stored row. Times are aware and UTC, unless a name says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import RowMapping
+
+INVOCATION_STATES: Final = ("pending", "streaming", "complete", "error")
+STUDY_STATES: Final = ("planned", "running", "complete", "interrupted")
+MEASUREMENT_STATES: Final = ("planned", "running", "done", "failed", "lost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRow:
+    """An agent in the catalog. `scope` says which service it belongs to ("local", "aws"); an ARN is unique in it."""
+
+    id: int
+    scope: str
+    arn: str
+    runtime_id: str
+    name: str | None
+    status: str | None
+    region: str
+    account_id: str
+    log_group: str | None
+    available_qualifiers: tuple[str, ...]
+    raw_metadata: Mapping[str, Any] = field(repr=False)
+    registered_at: datetime
+    last_refreshed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvocationRow:
+    """One request with its response, timings and outcome.
+
+    `client_invoke_time`, `client_done_time` and `agent_start_time` are Unix seconds, as the specification has them;
+    `chunk_offsets_ms` counts from the moment the request was sent. `start_state` says how the search for the agent's
+    start ended (None: nobody looked), and the skew bounds how wrong `cold_start_latency_ms` can be.
+    """
+
+    id: int
+    agent_id: int
+    agent_arn: str
+    agent_name: str | None
+    session_id: str
+    qualifier: str
+    prompt: str | None = field(repr=False)
+    response: str | None = field(repr=False)
+    client_invoke_time: float | None
+    client_done_time: float | None
+    agent_start_time: float | None
+    cold_start_latency_ms: float | None
+    client_duration_ms: float | None
+    status: str
+    error_message: str | None
+    created_at: datetime
+    ttft_ms: float | None
+    connect_ms: float | None
+    connection_reused: bool | None
+    chunk_offsets_ms: tuple[float, ...] = field(repr=False)
+    bytes_received: int
+    failure: str | None
+    request_id: str | None
+    trace_id: str | None
+    content_type: str | None
+    labels: tuple[str, ...]
+    payload_digest: str | None
+    start_state: str | None
+    skew_low_ms: float | None
+    skew_high_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """A session as its invocations tell it: how many, how many failed, from when to when (Unix seconds)."""
+
+    session_id: str
+    qualifier: str
+    invocations: int
+    failed: int
+    first_invoke_time: float | None
+    last_done_time: float | None
+    cold_start_latency_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRow:
+    """A planned repetition: what is to be measured (`design`), and on what it ran (`environment`)."""
+
+    id: str
+    scope: str
+    agent_arn: str
+    agent_name: str | None = None
+    design: Mapping[str, Any]
+    state: str = "planned"
+    created_at: datetime
+    finished_at: datetime | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.state not in STUDY_STATES:
+            raise ValueError(f"a study is {', '.join(STUDY_STATES)}, not {self.state!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedMeasurement:
+    """One measurement to come: its place in the order, its block, and which session it uses (`session_plan`)."""
+
+    position: int
+    block: int
+    scenario: str
+    session_plan: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementRow:
+    """One measurement of a study: planned up-front, then running, then done, failed or lost, once."""
+
+    id: int
+    study_id: str
+    position: int
+    block: int
+    scenario: str
+    session_plan: str
+    state: str
+    session_id: str | None
+    invocation_id: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    schedule_lag_ms: float | None
+    duration_ms: float | None
+    ttft_ms: float | None
+    connect_ms: float | None
+    cold_start_latency_ms: float | None
+    start_state: str | None
+    skew_low_ms: float | None
+    skew_high_ms: float | None
+    failure: str | None
+    error_message: str | None
+    details: Mapping[str, Any] = field(repr=False)
+
+
+_Row = TypeVar("_Row", AgentRow, InvocationRow, SessionRow, StudyRow, MeasurementRow)
+
+_ABSENT: Final[Mapping[str, Any]] = {
+    "available_qualifiers": (),
+    "raw_metadata": {},
+    "chunk_offsets_ms": (),
+    "labels": (),
+    "environment": {},
+    "details": {},
+}
+
+
+def row(kind: type[_Row], found: RowMapping) -> _Row:
+    """A `kind` from a database row, with the empty collection where the database has NULL."""
+    values: dict[str, Any] = {
+        each.name: _ABSENT.get(each.name) if found[each.name] is None else found[each.name] for each in fields(kind)
+    }
+    return kind(**values)

@@ -1,0 +1,63 @@
+"""Bringing a database to this release's schema: a cheap look first, Alembic only when there is something to do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, inspect, text
+
+from ..errors import StoreTooNew
+from .database import Database
+
+REVISIONS: Final = ("0001",)
+"""Every revision in `migrations/versions`, oldest first. Kept by hand (a test compares), since asking Alembic costs a
+quarter of a second at every start."""
+
+_ADVISORY_LOCK: Final = 0x4C6F6F6D  # "Loom"
+
+
+def bring_up_to_date(database: Database) -> None:
+    """Migrates `database` to the newest revision; nothing happens when it is there. Raises `StoreTooNew`.
+
+    The migration is one transaction and holds the write lock: of two first openers one migrates and the other finds
+    it done, and a killed migration leaves what was there before.
+    """
+    with database.read() as connection:
+        if _needs_nothing(_revision(connection), database):
+            return
+    with database.write() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        if not _needs_nothing(_revision(connection), database):
+            upgrade(connection, REVISIONS[-1])
+
+
+def upgrade(connection: Connection, revision: str) -> None:
+    """Runs the migrations up to `revision` in the connection's transaction."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(stdout=sys.stderr)
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("path_separator", "newline")
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return found
+
+
+def _needs_nothing(revision: str | None, database: Database) -> bool:
+    if revision is not None and revision not in REVISIONS:
+        raise StoreTooNew(
+            f"The database was written by a later release of Loom (schema {revision}, known up to {REVISIONS[-1]})",
+            on=database.where,
+            try_="upgrade loomlib, or use another LOOM_HOME or DATABASE_URL",
+        )
+    return revision == REVISIONS[-1]

@@ -1,0 +1,141 @@
+"""The tables as they are now. How a database gets there is in `migrations/`; a test holds the two together."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from .columns import AgentText, JsonText, UtcDateTime
+
+# Named constraints: a later migration can only change what it can name.
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("scope", Text, nullable=False),
+    Column("arn", Text, nullable=False),
+    Column("runtime_id", Text, nullable=False),
+    Column("name", AgentText),
+    Column("status", Text),
+    Column("region", Text, nullable=False),
+    Column("account_id", Text, nullable=False),
+    Column("log_group", Text),
+    Column("available_qualifiers", JsonText),
+    Column("raw_metadata", JsonText),
+    Column("registered_at", UtcDateTime, nullable=False),
+    Column("last_refreshed_at", UtcDateTime),
+    # A removed agent keeps its row: its invocations stay readable, and registering it again finds them.
+    Column("removed_at", UtcDateTime),
+    UniqueConstraint("scope", "arn"),
+    sqlite_autoincrement=True,
+)
+
+invocations = Table(
+    "invocations",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("agent_id", Integer, ForeignKey("agents.id"), nullable=False),
+    Column("session_id", Text, nullable=False),
+    Column("qualifier", Text, nullable=False),
+    Column("prompt", AgentText),
+    Column("response", AgentText),
+    Column("client_invoke_time", Double),
+    Column("client_done_time", Double),
+    Column("agent_start_time", Double),
+    Column("cold_start_latency_ms", Double),
+    Column("client_duration_ms", Double),
+    Column("status", Text, nullable=False),
+    Column("error_message", AgentText),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("ttft_ms", Double),
+    Column("connect_ms", Double),
+    Column("connection_reused", Boolean),
+    Column("chunk_offsets_ms", JsonText),
+    Column("bytes_received", BigInteger, nullable=False),
+    Column("failure", Text),
+    Column("request_id", AgentText),
+    Column("trace_id", AgentText),
+    Column("content_type", AgentText),
+    Column("labels", JsonText),
+    Column("payload_digest", Text),
+    Column("start_state", Text),
+    Column("skew_low_ms", Double),
+    Column("skew_high_ms", Double),
+    Column("writer_host", Text, nullable=False),
+    Column("writer_pid", Integer, nullable=False),
+    Column("writer_born", Text, nullable=False),
+    Index(None, "agent_id", "id"),
+    Index(None, "session_id"),
+    Index(None, "status"),
+    sqlite_autoincrement=True,
+)
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("scope", Text, nullable=False),
+    Column("agent_arn", Text, nullable=False),
+    Column("agent_name", AgentText),
+    Column("design", JsonText, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    Column("environment", JsonText),
+    Column("labels", JsonText),
+    Column("lease_token", Text),
+    Column("lease_host", Text),
+    Column("lease_pid", Integer),
+    Column("lease_born", Text),
+    Column("lease_until", UtcDateTime),
+    Index(None, "agent_arn"),
+)
+
+measurements = Table(
+    "measurements",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("study_id", Text, ForeignKey("studies.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("block", Integer, nullable=False),
+    Column("scenario", Text, nullable=False),
+    Column("session_plan", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("session_id", Text),
+    Column("invocation_id", Integer, ForeignKey("invocations.id")),
+    Column("started_at", UtcDateTime),
+    Column("finished_at", UtcDateTime),
+    Column("schedule_lag_ms", Double),
+    Column("duration_ms", Double),
+    Column("ttft_ms", Double),
+    Column("connect_ms", Double),
+    Column("cold_start_latency_ms", Double),
+    Column("start_state", Text),
+    Column("skew_low_ms", Double),
+    Column("skew_high_ms", Double),
+    Column("failure", Text),
+    Column("error_message", AgentText),
+    Column("details", JsonText),
+    UniqueConstraint("study_id", "position"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,59 @@
+"""Which process wrote a row, and whether it still lives: how a row that nobody will finish is told from a slow one."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """A process. `born` tells it from a later process with the same number (empty where the system cannot say)."""
+
+    host: str
+    pid: int
+    born: str
+
+
+def this_process() -> Writer:
+    """The calling process; right after a fork too."""
+    return _identify(os.getpid())
+
+
+def is_alive(writer: Writer) -> bool | None:
+    """Whether `writer` still runs; None when it is on another host, where nobody here can tell."""
+    if writer.host != _host():
+        return None
+    if writer.pid == os.getpid():
+        return writer == this_process()
+    try:
+        os.kill(writer.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    born = _born(writer.pid)
+    return born != "dead" and (not writer.born or not born or born == writer.born)
+
+
+@functools.lru_cache(maxsize=2)
+def _identify(pid: int) -> Writer:
+    return Writer(host=_host(), pid=pid, born=_born(pid))
+
+
+@functools.lru_cache(maxsize=1)
+def _host() -> str:
+    return socket.gethostname()
+
+
+def _born(pid: int) -> str:
+    """The boot and the clock tick at which `pid` started (Linux, see proc(5)), "dead" for a zombie, "" elsewhere."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")[:8]
+    except OSError:
+        return ""
+    return "dead" if after_name[0] in "ZX" else f"{boot}-{after_name[19]}"
