@@ -1,0 +1,5 @@
+"""The session processes of the local AgentCore."""
+
+from .pool import SessionPool
+
+__all__ = ["SessionPool"]

@@ -1,0 +1,72 @@
+"""The body of an agent's answer as an iterator that gives its connection back, however the reading ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from ..contract import AgentBroke, SessionEnded
+from .wire import Connection, ConnectionCut, NotHttp
+
+
+class AnswerChunks(AsyncIterator[bytes]):
+    """Each chunk as it came. Raises `AgentBroke` when the agent breaks off, `SessionEnded` when the session is ended.
+
+    `aclose()`, or dropping the last reference, closes the connection of an answer not read to its end, so that the
+    agent sees its client leave.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        timeout_s: float,
+        release: Callable[[Connection], None],
+        explain: Callable[[Exception, bool], Awaitable[AgentBroke | SessionEnded]],
+    ) -> None:
+        self._connection, self._timeout_s = connection, timeout_s
+        self._release, self._explain = release, explain
+        self._loop = asyncio.get_running_loop()
+        self._done = False
+
+    def __aiter__(self) -> AnswerChunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._done:
+            raise StopAsyncIteration
+        try:
+            if self._connection.chunk_waits:
+                chunk = await self._connection.next_chunk()
+            else:
+                async with asyncio.timeout(self._timeout_s):
+                    chunk = await self._connection.next_chunk()
+        except TimeoutError:
+            self._finish()
+            raise await self._explain(TimeoutError(), True) from None
+        except (ConnectionCut, NotHttp) as failure:
+            explained = await self._explain(failure, True)
+            self._finish()
+            raise explained from failure
+        except BaseException:
+            self._finish()
+            raise
+        if chunk is None:
+            self._finish()
+            raise StopAsyncIteration
+        return chunk
+
+    async def aclose(self) -> None:
+        """Stop reading; harmless when everything was read."""
+        self._finish()
+
+    def _finish(self) -> None:
+        if not self._done:
+            self._done = True
+            self._release(self._connection)
+
+    def __del__(self) -> None:
+        if not self._done:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and the connection with it
+                self._loop.call_soon_threadsafe(self._release, self._connection)

@@ -1,0 +1,152 @@
+"""What runs first in a session's process: it turns `python bootstrap.py … agent.py` into `python agent.py`.
+
+It runs in the agent's interpreter, so it uses the standard library only, imports next to nothing, and leaves no name in
+the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the script.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _frozen_importlib_external import PathFinder
+from _thread import start_new_thread
+
+TYPE_CHECKING = False  # `typing` itself takes two milliseconds
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import FrameType, ModuleType
+
+    from uvicorn.server import Server
+
+# Optional format checkers that jsonschema imports when they happen to be installed. JupyterLab brings them, AWS's image
+# does not, and `rfc3987_syntax` alone compiles a grammar for 1.3 s on two cores (`python -X importtime`).
+OPTIONAL_CHECKERS = frozenset(
+    {"fqdn", "isoduration", "jsonpointer", "rfc3339_validator", "rfc3986_validator", "rfc3987", "rfc3987_syntax"}
+    | {"uri_template", "webcolors"}
+)
+
+
+class StartHook:
+    """An import hook that keeps slow optional modules out and puts uvicorn on the session's own socket."""
+
+    def __init__(self, listener_fd: int, package_path: list[str]) -> None:
+        self.listener_fd, self.package_path, self.taken = listener_fd, package_path, False
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name in OPTIONAL_CHECKERS and importing_module() == "jsonschema._format":
+            # The package's own copy counts: then AWS would import it too.
+            spec = PathFinder.find_spec(name, self.package_path)
+            if spec is None:
+                raise ModuleNotFoundError(f"{name} is kept out of a session's start", name=name)
+            return spec
+        if name != "uvicorn.server":
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_patch(module: ModuleType) -> None:
+                execute(module)
+                self.patch(module.Server)
+
+            spec.loader.exec_module = execute_and_patch  # pyright: ignore[reportAttributeAccessIssue]
+        return spec
+
+    def patch(self, server_class: type[Server]) -> None:
+        """Make the agent's own server, the first one it runs, serve on the session's socket wherever it meant to."""
+        serve = server_class.serve
+
+        async def serve_on_session_socket(server: Server, sockets: list[socket.socket] | None = None) -> None:
+            # A server beside the agent's (a tool server in a thread, say) stays where it wants to be.
+            if not self.taken and (on_main_thread() or server.config.port == 8080):
+                import socket
+
+                self.taken = True
+                sockets = [socket.socket(fileno=self.listener_fd)]
+                # The pool keeps idle connections; uvicorn's 5 s would close one just as a call is sent on it.
+                server.config.timeout_keep_alive = 86_400
+            await serve(server, sockets)
+
+        server_class.serve = serve_on_session_socket  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def importing_module() -> str:
+    """The module in which the import statement that is running stands."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name != __name__ and not name.startswith(("importlib.", "_frozen_importlib")):
+            return name
+        frame = frame.f_back
+    return ""
+
+
+def on_main_thread() -> bool:
+    import threading
+
+    return threading.current_thread() is threading.main_thread()
+
+
+def follow_the_service(lifeline_fd: int, mark: str) -> None:
+    """Wait until the service's end of the pipe closes, which its death does too; then take the whole session down."""
+    try:
+        while os.read(lifeline_fd, 1):
+            pass
+    except OSError:
+        pass
+    end_session(mark)
+
+
+def end_session(mark: str) -> None:
+    """Kill what carries the session's mark in its environment, however it detached itself, then our own group."""
+    wanted, own = f"LOOM_SESSION={mark}".encode(), os.getpid()
+    try:
+        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        processes = []  # no /proc (macOS): the process group has to do
+    for pid in processes:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if pid != own and wanted in file.read().split(b"\0"):
+                    os.kill(pid, 9)
+        except OSError:
+            continue
+    os.killpg(0, 9)
+
+
+def run_script(script: str) -> None:
+    """Execute `script` as `__main__`, as the interpreter does for `python script`."""
+    path = os.path.abspath(script)
+    sys.argv = [script]
+    sys.path[0] = os.path.dirname(path)
+    main = type(sys)("__main__")
+    names: dict[str, object] = vars(main)
+    names.update(__file__=path, __builtins__=__builtins__)
+    with open(path, "rb") as file:
+        source = file.read()
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), names)  # noqa: S102 (the agent's own script)
+    except Exception as failure:  # noqa: BLE001 (foreign code; it is shown and ends the process, as it would by hand)
+        trace = failure.__traceback__
+        failure.__traceback__ = trace.tb_next if trace is not None else None  # this file is not the agent's business
+        sys.excepthook(type(failure), failure, failure.__traceback__)
+        sys.exit(1)
+
+
+def start() -> None:
+    listener_fd, lifeline_fd, mark, script = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+    os.set_inheritable(listener_fd, False)
+    os.set_inheritable(lifeline_fd, False)
+    start_new_thread(follow_the_service, (lifeline_fd, mark))
+    package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.meta_path.insert(0, StartHook(listener_fd, package_path))  # pyright: ignore[reportArgumentType]
+    run_script(script)
+
+
+if __name__ == "__main__":
+    start()

@@ -1,0 +1,41 @@
+"""The environment of a session's process: little of the user's, all of the service's and the runtime's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from ..contract import RuntimeVersion
+
+_FROM_THE_USER = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TMPDIR", "TEMP", "TMP"}
+    | {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+)
+
+MARK = "LOOM_SESSION"
+"""The variable by which a session's processes are known, whatever group they moved to."""
+
+
+def session_environment(
+    runtime: RuntimeVersion, service: Mapping[str, str], user: Mapping[str, str], *, mark: str
+) -> dict[str, str]:
+    """The variables for one process: an allow-list of `user`, then `service`, then the runtime's own.
+
+    The user's AWS files are out of reach unless the runtime's variables name them: an agent that asks boto3 for a
+    profile must not leave the local service unnoticed.
+    """
+    environment = {name: value for name, value in user.items() if name in _FROM_THE_USER or name.startswith("LC_")}
+    environment["AWS_CONFIG_FILE"] = environment["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
+    environment["TZ"] = "UTC"
+    environment["PYTHONUNBUFFERED"] = "1"
+    environment.update(service)
+    environment.update(runtime.environment)
+    path = [str(folder) for folder in runtime.search_path]
+    if runtime.environment.get("PYTHONPATH"):
+        path.append(runtime.environment["PYTHONPATH"])
+    if path:
+        environment["PYTHONPATH"] = os.pathsep.join(path)
+    else:
+        environment.pop("PYTHONPATH", None)
+    environment[MARK] = mark
+    return environment

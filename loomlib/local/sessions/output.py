@@ -1,0 +1,107 @@
+"""A session's output: one pipe for stdout and stderr, read as it comes, cut into lines, written to the log sink."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+
+from ..contract import LogSink
+
+MAX_EVENT_BYTES = 262_144 - 26
+"""CloudWatch Logs: an event has at most 256 KiB, 26 bytes of which are overhead (PutLogEvents)."""
+
+_READ_BYTES = 16_384  # what one turn of the event loop takes: a flood of output delays nobody by more than that
+_TAIL_LINES = 20
+
+
+class SessionOutput:
+    """Reads the pipe `fd` until its end. `tail` holds the last lines, for the message of a failure.
+
+    One pipe keeps the order between the two streams exact.
+    """
+
+    def __init__(self, fd: int, sink: LogSink, *, group: str, stream: str) -> None:
+        self._fd, self._sink, self._group, self._stream = fd, sink, group, stream
+        self._rest = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        os.set_blocking(fd, False)
+        self._loop.add_reader(fd, self._on_readable)
+
+    def note(self, message: str) -> None:
+        """Add a line of the workbench's own."""
+        self._write(message.encode(), int(time.time() * 1000))
+
+    async def finish(self, *, within_s: float) -> None:
+        """Wait for the pipe's end (all its writers are gone), then close it with nothing lost that was written."""
+        try:
+            await asyncio.wait_for(self._ended.wait(), within_s)
+        except TimeoutError:
+            while self._fd >= 0 and self._take():
+                pass
+            self._end()
+
+    def _on_readable(self) -> None:
+        self._take()
+
+    def _take(self) -> bool:
+        """Read once; whether there may be more."""
+        try:
+            data = os.read(self._fd, _READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._end()
+            return False
+        self._feed(data)
+        return True
+
+    def _feed(self, data: bytes) -> None:
+        now_ms = int(time.time() * 1000)
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        self._rest += rest
+        for line in lines:
+            self._write(line, now_ms)
+        while len(self._rest) > MAX_EVENT_BYTES:
+            cut = _character_boundary(self._rest, MAX_EVENT_BYTES)
+            self._write(bytes(self._rest[:cut]), now_ms)
+            del self._rest[:cut]
+
+    def _write(self, line: bytes, now_ms: int) -> None:
+        line = line.removesuffix(b"\r")
+        if not line:
+            return  # CloudWatch Logs takes no empty message
+        while len(line) > MAX_EVENT_BYTES:
+            cut = _character_boundary(line, MAX_EVENT_BYTES)
+            self._write(line[:cut], now_ms)
+            line = line[cut:]
+        text = line.decode("utf-8", "replace")
+        self.tail.append(text)
+        self._sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=text)
+
+    def _end(self) -> None:
+        if self._fd < 0:
+            return
+        self._loop.remove_reader(self._fd)
+        os.close(self._fd)
+        self._fd = -1
+        if self._rest:
+            self._write(bytes(self._rest), int(time.time() * 1000))
+            self._rest.clear()
+        self._ended.set()
+
+
+def _character_boundary(data: bytes | bytearray, at: int) -> int:
+    """The largest cut ≤ `at` that splits no UTF-8 character."""
+    cut = at
+    while cut > at - 4 and data[cut] & 0xC0 == 0x80:
+        cut -= 1
+    return cut if data[cut] & 0xC0 != 0x80 else at

@@ -1,0 +1,104 @@
+"""All sessions of the local AgentCore: found by runtime, qualifier and session id, started on their first call."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from ..contract import AgentAnswer, AgentCall, LogSink, SessionEnded, SessionInfo
+from .session import Session, SessionPlace
+from .workspace import sweep_leftovers
+
+
+class SessionPool:
+    """The sessions in `home/sessions`; satisfies `contract.SessionRooms`.
+
+    `environment` goes to every agent. `admit(runtime_id, qualifier, active_sessions)` is asked before a process is
+    started and may raise `SessionLimit`. An agent has `start_timeout_s` seconds to answer its first ping and
+    `answer_timeout_s` seconds to begin an answer, and again between two pieces of it. Making the pool ends what a
+    former one left in `home`; only one service at a time may use a home.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        sink: LogSink,
+        environment: Mapping[str, str],
+        admit: Callable[[str, str, int], None],
+        start_timeout_s: float,
+        answer_timeout_s: float,
+        interpreter: str = sys.executable,
+    ) -> None:
+        folder = (home / "sessions").absolute()
+        sweep_leftovers(folder)
+        self._place = SessionPlace(
+            folder=folder,
+            sink=sink,
+            interpreter=interpreter,
+            service_environment=dict(environment),
+            user_environment=dict(os.environ),
+            start_timeout_s=start_timeout_s,
+            answer_timeout_s=answer_timeout_s,
+        )
+        self._admit = admit
+        self._sessions: dict[tuple[str, str, str], Session] = {}
+        self._processes: set[Session] = set()  # also those that no longer take calls but have not quite gone
+        self._closing = False
+
+    async def invoke(self, call: AgentCall) -> AgentAnswer:
+        """Send `call` to its session, starting the process when there is none.
+
+        Raises `AgentBroke`, `SessionLimit` or `SessionEnded`.
+        """
+        if self._closing:
+            raise SessionEnded("The local AgentCore is stopping")
+        key = (call.runtime.runtime_id, call.qualifier, call.session_id)
+        session = self._sessions.get(key)
+        if session is None or not session.live:
+            if session is not None:
+                self._forget(session)
+            self._admit(call.runtime.runtime_id, call.qualifier, len(self._sessions))
+            session = Session(
+                self._place,
+                call.runtime,
+                qualifier=call.qualifier,
+                session_id=call.session_id,
+                mark=str(uuid.uuid4()),
+                on_end=self._forget,
+                on_gone=self._processes.discard,
+            )
+            self._sessions[key] = session
+            self._processes.add(session)
+        return await session.call(call)
+
+    async def stop(self, runtime_id: str, qualifier: str, session_id: str) -> bool:
+        """End one session and wait until its processes are gone; False when there is none."""
+        session = self._sessions.get((runtime_id, qualifier, session_id))
+        if session is None:
+            return False
+        await session.end("The session was stopped")
+        return True
+
+    async def stop_runtime(self, runtime_id: str) -> int:
+        """End every session of a runtime, return how many."""
+        sessions = [session for session in self._sessions.values() if session.runtime.runtime_id == runtime_id]
+        await asyncio.gather(*(session.end("The runtime was deleted") for session in sessions))
+        return len(sessions)
+
+    def sessions(self) -> Sequence[SessionInfo]:
+        """The live sessions, oldest first."""
+        return [session.info() for session in self._sessions.values()]
+
+    async def close(self) -> None:
+        """End every session and wait until no process is left."""
+        self._closing = True
+        await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in list(self._processes)))
+
+    def _forget(self, session: Session) -> None:
+        if self._sessions.get(session.key) is session:
+            del self._sessions[session.key]

@@ -1,0 +1,122 @@
+"""One agent process: how it is started, how its end is noticed, and how it is ended so that nothing of it stays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from .processes import kill_session, signal_group
+
+_BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
+
+
+class AgentProcess:
+    """A running agent script. `address` accepts connections from the first moment; they wait until the agent serves.
+
+    The listening socket is made here and inherited, so no port is raced for and none but loopback is bound; our copy is
+    closed at once, so that the agent's death resets whatever waits in the backlog.
+    """
+
+    def __init__(
+        self, *, interpreter: str, script: str, folder: Path, environment: Mapping[str, str], mark: str
+    ) -> None:
+        self.mark = mark
+        self.exit_code: int | None = None
+        self.ended = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        output_end, output_child_end = os.pipe()
+        lifeline_child_end, self._lifeline = os.pipe()
+        try:
+            with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+                self.address: tuple[str, int] = listener.getsockname()
+                arguments = [str(listener.fileno()), str(lifeline_child_end), mark, script]
+                self._popen = subprocess.Popen(
+                    [interpreter, "-X", "frozen_modules=on", str(_BOOTSTRAP), *arguments],
+                    cwd=folder,
+                    env=dict(environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output_child_end,
+                    stderr=output_child_end,
+                    pass_fds=(listener.fileno(), lifeline_child_end),
+                    start_new_session=True,
+                )
+        except BaseException:
+            os.close(output_end)
+            os.close(self._lifeline)
+            raise
+        finally:
+            os.close(output_child_end)
+            os.close(lifeline_child_end)
+        self.output_fd = output_end
+        self.pid = self._popen.pid
+        self._watch_exit()
+
+    def is_running(self) -> bool:
+        """Ask the kernel, not our memory: the exit may not have been noticed yet."""
+        if self.exit_code is not None:
+            return False
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
+
+    async def end(self, *, grace_s: float) -> None:
+        """SIGTERM to the group, SIGKILL after `grace_s` seconds; returns when the process is gone."""
+        if self.exit_code is None:
+            if grace_s > 0:
+                signal_group(self.pid, signal.SIGTERM)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.ended.wait(), grace_s)
+            if self.exit_code is None:
+                signal_group(self.pid, signal.SIGKILL)
+        await self.ended.wait()
+
+    def how_it_ended(self) -> str:
+        """The exit in words: an exit code or a signal's name."""
+        code = self.exit_code
+        if code is None:
+            return "still runs"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+    def _watch_exit(self) -> None:
+        if hasattr(os, "pidfd_open"):
+            try:
+                pidfd = os.pidfd_open(self.pid)
+            except OSError:
+                pass
+            else:
+                self._loop.add_reader(pidfd, self._on_exit, pidfd)
+                return
+        threading.Thread(target=self._wait_in_thread, name=f"loom-session-{self.pid}", daemon=True).start()
+
+    def _wait_in_thread(self) -> None:
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._on_exit, -1)
+
+    def _on_exit(self, pidfd: int) -> None:
+        if pidfd >= 0:
+            self._loop.remove_reader(pidfd)
+            os.close(pidfd)
+        # Off the loop: looking through /proc takes milliseconds, and other sessions stream meanwhile.
+        self._loop.run_in_executor(None, self._end_the_rest).add_done_callback(self._on_reaped)
+
+    def _end_the_rest(self) -> int:
+        # Before the leader is reaped: while it is a zombie its number, which is the group's, belongs to nobody else.
+        kill_session(self.pid, self.mark)
+        return self._popen.wait()
+
+    def _on_reaped(self, waiting: asyncio.Future[int]) -> None:
+        self.exit_code = waiting.result()
+        os.close(self._lifeline)
+        self.ended.set()

@@ -1,0 +1,195 @@
+"""A small HTTP/1.1 client for a session's own server: one request at a time on a kept connection, chunks as they come.
+
+It is asyncio and httptools and nothing between, because the whole local service may add 1.5 ms to a warm call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import httptools
+
+_HIGH_WATER_BYTES = 1_048_576  # unread answer beyond this stops the reading until the consumer caught up
+
+_HOP_BY_HOP = frozenset(
+    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "trailers"}
+    | {"transfer-encoding", "upgrade", "content-length", "host", "expect"}
+)
+
+
+class ConnectionCut(Exception):
+    """The server closed the connection before its answer was complete, or it was closed on our side."""
+
+
+class NotHttp(Exception):
+    """The server sent something that is not HTTP."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerHead:
+    """Status and headers (lower-case names, hop-by-hop ones removed) of an answer."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+def encode_request(method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    """The request's bytes; line breaks in a header are refused (`ValueError`), not sent."""
+    lines = [f"{method} {path} HTTP/1.1", "host: 127.0.0.1"]
+    for name, value in headers.items():
+        if name.lower() in _HOP_BY_HOP:
+            continue
+        if any(character in name + value for character in "\r\n\0"):
+            raise ValueError(f"header {name!r} holds a line break")
+        lines.append(f"{name}: {value}")
+    if body or method == "POST":
+        lines.append(f"content-length: {len(body)}")
+    head = "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n"
+    return head + body if len(body) < 65_536 else head
+
+
+class Connection(asyncio.Protocol):
+    """One connection; `ask` starts a request, `next_chunk` gives the answer's body piece by piece."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._writable: asyncio.Future[None] | None = None
+        self._head: asyncio.Future[AnswerHead] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._failure: Exception | None = None
+        self._chunks: deque[bytes] = deque()
+        self._unread_bytes = 0
+        self._headers: dict[str, str] = {}
+        self._parser: httptools.HttpResponseParser | None = None
+        self._complete = self._idle = True
+        self._until_close = False
+        self._reading = True
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may be sent: nothing is under way and the server keeps the connection."""
+        return self._idle and self._failure is None
+
+    @property
+    def chunk_waits(self) -> bool:
+        """Whether `next_chunk` answers at once."""
+        return bool(self._chunks) or self._complete
+
+    async def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> AnswerHead:
+        """Send a request and wait for the answer's head. Raises `ConnectionCut` or `NotHttp`."""
+        if self._failure is not None:
+            raise self._failure
+        assert self._transport is not None
+        assert self._idle
+        request = encode_request(method, path, headers, body)
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers, self._complete, self._idle, self._until_close = {}, False, False, False
+        self._chunks.clear()
+        self._unread_bytes = 0
+        self._head = self._loop.create_future()
+        self._transport.write(request)
+        if len(body) >= 65_536:
+            self._transport.write(body)
+        return await self._head
+
+    async def next_chunk(self) -> bytes | None:
+        """The next piece of the body as it came from the socket, None after the last."""
+        while not self._chunks:
+            if self._complete:
+                return None
+            if self._failure is not None:
+                raise self._failure
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        chunk = self._chunks.popleft()
+        self._unread_bytes -= len(chunk)
+        if not self._reading and self._unread_bytes < _HIGH_WATER_BYTES // 2 and self._transport is not None:
+            self._reading = True
+            self._transport.resume_reading()
+        return chunk
+
+    def close(self) -> None:
+        """Close at once; the server sees the client leave."""
+        if self._transport is not None:
+            self._transport.abort()
+        self._fail(ConnectionCut("closed by the service"))
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._idle or self._parser is None:
+            self._break(NotHttp(f"{data[:60]!r} without being asked"))
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._break(NotHttp(f"{data[:60]!r} ({error})"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._until_close and not self._complete and exc is None:
+            self._finish(keep=False)
+        self._fail(ConnectionCut("the connection closed"))
+
+    # httptools callbacks
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
+
+    def on_headers_complete(self) -> None:
+        assert self._parser is not None
+        status = self._parser.get_status_code()
+        if status < 200:
+            return
+        self._until_close = "content-length" not in self._headers and "transfer-encoding" not in self._headers
+        headers = {name: value for name, value in self._headers.items() if name not in _HOP_BY_HOP}
+        if self._head is not None and not self._head.done():
+            self._head.set_result(AnswerHead(status=status, headers=headers))
+
+    def on_body(self, body: bytes) -> None:
+        self._chunks.append(body)
+        self._unread_bytes += len(body)
+        if self._reading and self._unread_bytes > _HIGH_WATER_BYTES and self._transport is not None:
+            self._reading = False
+            self._transport.pause_reading()
+        self._wake()
+
+    def on_message_complete(self) -> None:
+        assert self._parser is not None
+        if self._parser.get_status_code() < 200:  # 100 Continue and the like: the answer is still to come
+            self._headers = {}
+            return
+        self._finish(keep=self._parser.should_keep_alive())
+
+    def _finish(self, *, keep: bool) -> None:
+        self._complete = True
+        if keep:
+            self._idle = True
+        elif self._transport is not None:
+            self._transport.close()
+        self._wake()
+
+    def _break(self, failure: Exception) -> None:
+        self._fail(failure)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _fail(self, failure: Exception) -> None:
+        if self._failure is None:
+            self._failure = failure
+        if self._head is not None and not self._head.done():
+            self._head.set_exception(self._failure)
+            self._head.exception()  # the asker may have been cancelled
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
