@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, Pool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from ..errors import StoreError
@@ -29,8 +30,7 @@ class Database:
         self.place = parsed.render_as_string(hide_password=True)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.file: Path | None = sqlite.file_of(parsed) if self.is_sqlite else None
-        # SQLite has one writer at a time. Threads queue here, awake at once, instead of in SQLite's sleeping retries.
-        self._turn = threading.Lock() if self.is_sqlite else nullcontext()
+        self._turn = self._new_turn()
         try:
             with translated(self.where, self.file):
                 self.engine: Engine = (
@@ -43,6 +43,8 @@ class Database:
                 raise StoreError("Unknown kind of database", on=self.place) from error
             raise
         self._writing = self.engine.execution_options(**{sqlite.WRITING: True})
+        self._pid = os.getpid()
+        self._inherited: list[Pool] = []
 
     @property
     def where(self) -> str:
@@ -52,14 +54,28 @@ class Database:
     @contextmanager
     def read(self) -> Generator[Connection, None, None]:
         """A transaction that only reads."""
+        self._own()
         with translated(self.where, self.file), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Generator[Connection, None, None]:
         """A transaction that writes, all or nothing. Not to be nested."""
+        self._own()
         with translated(self.where, self.file), self._turn, self._writing.begin() as connection:
             yield connection
 
     def close(self) -> None:
+        """Closes every connection."""
         self.engine.dispose()
+
+    def _new_turn(self) -> AbstractContextManager[object]:
+        # SQLite has one writer at a time. Threads queue here, awake at once, instead of in SQLite's sleeping retries.
+        return threading.Lock() if self.is_sqlite else nullcontext()
+
+    def _own(self) -> None:
+        """After a fork, connections of the child's own: a SQLite connection used by two processes corrupts the file."""
+        if self._pid != os.getpid():
+            self._pid, self._turn = os.getpid(), self._new_turn()
+            self._inherited.append(self.engine.pool)  # kept, since closing them is the parent's business
+            self.engine.dispose(close=False)

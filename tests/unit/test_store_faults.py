@@ -1,0 +1,324 @@
+"""The store when things go wrong: no space, no rights, garbage on disk, locks, kills, and several processes at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from loomlib.errors import StoreError
+from loomlib.store import INTERRUPTED, Store, StudyRow
+from loomlib.store.writer import Writer, is_alive, this_process
+
+OPEN = """
+    import os, sys, resource, time
+    from loomlib.errors import *
+    from loomlib.store import *
+    url = sys.argv[1]
+    def agent(store):
+        return store.agents.upsert(scope="local", arn="a", runtime_id="r", region="us-east-1", account_id="1")
+    def one(store, text="answer", session="s"):
+        id = store.invocations.begin(agent_id=agent_id, session_id=session, prompt="asked")
+        store.invocations.finish(id, status="complete", response=text, client_done_time=1.0, client_duration_ms=1.0)
+"""
+
+
+def start(script: str, *arguments: object) -> subprocess.Popen[str]:
+    code = textwrap.dedent(OPEN) + textwrap.dedent(script)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def run(script: str, *arguments: object) -> str:
+    process = start(script, *arguments)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'home' / 'loom.db'}"
+
+
+def prepared(url: str) -> None:
+    with Store.open(url) as store:
+        store.agents.upsert(scope="local", arn="a", runtime_id="r", region="us-east-1", account_id="1")
+
+
+# -- several processes
+
+
+def test_two_processes_opening_a_new_store_at_once_both_find_it_whole(url: str) -> None:
+    script = """
+        while time.time() < float(sys.argv[2]):
+            pass
+        store = Store.open(url)
+        print(agent(store).id)
+    """
+    at = time.time() + 1.5
+    processes = [start(script, url, at) for _ in range(4)]
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert out.strip() == "1"
+
+
+def test_two_processes_with_threads_write_thousands_of_rows_and_lose_none(url: str) -> None:
+    prepared(url)
+    script = """
+        import threading
+        store = Store.open(url)
+        agent_id = 1
+        def work(name):
+            for _ in range(400):
+                one(store, session=name)
+        threads = [threading.Thread(target=work, args=(f"{sys.argv[2]}-{n}",)) for n in range(3)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    """
+    processes = [start(script, url, name) for name in ("p", "q")]
+    for process in processes:
+        _, err = process.communicate(timeout=180)
+        assert process.returncode == 0, err
+    with Store.open(url) as store:
+        found = store.invocations.list(limit=None)
+        sessions = store.invocations.sessions(1, limit=None)
+    assert len(found) == 2400
+    assert {each.status for each in found} == {"complete"}
+    assert {each.session_id: each.invocations for each in sessions} == {f"{p}-{n}": 400 for p in "pq" for n in range(3)}
+
+
+def test_a_forked_child_writes_through_connections_of_its_own(url: str) -> None:
+    script = """
+        store = Store.open(url)
+        agent_id = agent(store).id
+        one(store)
+        child = os.fork()
+        if child == 0:
+            for _ in range(50):
+                one(store, session="child")
+            os._exit(0)
+        for _ in range(50):
+            one(store, session="parent")
+        assert os.waitpid(child, 0)[1] == 0
+        print(len(store.invocations.list(limit=None)))
+    """
+    assert run(script, url).strip() == "101"
+
+
+# -- killed
+
+
+def test_a_kill_in_the_middle_of_writing_leaves_a_sound_database_and_an_honest_record(url: str) -> None:
+    prepared(url)
+    script = """
+        store = Store.open(url)
+        agent_id = 1
+        open_one = store.invocations.begin(agent_id=1, session_id="never answered", prompt="asked")
+        store.invocations.progress(open_one, "half an ans", [1.0])
+        print("ready", flush=True)
+        while True:
+            one(store, "x" * 50_000)
+    """
+    process = start(script, url)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    with Store.open(url) as store:
+        closed = store.invocations.abandon_stale()
+        assert 1 <= closed <= 2  # the one left open on purpose, and perhaps the one being written
+        assert store.invocations.abandon_stale() == 0
+        (left,) = store.invocations.list(session_id="never answered")
+        assert (left.status, left.failure, left.prompt, left.response) == (
+            "error",
+            INTERRUPTED,
+            "asked",
+            "half an ans",
+        )
+        assert {each.status for each in store.invocations.list(session_id="s", limit=None)} <= {"complete", "error"}
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_what_a_living_process_has_open_is_not_called_abandoned(url: str) -> None:
+    prepared(url)
+    with Store.open(url) as store:
+        id = store.invocations.begin(agent_id=1, session_id="s")
+        script = "store = Store.open(url); print(store.invocations.abandon_stale())"
+        assert run(script, url).strip() == "0"
+        assert store.invocations.abandon_stale() == 0
+        found = store.invocations.get(id)
+    assert found is not None
+    assert found.status == "pending"
+
+
+def test_the_lease_of_a_killed_kernel_is_free_at_once(url: str) -> None:
+    with Store.open(url) as store:
+        store.studies.create(
+            StudyRow(id="study-1", scope="local", agent_arn="a", design={}, created_at=datetime.now(UTC))
+        )
+        script = """
+            store = Store.open(url)
+            store.studies.acquire("study-1", lease_s=3600)
+            print("held", flush=True)
+            time.sleep(600)
+        """
+        process = start(script, url)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(StoreError, match=f"being run by process {process.pid}"):
+            store.studies.acquire("study-1")
+        process.kill()
+        process.communicate()
+        store.studies.acquire("study-1")
+
+
+def test_a_process_is_known_from_a_later_one_of_the_same_number() -> None:
+    me = this_process()
+    assert is_alive(me) is True
+    assert is_alive(Writer(host=me.host, pid=me.pid, born="earlier")) is False
+    assert is_alive(Writer(host="another machine", pid=me.pid, born=me.born)) is None
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        assert is_alive(Writer(host=me.host, pid=child.pid, born="")) is True
+        child.kill()
+        if sys.platform == "linux":  # dead, though its parent has not asked after it yet
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            assert is_alive(Writer(host=me.host, pid=child.pid, born="")) is False
+    finally:
+        child.kill()
+        child.wait()
+    assert is_alive(Writer(host=me.host, pid=child.pid, born="")) is False
+
+
+# -- no space
+
+
+def test_a_store_that_cannot_grow_says_so_and_keeps_what_it_had(url: str) -> None:
+    prepared(url)
+    script = """
+        store = Store.open(url)
+        agent_id = 1
+        one(store, "kept")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+        kept = 1
+        try:
+            while True:
+                one(store, "x" * 20_000)
+                kept += 1
+        except StoreFull as error:
+            assert "loom.db" in str(error) and "MB free" in str(error), error
+        found = store.invocations.list(limit=None)
+        assert sum(each.status == "complete" for each in found) == kept, (len(found), kept)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        one(store, "space again")
+        print(store.invocations.list(limit=1)[0].response)
+    """
+    assert run(script, url).strip() == "space again"
+
+
+def test_a_new_store_on_a_full_disk_says_so(url: str) -> None:
+    script = """
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        try:
+            Store.open(url)
+        except StoreFull as error:
+            print(error)
+    """
+    assert "loom.db" in run(script, url)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists() or os.geteuid() != 0, reason="needs root to mount a tiny disk")
+def test_a_really_full_disk_is_told_from_other_failures(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        script = """
+            store = Store.open(url)
+            agent_id = agent(store).id
+            kept = 0
+            try:
+                while True:
+                    one(store, "x" * 5_000)
+                    kept += 1
+            except StoreFull as error:
+                assert "0.0 MB free" in str(error), error
+            assert sum(each.status == "complete" for each in store.invocations.list(limit=None)) == kept
+            print(kept > 0)
+        """
+        assert run(script, f"sqlite:///{disk}/loom.db").strip() == "True"
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+# -- what else a file can be
+
+
+def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "loom.db"
+    file.write_text("Dear diary, " * 1000)
+    with pytest.raises(StoreError, match=r"no database.*move it away"):
+        Store.open(f"sqlite:///{file}")
+    assert file.read_text().startswith("Dear diary")
+
+
+def test_a_damaged_database_is_said_to_be_damaged(url: str) -> None:
+    prepared(url)
+    file = Path(url.removeprefix("sqlite:///"))
+    with Store.open(url) as store:
+        for _ in range(50):
+            store.invocations.begin(agent_id=1, session_id="s", prompt="x" * 3000)
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    data = bytearray(file.read_bytes())
+    data[20_000:] = os.urandom(len(data) - 20_000)
+    file.write_bytes(data)
+    with pytest.raises(StoreError, match="damaged"), Store.open(url) as store:
+        store.invocations.list(limit=None)
+
+
+def test_a_lock_that_nobody_gives_back_is_reported_after_the_timeout(url: str) -> None:
+    prepared(url)
+    blocker = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    try:
+        with Store.open(url, lock_timeout_s=0.2) as store:
+            assert store.agents.get("local", "a") is not None  # reading goes on
+            with pytest.raises(StoreError, match="locked by another process"):
+                store.invocations.begin(agent_id=1, session_id="s")
+    finally:
+        blocker.close()
+
+
+def test_a_place_where_no_file_can_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store.open(f"sqlite:///{tmp_path}/file/loom.db")
+    (tmp_path / "folder.db").mkdir()
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store.open(f"sqlite:///{tmp_path}/folder.db")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "unheardof://x/y", "mysql+unheardof://x/y", "postgresql+asyncpg://x/y"]
+)
+def test_an_address_that_nobody_can_open_is_a_store_error(url: str) -> None:
+    with pytest.raises(StoreError):
+        Store.open(url)
