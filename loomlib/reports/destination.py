@@ -1,0 +1,123 @@
+"""Where a report goes: a folder, or a folder in S3. Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from loomlib.errors import ReportError
+
+if TYPE_CHECKING:
+    from loomlib.aws.connection import Clients
+
+_S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<prefix>.*))?")
+
+
+class Destination(Protocol):
+    """Takes finished files by name."""
+
+    def exists(self, name: str) -> bool:
+        """True when a file of that name is there."""
+        ...
+
+    def write(self, name: str, content: bytes, content_type: str) -> str:
+        """Store one file and return its full path or address."""
+        ...
+
+
+def open_destination(
+    out: str, *, region: str | None = None, profile: str | None = None, environment: Mapping[str, str] | None = None
+) -> Destination:
+    """The destination that `out` names, checked before anything runs: a folder or `s3://bucket/prefix`.
+
+    `region`, `profile` and `environment` say which S3 (see `loomlib.aws.Connection`); a folder needs none of them.
+    """
+    if "://" not in out:
+        folder = Path(out).expanduser()
+        if folder.exists() and not folder.is_dir():
+            raise ReportError("The destination is a file", on=out, try_="a folder, or s3://bucket/prefix")
+        return Folder(path=folder)
+    match = _S3.fullmatch(out)
+    if match is None:
+        raise ReportError("Not a destination", on=out, try_="a folder, or s3://bucket/prefix")
+    from loomlib.aws.connection import Clients, Connection
+
+    clients = Clients(Connection(region=region, profile=profile, environment=environment or {}))
+    bucket = Bucket(bucket=match["bucket"], prefix=(match["prefix"] or "").strip("/"), clients=clients)
+    bucket.check()
+    return bucket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder on disk, made when the first file is written."""
+
+    path: Path
+
+    def exists(self, name: str) -> bool:
+        """True when the folder has a file of that name."""
+        return (self.path / name).exists()
+
+    def write(self, name: str, content: bytes, content_type: str) -> str:
+        """Write beside the file and rename over it, so that a reader sees the old one or the new one."""
+        del content_type  # on disk the name says it
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=self.path, prefix=f".{name}.")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                Path(temporary).chmod(0o644)
+                Path(temporary).replace(self.path / name)
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            what = f"The report cannot be written: {error.strerror}"
+            raise ReportError(what, on=str(self.path / name), try_="another --out") from error
+        return str(self.path / name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """A folder in S3. An object appears there whole, when its upload has ended."""
+
+    bucket: str
+    prefix: str
+    clients: Clients = field(repr=False)
+
+    def check(self) -> None:
+        """Raise Loom's error for a bucket that is not there or not ours, before an hour of measuring."""
+        from loomlib.aws.errors import translated
+
+        with translated("Looking for the report's bucket", on=self.bucket):
+            self.clients.s3().head_bucket(Bucket=self.bucket)
+
+    def exists(self, name: str) -> bool:
+        """True when the bucket has an object of that name."""
+        from loomlib.aws.errors import translated
+
+        with translated("Listing the report's folder", on=self._address(name)):
+            answer = self.clients.s3().list_objects_v2(Bucket=self.bucket, Prefix=self._key(name), MaxKeys=1)
+        return bool(answer.get("KeyCount"))
+
+    def write(self, name: str, content: bytes, content_type: str) -> str:
+        """Upload one file."""
+        from loomlib.aws.errors import translated
+
+        with translated("Writing the report", on=self._address(name)):
+            self.clients.s3().put_object(
+                Bucket=self.bucket, Key=self._key(name), Body=content, ContentType=content_type
+            )
+        return self._address(name)
+
+    def _key(self, name: str) -> str:
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+    def _address(self, name: str) -> str:
+        return f"s3://{self.bucket}/{self._key(name)}"

@@ -1,0 +1,178 @@
+"""Running a report's notebook by papermill, in a kernel of this very interpreter."""
+
+# papermill, nbclient and jupyter_client carry no types; what comes out of here is typed.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false, reportMissingTypeArgument=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import papermill
+import zmq
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from nbclient.exceptions import DeadKernelError
+from papermill.clientwrap import PapermillNotebookClient
+from papermill.engines import Engine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+from traitlets import Dict
+
+from loomlib.errors import ReportError
+
+from .notebook import Notebook, read_notebook, source_of
+from .parameters import Value
+
+_log = logging.getLogger(__name__)
+_ENGINE = "loom"
+_SLOW_CELL_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The cell that stopped a report: its number counted from 1, its first line, the error."""
+
+    cell: int
+    source: str
+    error: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"Cell {self.cell} failed ({self.source}): {self.error}: {self.message}"
+
+
+def execute(
+    notebook: Path,
+    working_copy: Path,
+    parameters: Mapping[str, Value],
+    *,
+    environment: Mapping[str, str],
+    say: Callable[[str], None],
+) -> tuple[Notebook, Failure | None]:
+    """Run `notebook` with `parameters`; return the executed notebook and the failure that ended it, if one did.
+
+    `environment` is added to the kernel's. `working_copy` is written after each cell.
+    No cell has a time limit: a study on AWS takes as long as it takes.
+    """
+    papermill_engines.register(_ENGINE, _LoomEngine)
+    try:
+        papermill.execute_notebook(
+            str(notebook),
+            str(working_copy),
+            parameters=dict(parameters),
+            engine_name=_ENGINE,
+            kernel_name="python3",
+            progress_bar=False,
+            loom_environment=dict(environment),
+            loom_say=say,
+        )
+    except PapermillExecutionError as error:
+        return read_notebook(working_copy), _failure(error)
+    except DeadKernelError:
+        executed = read_notebook(working_copy)
+        return executed, _death(executed)
+    except RuntimeError as error:
+        raise ReportError(f"The kernel did not start: {error}", on=sys.executable, try_="loom doctor") from error
+    return read_notebook(working_copy), None
+
+
+def _failure(error: PapermillExecutionError) -> Failure:
+    return Failure(
+        cell=int(error.cell_index) + 1, source=_first_line(error.source), error=error.ename, message=error.evalue
+    )
+
+
+def _death(executed: Notebook) -> Failure:
+    running = (
+        (index, cell)
+        for index, cell in enumerate(executed.cells, 1)
+        if cell.metadata.get("papermill", {}).get("status") in ("running", "failed")
+    )
+    number, cell = next(running, (0, None))
+    source = _first_line(source_of(cell)) if cell is not None else ""
+    return Failure(cell=number, source=source, error="DeadKernel", message="the kernel died; most often out of memory")
+
+
+def _first_line(source: str) -> str:
+    return next((line for line in source.splitlines() if line.strip() and not line.startswith("#")), "")
+
+
+class _ThisInterpreter(AsyncKernelManager):
+    """Starts kernels of the running interpreter, whatever kernelspecs are installed under whatever name."""
+
+    loom_environment = Dict()
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        return KernelSpec(
+            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            display_name="Python 3",
+            language="python",
+            env=dict(self.loom_environment),
+            # Kernels talk over loopback TCP; where libzmq can encrypt, other users of the machine cannot listen.
+            metadata={"supported_encryption": "curve"} if zmq.has("curve") else {},
+        )
+
+
+class _LoomEngine(Engine):
+    """papermill's engine with our kernel and our progress."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **kwargs: Any) -> Any:
+        say: Callable[[str], None] = kwargs["loom_say"]
+        environment: dict[str, str] = kwargs["loom_environment"]
+        client = _TellingClient(
+            nb_man,
+            environment=environment,
+            say=say,
+            kernel_name=kernel_name,
+            timeout=None,
+            startup_timeout=120,
+            log=_log,
+        )
+        return client.execute()
+
+
+class _TellingClient(PapermillNotebookClient):
+    """Says each line that a cell prints as it comes, and how long a slow cell took."""
+
+    def __init__(self, nb_man: Any, *, environment: dict[str, str], say: Callable[[str], None], **kwargs: Any) -> None:
+        super().__init__(nb_man, **kwargs)
+        self._environment = environment
+        self._say = say
+        self._rest: dict[str, str] = {}
+
+    def create_kernel_manager(self) -> AsyncKernelManager:
+        self.km = _ThisInterpreter(
+            kernel_name=self.kernel_name, loom_environment=self._environment, transport_encryption="auto"
+        )
+        return self.km
+
+    def execute_cell(self, cell: Any, cell_index: int, **kwargs: Any) -> Any:
+        begun = time.monotonic()
+        try:
+            return super().execute_cell(cell, cell_index, **kwargs)
+        finally:
+            spent_s = time.monotonic() - begun
+            if spent_s >= _SLOW_CELL_S:
+                self._say(f"cell {cell_index + 1} of {len(self.nb.cells)} · {spent_s:.0f} s")
+
+    def process_message(self, *args: Any, **kwargs: Any) -> Any:
+        output = super().process_message(*args, **kwargs)
+        message = args[0]
+        if message["msg_type"] == "stream":
+            self._tell(message["content"]["name"], message["content"]["text"])
+        return output
+
+    def _tell(self, stream: str, text: str) -> None:
+        *lines, rest = (self._rest.get(stream, "") + text).split("\n")
+        self._rest[stream] = rest
+        for line in lines:
+            if final := line.split("\r")[-1].rstrip():
+                self._say(final)

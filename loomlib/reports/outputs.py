@@ -1,0 +1,91 @@
+"""A cell's outputs as HTML that needs neither a kernel nor the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import quote
+
+from .notebook import Notebook
+from .safe_html import escaped, safe_html, safe_markdown, safe_text
+from .summary import SUMMARY_MIME
+
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+_WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+_IMAGES = ("image/png", "image/jpeg", "image/gif")
+_LONG_STREAM_LINES = 8
+
+
+def render_outputs(cell: Notebook) -> str:
+    """Every output of a code cell that has a face for a reader, in order."""
+    return "\n".join(filter(None, (_render(output) for output in cell.get("outputs", ()))))
+
+
+def _render(output: Notebook) -> str:
+    kind = output.output_type
+    if kind == "stream":
+        return _stream(_text(output.text), output.name)
+    if kind == "error":
+        return _error(output)
+    if kind in ("display_data", "execute_result"):
+        return _display(output.get("data", {}))
+    return ""
+
+
+def _stream(text: str, name: str) -> str:
+    if not text.strip():
+        return ""
+    body = f'<pre class="stream {escaped(name)}">{safe_text(text.rstrip())}</pre>'
+    lines = text.strip().count("\n") + 1
+    if lines <= _LONG_STREAM_LINES:
+        return body
+    return f'<details class="fold"><summary>printed output, {lines} lines</summary>{body}</details>'
+
+
+def _error(output: Notebook) -> str:
+    headline = escaped(f"{output.ename}: {output.evalue}")
+    traceback = safe_text("\n".join(output.traceback))
+    return (
+        f'<div class="error"><p>{headline}</p>'
+        f'<details class="fold"><summary>traceback</summary><pre>{traceback}</pre></details></div>'
+    )
+
+
+def _display(data: Mapping[str, Any]) -> str:
+    if PLOTLY_MIME in data:
+        return _figure(data[PLOTLY_MIME])
+    if "text/html" in data:
+        return f'<div class="html">{html}</div>' if (html := safe_html(_text(data["text/html"])).strip()) else ""
+    if "image/svg+xml" in data:
+        return _image("image/svg+xml;utf8", quote(_text(data["image/svg+xml"])), separator=",")
+    for mime in _IMAGES:
+        if mime in data:
+            return _image(mime, "".join(_text(data[mime]).split()), separator=";base64,")
+    if "text/markdown" in data:
+        return f'<div class="html">{safe_markdown(_text(data["text/markdown"]))}</div>'
+    if _WIDGET_MIME in data or SUMMARY_MIME in data or "text/plain" not in data:
+        return ""
+    return f'<pre class="plain">{safe_text(_text(data["text/plain"]))}</pre>'
+
+
+def _figure(figure: Mapping[str, Any]) -> str:
+    layout: Mapping[str, Any] = figure.get("layout", {})
+    title = layout.get("title", "")
+    name = cast("Mapping[str, Any]", title).get("text") if isinstance(title, Mapping) else title
+    label, height = escaped(str(name or "chart")), int(layout.get("height") or 360)
+    drawn = {"data": figure.get("data", []), "layout": layout, "config": figure.get("config", {})}
+    # `<` is written as an escape: no text in the figure can end the script element that carries it.
+    payload = json.dumps(drawn, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return (
+        f'<div class="figure" role="img" aria-label="{label}" style="min-height:{height}px">'
+        f'<script type="application/json">{payload}</script></div>'
+    )
+
+
+def _image(mime: str, content: str, *, separator: str) -> str:
+    return f'<img class="image" alt="" src="data:{escaped(mime)}{separator}{escaped(content)}">'
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "".join(value)

@@ -1,0 +1,153 @@
+"""A report's parameters: read from its cell tagged `parameters`, checked and typed before anything runs.
+
+papermill only warns about a misspelt name and then runs with the default, which for a nightly report is a wrong
+number that looks right. And it writes what it was given into the executed notebook, so a credential must never be one.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import io
+import math
+import re
+import tokenize
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loomlib.errors import ReportError, UnknownParameter
+
+from .notebook import read_notebook, source_of, tags_of
+
+Value = str | int | float | bool | None
+
+_CREDENTIAL_NAME = re.compile(r"secret|token|passw|credential|api_?key|access_?key|private_?key", re.I)
+_CREDENTIAL_VALUE = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s")
+_TYPES = ("str", "int", "float", "bool")
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter of a report: its default, the type that the default (or its annotation) has, its comment."""
+
+    name: str
+    type_name: str
+    default: Value
+    comment: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {self.type_name} = {self.default!r}"
+        return f"{text}  # {self.comment}" if self.comment else text
+
+
+def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
+    """The parameters of the notebook at `path`, in their order. Raises `ReportError` when it has none to give.
+
+    Exactly one cell must carry the tag: without it papermill puts the values on top, where the defaults overwrite them.
+    """
+    tagged = [cell for cell in read_notebook(Path(path)).cells if "parameters" in tags_of(cell)]
+    if len(tagged) != 1:
+        raise ReportError(
+            f"The notebook has {len(tagged)} cells tagged `parameters`, and a report has exactly one",
+            on=str(path),
+            try_="tag the cell that assigns the defaults (JupyterLab: Property Inspector, Cell Tags)",
+        )
+    source = source_of(tagged[0])
+    try:
+        comments = _comments(source)
+        statements = ast.parse(source).body
+    except (SyntaxError, tokenize.TokenError) as error:
+        raise ReportError(f"The parameters cell is not Python: {error}", on=str(path)) from error
+    found = (_parameter(statement, comments, str(path)) for statement in statements)
+    return tuple(parameter for parameter in found if parameter is not None)
+
+
+def describe_parameters(parameters: Sequence[Parameter]) -> str:
+    """The parameters as lines of text: name, type, default, comment."""
+    return "\n".join(f"  {parameter}" for parameter in parameters)
+
+
+def bind_parameters(
+    parameters: Sequence[Parameter], given: Mapping[str, Value], *, report: str = "report"
+) -> dict[str, Value]:
+    """`given` as values of the parameters' types. What is not given is not in the result.
+
+    Raises `UnknownParameter` for a name that the notebook does not have, `ReportError` for a value of the wrong type or
+    for something that looks like a credential (parameters stay readable in the executed notebook).
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    bound: dict[str, Value] = {}
+    for name, value in given.items():
+        if _CREDENTIAL_NAME.search(name) or (isinstance(value, str) and _CREDENTIAL_VALUE.search(value)):
+            raise ReportError(
+                "Refused: a parameter looks like a credential, and parameters stay in the executed notebook",
+                on=name,
+                try_="AWS's own credentials chain: a profile, or environment variables",
+            )
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"{close[0]}? " if close else ""
+            raise UnknownParameter(
+                f"{report} has no parameter {name!r}",
+                on=f"{name}={value}",
+                try_=f"{hint}It has:\n{describe_parameters(parameters)}",
+            )
+        bound[name] = _coerce(known[name], value)
+    return bound
+
+
+def _comments(source: str) -> dict[int, str]:
+    """The comment that ends a line, by line number. papermill's own reading stumbles over a `=` in a comment."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {token.start[0]: token.string.lstrip("# ").rstrip() for token in tokens if token.type == tokenize.COMMENT}
+
+
+def _parameter(statement: ast.stmt, comments: Mapping[int, str], path: str) -> Parameter | None:
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
+            declared = ast.unparse(annotation)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            declared = ""
+        case _:
+            return None
+    try:
+        default = ast.literal_eval(value)
+    except ValueError:
+        default = ()
+    if default is not None and not isinstance(default, str | int | float | bool):
+        raise ReportError(
+            f"The default of {name} is no plain text or number",
+            on=f"{ast.unparse(value)} in {path}",
+            try_="for a list, a comma-separated string",
+        )
+    types = [name for name in declared.replace("|", " ").split() if name in _TYPES]
+    type_name = types[0] if types else "str" if default is None else type(default).__name__
+    return Parameter(
+        name=name, type_name=type_name, default=default, comment=comments.get(statement.end_lineno or 0, "")
+    )
+
+
+def _coerce(parameter: Parameter, value: Value) -> Value:
+    if value is None:
+        return None
+    text = str(value).strip()
+    try:
+        if parameter.type_name == "bool":
+            return _TRUTHS[text.lower()]
+        if parameter.type_name == "int":
+            return int(text)
+        if parameter.type_name == "float":
+            number = float(text)
+            if not math.isfinite(number):
+                raise ValueError(text)
+            return number
+    except (ValueError, KeyError) as error:
+        article = {"bool": "true or false", "int": "a whole number", "float": "a number"}[parameter.type_name]
+        raise ReportError(
+            f"The parameter {parameter.name} takes {article}",
+            on=f"{parameter.name}={value}",
+            try_=f"-p {parameter.name}={parameter.default}",
+        ) from error
+    return str(value)

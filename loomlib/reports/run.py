@@ -1,0 +1,162 @@
+"""One report from start to end: check, run, redact, render, store."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loomlib.errors import ReportError
+from loomlib.settings import Settings
+
+from .catalogue import find_report
+from .destination import Destination, open_destination
+from .execution import Failure, execute
+from .notebook import Notebook, as_node, notebook_text
+from .page import PageFacts, render_page
+from .parameters import Value, bind_parameters, read_parameters
+from .redaction import Redactor, secrets_in, secrets_of_home
+from .summary import SCHEMA, json_ready, missed_gates, stated_summary, versions
+
+_log = logging.getLogger(__name__)
+
+_EXIT_CELL_FAILED = 1
+_EXIT_GATE_MISSED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOutcome:
+    """What a report left behind. Paths, or `s3://` addresses when it went there.
+
+    `exit_code` is 0, 1 when a cell failed, 2 when a gate was missed; `message` says so in a sentence.
+    """
+
+    exit_code: int
+    html: str
+    notebook: str
+    summary_path: str
+    summary: Mapping[str, Any] = field(repr=False)
+    message: str
+
+
+def run_report(
+    name_or_path: str | Path,
+    parameters: Mapping[str, Value] | None = None,
+    out: str = "reports",
+    *,
+    settings: Settings | None = None,
+    say: Callable[[str], None] | None = None,
+    environment: Mapping[str, str] | None = None,
+    timestamp: datetime | None = None,
+) -> ReportOutcome:
+    """Run a report and store its notebook, its page and its JSON summary in `out` (a folder or `s3://bucket/prefix`).
+
+    Parameters are text or plain values; their names and types are checked against the notebook first. `environment` is
+    added to the kernel's and says which S3 is meant. `say` hears one line at a time; without it they are logged.
+    A failing cell is an outcome (exit code 1), not an exception: what ran until then is stored all the same.
+
+        run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
+    """
+    resolved = settings or Settings.load()
+    tell = say or _log.info
+    path = find_report(name_or_path)
+    known = read_parameters(path)
+    bound = bind_parameters(known, parameters or {}, report=path.stem)
+    begun_at = (timestamp or datetime.now()).astimezone()
+    extra = {"LOOM_HOME": str(resolved.home), "PLOTLY_RENDERER": "plotly_mimetype", **(environment or {})}
+    destination = open_destination(out, region=resolved.region, profile=resolved.profile, environment=environment)
+    stem = _free_stem(destination, path.stem, begun_at)
+
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="loom-report-") as folder:
+        notebook, failure = execute(path, Path(folder) / path.name, bound, environment=extra, say=tell)
+    took_s = time.monotonic() - begun
+
+    redactor = Redactor([*secrets_in({**os.environ, **extra}), *secrets_of_home(resolved.home)])
+    _redact(notebook, redactor)
+    stated = stated_summary(notebook)
+    exit_code, message = _verdict(failure, missed_gates(stated))
+    facts = PageFacts(
+        report=path.stem,
+        command=redactor.text(_command(name_or_path, bound, out)),
+        parameters=redactor.value(
+            {parameter.name: bound.get(parameter.name, parameter.default) for parameter in known}
+        ),
+        begun_at=begun_at,
+        took_s=took_s,
+        versions=versions(),
+        failure=redactor.text(str(failure)) if failure else "",
+        summary=stated,
+    )
+    summary = _summary(facts, exit_code=exit_code, message=redactor.text(message), stem=stem)
+    return ReportOutcome(
+        exit_code=exit_code,
+        message=str(summary["message"]),
+        notebook=destination.write(f"{stem}.ipynb", notebook_text(notebook).encode(), "application/x-ipynb+json"),
+        html=destination.write(f"{stem}.html", render_page(notebook, facts).encode(), "text/html; charset=utf-8"),
+        summary_path=destination.write(
+            f"{stem}.json",
+            (json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode(),
+            "application/json",
+        ),
+        summary=summary,
+    )
+
+
+def _free_stem(destination: Destination, report: str, begun_at: datetime) -> str:
+    for form in ("%Y%m%d-%H%M", "%Y%m%d-%H%M%S", "%Y%m%d-%H%M%S-%f"):
+        stem = f"{report}-{begun_at.strftime(form)}"
+        if not any(destination.exists(f"{stem}.{suffix}") for suffix in ("ipynb", "html", "json")):
+            return stem
+    raise ReportError("A report of this very moment exists already", on=report, try_="run it again")
+
+
+def _command(name_or_path: str | Path, bound: Mapping[str, Value], out: str) -> str:
+    words = ["loom", "report", str(name_or_path)]
+    for name, value in bound.items():
+        words += ["-p", f"{name}={value}"]
+    return shlex.join([*words, "--out", out])
+
+
+def _verdict(failure: Failure | None, missed: list[str]) -> tuple[int, str]:
+    if failure is not None:
+        return _EXIT_CELL_FAILED, str(failure)
+    if missed:
+        return _EXIT_GATE_MISSED, " ".join(missed)
+    return 0, "done"
+
+
+def _redact(notebook: Notebook, redactor: Redactor) -> None:
+    for cell in notebook.cells:
+        cell.source = redactor.text(cell.source)
+        if "outputs" in cell:
+            cell.outputs = [as_node(redactor.value(output)) for output in cell.outputs]
+    # Widget state is a copy of what outputs already hold, larger and nowhere drawn.
+    notebook.metadata.pop("widgets", None)
+
+
+def _summary(facts: PageFacts, *, exit_code: int, message: str, stem: str) -> dict[str, Any]:
+    return json_ready(
+        {
+            **facts.summary,
+            "schema": SCHEMA,
+            "report": facts.report,
+            "name": stem,
+            "exit_code": exit_code,
+            "message": message,
+            "failure": facts.failure or None,
+            "begun_at": facts.begun_at.isoformat(timespec="seconds"),
+            "took_s": round(facts.took_s, 3),
+            "parameters": facts.parameters,
+            "command": facts.command,
+            "versions": {**facts.summary.get("versions", {}), **facts.versions},
+        }
+    )

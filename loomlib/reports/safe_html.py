@@ -1,0 +1,83 @@
+"""HTML that may stand on a page: an allowlist for what displays made, escaping for everything else.
+
+Displays escape what agents said. This is the second lock (the third is the page's Content-Security-Policy): an element,
+attribute or address that is not on the list does not reach the page.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from bleach.css_sanitizer import CSSSanitizer
+from bleach.sanitizer import Cleaner
+from nbconvert.filters import ansi2html, markdown2html  # pyright: ignore[reportUnknownVariableType]
+
+_HTML = """a abbr article b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure footer
+h1 h2 h3 h4 h5 h6 header hr i img kbd li mark meter ol output p pre progress q s samp section small span strong style
+sub summary sup table tbody td tfoot th thead time tr u ul var wbr"""
+_SVG = """svg g path rect circle ellipse line polyline polygon text tspan title desc defs linearGradient radialGradient
+stop clipPath marker pattern"""
+_WHOLE = re.compile(r"<(script|iframe|object|embed|template|noscript|form|math)\b.*?(?:</\1\s*>|\Z)", re.I | re.S)
+_STYLE = re.compile(r"(<style[^>]*>)(.*?)(</style>)", re.S)
+_NUMBER_CELL = re.compile(
+    r"<td(?P<rest>(?:\s[^>]*)?)>(?P<text>\s*[-+−]?(?:\d[\d\s,.\u2009\u202f]*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|ms|s|MB|kB)?\s*)</td>"
+)
+
+
+def safe_html(markup: str) -> str:
+    """`markup` without scripts, handlers, frames and foreign images; table cells that are numbers get class `num`."""
+    cleaned = _CLEANER.clean(_WHOLE.sub("", markup))
+    # The serializer escapes `>` inside <style>, where it is a child selector; `<` stays escaped.
+    cleaned = _STYLE.sub(lambda m: m[1] + m[2].replace("&gt;", ">") + m[3], cleaned)
+    return _NUMBER_CELL.sub(_mark_number, cleaned)
+
+
+def safe_markdown(text: str) -> str:
+    """Markdown as safe HTML."""
+    return safe_html(str(markdown2html(text)).replace('class="anchor-link"', 'class="anchor-link" hidden'))
+
+
+def safe_text(text: str) -> str:
+    """Terminal text as HTML: escaped, its ANSI colours kept, a carriage return taken as one."""
+    lines = [line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n")]
+    return str(ansi2html("\n".join(lines)))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def escaped(text: str) -> str:
+    """Text as it is, for an element or an attribute."""
+    return html.escape(text, quote=True)
+
+
+def _allowed(_tag: str, name: str, value: str) -> bool:
+    if name.startswith("on") or name in ("srcdoc", "formaction", "action", "srcset", "ping", "background"):
+        return False
+    if name == "src":
+        return value.startswith("data:image/")
+    if name in ("href", "xlink:href"):
+        return value.startswith(("#", "https://", "http://"))
+    return True
+
+
+def _mark_number(match: re.Match[str]) -> str:
+    rest = match["rest"]
+    if "class=" in rest:
+        return match[0]
+    return f'<td class="num"{rest}>{match["text"]}</td>'
+
+
+class _PlainStyles(CSSSanitizer):
+    """bleach's CSS sanitizer, smaller: one declaration that could fetch or run something takes the attribute away."""
+
+    def sanitize_css(self, style: str) -> str:
+        return "" if re.search(r"url\s*\(|expression\s*\(|@import|\\|javascript:", style, re.I) else style
+
+
+_CLEANER = Cleaner(
+    tags={*_HTML.split(), *_SVG.split()},
+    attributes=_allowed,
+    protocols={"http", "https", "data"},
+    strip=True,
+    strip_comments=True,
+    css_sanitizer=_PlainStyles(),
+)

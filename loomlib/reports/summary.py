@@ -1,0 +1,62 @@
+"""The JSON that a report leaves for programs.
+
+A notebook states its verdict by displaying an object whose MIME bundle holds `SUMMARY_MIME`; the last one counts. It is
+read back from the executed notebook, so nothing is scraped from text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
+from typing import Any, cast
+
+from .notebook import Notebook
+
+SUMMARY_MIME = "application/vnd.loom.summary+json"
+SCHEMA = "loom.report/1"
+_PACKAGES = ("loomlib", "boto3", "papermill", "plotly", "pandas")
+
+
+def stated_summary(notebook: Notebook) -> dict[str, Any]:
+    """The last summary that the notebook displayed, empty when it displayed none."""
+    found: dict[str, Any] = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            stated = output.get("data", {}).get(SUMMARY_MIME)
+            if isinstance(stated, Mapping):
+                found = dict(cast("Mapping[str, Any]", stated))
+    return found
+
+
+def missed_gates(summary: Mapping[str, Any]) -> list[str]:
+    """A sentence for each gate that was missed (`{"gates": [{"passed": false, "sentence": …}]}`)."""
+    return [
+        str(gate.get("sentence") or f"Gate missed: {gate.get('name', 'unnamed')}")
+        for gate in cast("list[Mapping[str, Any]]", summary.get("gates") or [])
+        if gate.get("passed") is False
+    ]
+
+
+def versions() -> dict[str, str]:
+    """What made the report: Python and the packages that matter to its numbers."""
+    found = {"python": python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def json_ready(value: Any) -> Any:
+    """`value` with only what JSON has: NaN and infinities become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return {str(key): json_ready(item) for key, item in pairs}
+    if isinstance(value, list | tuple):
+        return [json_ready(item) for item in cast("list[Any]", value)]
+    return value

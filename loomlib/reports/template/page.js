@@ -1,0 +1,35 @@
+// Draws each figure where its data stand, in the page's own colours, and again when these change.
+(() => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const figures = [];
+  const theme = (layout, forPrint) => {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => (forPrint ? { ink: "#1f1f1f", soft: "#616161", line: "#e0e0e0" }[name] : style.getPropertyValue("--" + name).trim());
+    const themed = {
+      ...layout,
+      autosize: true,
+      width: undefined,
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { ...(layout.font || {}), family: style.getPropertyValue("--font").trim(), color: colour("ink") },
+    };
+    for (const key of Object.keys(layout)) {
+      if (/^[xy]axis\d*$/.test(key)) {
+        themed[key] = { ...layout[key], gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), tickcolor: colour("line") };
+      }
+    }
+    return themed;
+  };
+  const draw = ({ node, data, layout, config }, forPrint = false) =>
+    Plotly.react(node, data, theme(layout, forPrint), { responsive: true, displaylogo: false, ...config });
+  for (const node of document.querySelectorAll(".figure")) {
+    const source = node.querySelector("script");
+    const figure = { node, ...JSON.parse(source.textContent) };
+    source.remove();
+    figures.push(figure);
+    draw(figure);
+  }
+  dark.addEventListener("change", () => figures.forEach((figure) => draw(figure)));
+  addEventListener("beforeprint", () => figures.forEach((figure) => draw(figure, true)));
+  addEventListener("afterprint", () => figures.forEach((figure) => draw(figure)));
+})();
