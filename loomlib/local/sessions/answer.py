@@ -23,7 +23,7 @@ class AnswerChunks(AsyncIterator[bytes]):
         *,
         timeout_s: float,
         release: Callable[[Connection], None],
-        explain: Callable[[Exception, bool], Awaitable[AgentBroke | SessionEnded]],
+        explain: Callable[[Exception], Awaitable[AgentBroke | SessionEnded]],
     ) -> None:
         self._connection, self._timeout_s = connection, timeout_s
         self._release, self._explain = release, explain
@@ -44,9 +44,9 @@ class AnswerChunks(AsyncIterator[bytes]):
                     chunk = await self._connection.next_chunk()
         except TimeoutError:
             self._finish()
-            raise await self._explain(TimeoutError(), True) from None
+            raise await self._explain(TimeoutError()) from None
         except (ConnectionCut, NotHttp) as failure:
-            explained = await self._explain(failure, True)
+            explained = await self._explain(failure)
             self._finish()
             raise explained from failure
         except BaseException:

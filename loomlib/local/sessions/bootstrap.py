@@ -6,6 +6,7 @@ the agent's `__main__`. Arguments: the descriptors of the listening socket and o
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from _frozen_importlib_external import PathFinder
@@ -74,6 +75,30 @@ class StartHook:
         server_class.serve = serve_on_session_socket  # pyright: ignore[reportAttributeAccessIssue]
 
 
+class OutputStream(io.TextIOWrapper):
+    """stdout or stderr, which share one pipe: the order is exact, and neither writes into the other's unfinished line.
+
+    Strands prints tokens without a line's end; without this the SDK's next JSON log line would be glued to them.
+    """
+
+    unfinished: OutputStream | None = None
+
+    def write(self, text: str, /) -> int:
+        if text:
+            before, OutputStream.unfinished = OutputStream.unfinished, None if text.endswith("\n") else self
+            super().write("\n" + text if before is not None and before is not self else text)
+        return len(text)
+
+
+def share_output() -> None:
+    for name in ("stdout", "stderr"):
+        plain: io.TextIOWrapper = getattr(sys, name)
+        encoding, errors, lines, through = plain.encoding, plain.errors, plain.line_buffering, plain.write_through
+        stream = OutputStream(plain.detach(), encoding, errors, line_buffering=lines, write_through=through)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
 def importing_module() -> str:
     """The module in which the import statement that is running stands."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -93,12 +118,24 @@ def on_main_thread() -> bool:
 
 def follow_the_service(lifeline_fd: int, mark: str) -> None:
     """Wait until the service's end of the pipe closes, which its death does too; then take the whole session down."""
+    import select
+
     try:
+        if not select.select([lifeline_fd], [], [], 3.0)[0]:
+            die_with_the_service()  # not at once: loading ctypes would take 2 ms off the start of a small agent
         while os.read(lifeline_fd, 1):
             pass
     except OSError:
         pass
     end_session(mark)
+
+
+def die_with_the_service() -> None:
+    """Ask Linux to kill us when the service dies: this thread cannot run while foreign code holds the interpreter."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
 
 
 def end_session(mark: str) -> None:
@@ -124,7 +161,7 @@ def run_script(script: str) -> None:
     sys.argv = [script]
     sys.path[0] = os.path.dirname(path)
     main = type(sys)("__main__")
-    names: dict[str, object] = vars(main)
+    names: dict[str, object] = main.__dict__
     names.update(__file__=path, __builtins__=__builtins__)
     with open(path, "rb") as file:
         source = file.read()
@@ -142,6 +179,7 @@ def start() -> None:
     listener_fd, lifeline_fd, mark, script = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
     os.set_inheritable(listener_fd, False)
     os.set_inheritable(lifeline_fd, False)
+    share_output()
     start_new_thread(follow_the_service, (lifeline_fd, mark))
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     sys.meta_path.insert(0, StartHook(listener_fd, package_path))  # pyright: ignore[reportArgumentType]

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from .processes import kill_session, signal_group
+from .processes import kill_marked, signal_group
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 
@@ -113,7 +113,8 @@ class AgentProcess:
 
     def _end_the_rest(self) -> int:
         # Before the leader is reaped: while it is a zombie its number, which is the group's, belongs to nobody else.
-        kill_session(self.pid, self.mark)
+        signal_group(self.pid, signal.SIGKILL)
+        kill_marked([self.mark])
         return self._popen.wait()
 
     def _on_reaped(self, waiting: asyncio.Future[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from .environment import MARK
@@ -31,7 +31,7 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
-def marked_processes(marks: Iterable[str]) -> list[int]:
+def marked_processes(marks: Collection[str]) -> list[int]:
     """Every process whose environment carries one of the session marks; none where there is no `/proc`."""
     wanted = {f"{MARK}={mark}".encode() for mark in marks}
     found: list[int] = []
@@ -52,13 +52,15 @@ def signal_group(pid: int, number: signal.Signals) -> None:
         os.killpg(pid, number)
 
 
-def kill_session(pid: int, mark: str) -> None:
-    """Kill the group led by `pid` and whatever else carries the mark (an MCP server in a session of its own, say).
+def kill_marked(marks: Collection[str]) -> None:
+    """Kill whatever carries one of the marks: an MCP server in a process group of its own, say.
 
-    Twice, since a process may fork between being listed and being killed.
+    Looks again until nothing is found, since a process may fork between being listed and being killed.
     """
-    signal_group(pid, signal.SIGKILL)
-    for _ in range(2):
-        for other in marked_processes([mark]):
+    for _ in range(5):
+        found = marked_processes(marks)
+        for pid in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(other, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return

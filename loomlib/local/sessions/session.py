@@ -1,10 +1,8 @@
-"""One live session: its process, its connections, the calls on their way, and the clocks that end it."""
+"""One live session: its process, the calls on their way to it, and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +10,10 @@ from pathlib import Path
 
 from ..contract import AgentAnswer, AgentBroke, AgentCall, LogSink, RuntimeVersion, SessionEnded, SessionInfo
 from .answer import AnswerChunks
+from .clocks import SessionClocks
+from .connections import Connections
 from .environment import session_environment
+from .health import Health, ask_health
 from .output import SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
@@ -23,7 +24,6 @@ _GRACE_S = 2.0  # from SIGTERM to SIGKILL
 _DRAIN_S = 0.5  # how long output is awaited once every process of the session is dead
 _EXIT_SOON_S = 1.0  # a connection closed without an answer: time to see whether the process ended with it
 _PING_TIMEOUT_S = 5.0
-_BUSY_CHECK_S = 15.0  # how often a session that says HealthyBusy is asked again
 _SESSION_HEADER = "x-amzn-bedrock-agentcore-runtime-session-id"
 
 
@@ -40,10 +40,21 @@ class SessionPlace:
     answer_timeout_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    """The parts that exist from the start of the process on."""
+
+    process: AgentProcess
+    output: SessionOutput
+    connections: Connections
+    clocks: SessionClocks
+
+
 class Session:
     """A session from the start of its process to its end. It never comes back: the next call makes another one.
 
-    It keeps the version it was started with, wherever the endpoint points later, as a microVM does.
+    It keeps the version it was started with, wherever the endpoint points later, as a microVM does. `on_end` is called
+    when it takes no more calls, `on_gone` when nothing of it is left.
     """
 
     def __init__(
@@ -61,31 +72,26 @@ class Session:
         self._place, self._on_end, self._on_gone = place, on_end, on_gone
         self._started_at = self._last_used_at = datetime.now(UTC)
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs]{mark}"
-        self._loop = asyncio.get_running_loop()
-        self._process: AgentProcess | None = None
-        self._output: SessionOutput | None = None
-        self._idle_connections: list[Connection] = []
-        self._open_connections: set[Connection] = set()
+        self._running: _Running | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
-        self._idle_timer: asyncio.TimerHandle | None = None
-        self._life_timer: asyncio.TimerHandle | None = None
-        self._drained, self._closed = asyncio.Event(), asyncio.Event()
+        self._drained, self._gone = asyncio.Event(), asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._start = self._run(self._start_up())
+        self._start = self._spawn(self._start_up())
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a session is found by."""
+        return self.runtime.runtime_id, self.qualifier, self.session_id
 
     @property
     def live(self) -> bool:
         """Whether calls may be sent here."""
-        return not self._stopping and not self._failed and (self._process is None or self._process.is_running())
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.runtime.runtime_id, self.qualifier, self.session_id
+        return not self._stopping and not self._failed and (self._running is None or self._running.process.is_running())
 
     def info(self) -> SessionInfo:
         """What the session is and does, as of now."""
-        pid = self._process.pid if self._process is not None else 0
+        pid = self._running.process.pid if self._running is not None else 0
         return SessionInfo(
             runtime_id=self.runtime.runtime_id,
             qualifier=self.qualifier,
@@ -104,15 +110,15 @@ class Session:
         self._calls += 1
         self._invocations += 1
         self._last_used_at = datetime.now(UTC)
-        self._cancel_idle_timer()
         connection: Connection | None = None
         try:
             if not self._start.done():
                 await asyncio.shield(self._start)
-            self._raise_if_over()
-            connection = await self._take_connection()
-            headers = {_SESSION_HEADER: self.session_id, **call.headers}
+            running = self._raise_unless_running()
+            running.clocks.pause()
+            connection = await running.connections.take()
             async with asyncio.timeout(self._place.answer_timeout_s):
+                headers = {_SESSION_HEADER: self.session_id, **call.headers}
                 head = await connection.ask("POST", "/invocations", headers, call.body)
         except (ConnectionCut, NotHttp, TimeoutError) as failure:
             explained = await self._explain(failure, mid_answer=False)
@@ -122,10 +128,7 @@ class Session:
             self._release(connection)
             raise
         chunks = AnswerChunks(
-            connection,
-            timeout_s=self._place.answer_timeout_s,
-            release=self._release,
-            explain=lambda failure, mid_answer: self._explain(failure, mid_answer=mid_answer),
+            connection, timeout_s=self._place.answer_timeout_s, release=self._release, explain=self._explain_cut_answer
         )
         return AgentAnswer(status=head.status, headers=head.headers, chunks=chunks)
 
@@ -134,100 +137,104 @@ class Session:
         if not self._stopping:
             self._stopping, self._why_ended = True, why
             self._on_end(self)
-            for connection in list(self._open_connections):
-                connection.close()
-            if self._process is not None:
-                await self._process.end(grace_s=grace_s)
-        await self._closed.wait()
+            if self._running is not None:
+                self._running.connections.close_all()
+                await self._running.process.end(grace_s=grace_s)
+        await self._gone.wait()
 
     # Start and end of the process
 
     async def _start_up(self) -> None:
-        place, script = self._place, self.runtime.entry_point[-1]
         try:
-            folder = await asyncio.to_thread(make_workspace, place.folder, self.mark, self.runtime.code)
-            if not (folder / script).is_file():
-                raise FileNotFoundError(f"entry point {script} is not in the package")
-            if self._stopping:
-                raise InterruptedError
-            environment = session_environment(
-                self.runtime, place.service_environment, place.user_environment, mark=self.mark
-            )
-            self._process = AgentProcess(
-                interpreter=place.interpreter, script=script, folder=folder, environment=environment, mark=self.mark
-            )
-        except OSError as failure:
+            running = await self._start_process()
+        except (OSError, ValueError) as failure:
             self._failed = f"The agent could not be started: {failure}"
             self._on_end(self)
-            await asyncio.to_thread(remove_workspace, place.folder, self.mark)
-            self._drained.set()
-            self._gone()
+            await self._leave()
             return
-        self._output = SessionOutput(
-            self._process.output_fd,
-            place.sink,
-            group=f"/aws/bedrock-agentcore/runtimes/{self.runtime.runtime_id}-{self.qualifier}",
-            stream=self._stream,
-        )
-        if len(self.runtime.entry_point) > 1:
-            self._output.note(f"Loom runs {script} itself; {self.runtime.entry_point[0]} is not used locally")
-        write_record(place.folder, self.mark, self._process.pid)
-        self._run(self._clean_up(self._process, self._output))
-        await self._await_first_ping(self._process)
-
-    async def _await_first_ping(self, process: AgentProcess) -> None:
-        timeout_s = self._place.start_timeout_s
+        self._running = running
+        self._spawn(self._clean_up(running))
         try:
-            async with asyncio.timeout(timeout_s):
-                connection = await self._take_connection()
-                head = await connection.ask("GET", "/ping", {})
-                while await connection.next_chunk() is not None:
-                    pass
-            if not 200 <= head.status < 300:
-                self._failed = f"The agent is not healthy: GET /ping answered {head.status}"
+            async with asyncio.timeout(self._place.start_timeout_s):
+                health = await ask_health(running.connections)
+            if not health.is_healthy:
+                self._failed = f"The agent is not healthy: GET /ping answered {health.status}"
         except TimeoutError:
             self._failed = (
-                f"The agent did not start serving within {timeout_s:g} s; "
+                f"The agent did not start serving within {self._place.start_timeout_s:g} s; "
                 "agents must serve with uvicorn or BedrockAgentCoreApp.run()"
             )
         except (ConnectionCut, NotHttp) as failure:
-            explained = await self._explain(failure, mid_answer=False)
-            self._failed = str(explained) or "The session ended"
-        else:
-            if not self._failed:
-                self._park(connection)
-                self._life_timer = self._loop.call_later(
-                    self.runtime.max_lifetime_s, self._end_soon, "The session reached its maximum lifetime"
-                )
-                self._start_idle_timer()
-                return
-        self._on_end(self)
-        await process.end(grace_s=0)
-        await self._drained.wait()
+            self._failed = str(await self._explain(failure, mid_answer=False))
+        if self._failed:
+            self._on_end(self)
+            await running.process.end(grace_s=0)
+            await self._drained.wait()
+        elif self._calls == 0:
+            running.clocks.resume()
 
-    async def _clean_up(self, process: AgentProcess, output: SessionOutput) -> None:
+    async def _start_process(self) -> _Running:
+        place, script = self._place, self.runtime.entry_point[-1]
+        folder = await asyncio.to_thread(make_workspace, place.folder, self.mark, self.runtime.code)
+        if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
+            raise FileNotFoundError(f"its entry point {script} is not in the package")
+        if self._stopping:
+            raise InterruptedError(self._why_ended)
+        environment = session_environment(
+            self.runtime, place.service_environment, place.user_environment, mark=self.mark
+        )
+        process = AgentProcess(
+            interpreter=place.interpreter, script=script, folder=folder, environment=environment, mark=self.mark
+        )
+        group = f"/aws/bedrock-agentcore/runtimes/{self.runtime.runtime_id}-{self.qualifier}"
+        output = SessionOutput(process.output_fd, place.sink, group=group, stream=self._stream)
+        write_record(place.folder, self.mark, process.pid)
+        if len(self.runtime.entry_point) > 1:
+            output.note(f"Loom runs {script} itself; {self.runtime.entry_point[0]} is not used locally")
+        clocks = SessionClocks(
+            idle_timeout_s=self.runtime.idle_timeout_s,
+            max_lifetime_s=self.runtime.max_lifetime_s,
+            ask=self._background_work,
+            end=self.end,
+        )
+        return _Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
+
+    async def _clean_up(self, running: _Running) -> None:
         """Wait for the process's end, however it comes, and take everything that is left of it away."""
-        await process.ended.wait()
+        await running.process.ended.wait()
         self._on_end(self)
-        self._cancel_idle_timer()
-        if self._life_timer is not None:
-            self._life_timer.cancel()
-        await output.finish(within_s=_DRAIN_S)
+        running.clocks.stop()
+        running.connections.close_idle()
+        await running.output.finish(within_s=_DRAIN_S)
         self._drained.set()
-        for connection in self._idle_connections:
-            connection.close()
+        await self._leave()
+
+    async def _leave(self) -> None:
         await asyncio.to_thread(remove_workspace, self._place.folder, self.mark)
-        self._gone()
-
-    def _gone(self) -> None:
         self._on_gone(self)
-        self._closed.set()
+        self._gone.set()
 
-    def _raise_if_over(self) -> None:
+    # Calls
+
+    def _raise_unless_running(self) -> _Running:
         if self._stopping:
             raise SessionEnded(self._why_ended)
-        if self._failed:
+        if self._failed or self._running is None:
             raise AgentBroke(self._failed, self._log_tail())
+        return self._running
+
+    def _release(self, connection: Connection | None) -> None:
+        """A call is over, however it went."""
+        self._calls -= 1
+        self._last_used_at = datetime.now(UTC)
+        if self._running is not None:
+            if connection is not None:
+                self._running.connections.give_back(connection)
+            if self._calls == 0 and self._start.done() and self.live:
+                self._running.clocks.resume()
+
+    async def _explain_cut_answer(self, failure: Exception) -> AgentBroke | SessionEnded:
+        return await self._explain(failure, mid_answer=True)
 
     async def _explain(self, failure: Exception, *, mid_answer: bool) -> AgentBroke | SessionEnded:
         """Why a call failed, in a sentence, with the process's exit when that was the cause."""
@@ -239,99 +246,30 @@ class Session:
         if isinstance(failure, NotHttp):
             return AgentBroke(f"The agent answered something that is not HTTP: {failure}", self._log_tail())
         when = "in the middle of its answer" if mid_answer else "without an answer"
-        if self._process is not None:
+        if self._running is not None:
             try:
                 async with asyncio.timeout(_EXIT_SOON_S):
-                    await self._process.ended.wait()
+                    await self._running.process.ended.wait()
                     await self._drained.wait()
             except TimeoutError:
                 pass
-            if self._process.exit_code is not None:
-                place = f" {when}" if self._start.done() else " before it served a request"
-                return AgentBroke(f"The agent's process {self._process.how_it_ended()}{place}", self._log_tail())
+            if self._running.process.exit_code is not None:
+                at = when if self._start.done() else "before it served a request"
+                return AgentBroke(f"The agent's process {self._running.process.how_it_ended()} {at}", self._log_tail())
         return AgentBroke(f"The agent closed the connection {when}", self._log_tail())
 
     def _log_tail(self) -> tuple[str, ...]:
-        return tuple(self._output.tail) if self._output is not None else ()
+        return tuple(self._running.output.tail) if self._running is not None else ()
 
-    # Connections
-
-    async def _take_connection(self) -> Connection:
-        while self._idle_connections:
-            connection = self._idle_connections.pop()
-            if connection.reusable:
-                return connection
-            self._open_connections.discard(connection)
-        assert self._process is not None
-        try:
-            _, connection = await self._loop.create_connection(Connection, *self._process.address)
-        except OSError as failure:
-            raise ConnectionCut(str(failure)) from failure
-        self._open_connections.add(connection)
-        return connection
-
-    def _park(self, connection: Connection) -> None:
-        if connection.reusable and self.live:
-            self._idle_connections.append(connection)
-        else:
-            connection.close()
-            self._open_connections.discard(connection)
-
-    def _release(self, connection: Connection | None) -> None:
-        """A call is over: keep or close its connection, and start the idle clock when it was the last one."""
-        if connection is not None:
-            self._park(connection)
-        self._calls -= 1
-        self._last_used_at = datetime.now(UTC)
-        if self._calls == 0 and self._start.done():
-            self._start_idle_timer()
-
-    # Clocks
-
-    def _start_idle_timer(self, after_s: float | None = None) -> None:
-        self._cancel_idle_timer()
-        if self._calls == 0 and self.live:
-            wait_s = self.runtime.idle_timeout_s if after_s is None else after_s
-            self._idle_timer = self._loop.call_later(wait_s, lambda: self._run(self._end_if_idle()))
-
-    def _cancel_idle_timer(self) -> None:
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-            self._idle_timer = None
-
-    def _end_soon(self, why: str) -> None:
-        self._run(self.end(why))
-
-    async def _end_if_idle(self) -> None:
-        """End the session unless a call came in between or the agent says that it works in the background."""
-        busy, idle_since_s = await self._background_work()
-        if self._calls or not self.live:
-            return
-        idle_s = time.time() - max(idle_since_s, self._last_used_at.timestamp())
-        if busy:
-            self._start_idle_timer(min(_BUSY_CHECK_S, self.runtime.idle_timeout_s))
-        elif idle_s < self.runtime.idle_timeout_s - 1:  # the agent tells whole seconds
-            self._start_idle_timer(self.runtime.idle_timeout_s - idle_s)
-        else:
-            await self.end(f"The session was idle for {self.runtime.idle_timeout_s:g} s")
-
-    async def _background_work(self) -> tuple[bool, float]:
-        """What /ping says: whether the agent is HealthyBusy, and the Unix time of its last change (0 when unknown)."""
-        body = b""
+    async def _background_work(self) -> Health | None:
         try:
             async with asyncio.timeout(_PING_TIMEOUT_S):
-                connection = await self._take_connection()
-                await connection.ask("GET", "/ping", {})
-                while (chunk := await connection.next_chunk()) is not None:
-                    body += chunk
-            self._park(connection)
-            said = json.loads(body)
-            return said.get("status") == "HealthyBusy", float(said.get("time_of_last_update", 0))
-        except (ConnectionCut, NotHttp, TimeoutError, ValueError, TypeError, AttributeError):
-            return False, 0.0
+                return await ask_health(self._raise_unless_running().connections)
+        except (ConnectionCut, NotHttp, TimeoutError, SessionEnded, AgentBroke):
+            return None
 
-    def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = self._loop.create_task(work)
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

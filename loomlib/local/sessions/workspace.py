@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 
-from .processes import kill_session, start_ticks
+from .processes import kill_marked, signal_group, start_ticks
 
 SMALL_FILES = 200
 SMALL_BYTES = 8 * 1024 * 1024
@@ -63,7 +64,9 @@ def sweep_leftovers(sessions: Path) -> int:
             record = json.loads(record_path(sessions, mark).read_text("ascii"))
             pid, ticks = int(record["pid"]), int(record["start_ticks"])
             if ticks and start_ticks(pid) == ticks:
-                kill_session(pid, mark)
+                signal_group(pid, signal.SIGKILL)
+    kill_marked(marks)
+    for mark in marks:
         remove_workspace(sessions, mark)
     return len(marks)
 

@@ -1,0 +1,73 @@
+"""When a session ends by itself: idle for too long, or too old."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from .health import Health
+
+_BUSY_CHECK_S = 15.0  # how often a session that says HealthyBusy is asked again
+
+
+class SessionClocks:
+    """Two timers, in seconds. A session is not idle while a call runs (`pause`) or its agent says HealthyBusy.
+
+    `ask` pings the agent, None when it cannot be reached; `end` ends the session for the reason given.
+    """
+
+    def __init__(
+        self,
+        *,
+        idle_timeout_s: float,
+        max_lifetime_s: float,
+        ask: Callable[[], Awaitable[Health | None]],
+        end: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._idle_timeout_s, self._ask, self._end = idle_timeout_s, ask, end
+        self._loop = asyncio.get_running_loop()
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._life_timer = self._loop.call_later(
+            max_lifetime_s, self._start, end, f"The session reached its maximum lifetime of {max_lifetime_s:g} s"
+        )
+        self._task: asyncio.Future[None] | None = None
+        self._idle_since = time.time()
+
+    def pause(self) -> None:
+        """A call begins."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def resume(self) -> None:
+        """The last call is over: the idle time begins."""
+        self._idle_since = time.time()
+        self._check_in(self._idle_timeout_s)
+
+    def stop(self) -> None:
+        """The session has ended."""
+        self.pause()
+        self._life_timer.cancel()
+
+    def _check_in(self, seconds: float) -> None:
+        self.pause()
+        self._idle_timer = self._loop.call_later(seconds, self._start, self._check)
+
+    def _start(self, work: Callable[..., Awaitable[None]], *arguments: str) -> None:
+        self._task = asyncio.ensure_future(work(*arguments))
+
+    async def _check(self) -> None:
+        timer = self._idle_timer
+        health = await self._ask()
+        if self._idle_timer is not timer:
+            return  # a call came in between, or the session ended
+        if health is not None and health.is_busy:
+            self._check_in(min(_BUSY_CHECK_S, self._idle_timeout_s))
+            return
+        since = max(self._idle_since, health.changed_at if health is not None else 0.0)
+        remaining_s = since + self._idle_timeout_s - time.time()
+        if remaining_s > 1:  # the agent tells whole seconds
+            self._check_in(remaining_s)
+        else:
+            await self._end(f"The session was idle for {self._idle_timeout_s:g} s")

@@ -1,0 +1,56 @@
+"""The connections of one session: kept while its server keeps them, one call on each at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from .wire import Connection, ConnectionCut
+
+
+class Connections:
+    """Connections to one agent's `address`. The newest idle one is taken first, another is opened when none is idle."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._address = address
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
+        self._closed = False
+
+    async def take(self) -> Connection:
+        """A connection for one request. Raises `ConnectionCut` when nobody listens any more."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.reusable:
+                return connection
+            self._open.discard(connection)
+        if self._closed:
+            raise ConnectionCut("the session has ended")
+        try:
+            _, connection = await asyncio.get_running_loop().create_connection(Connection, *self._address)
+        except OSError as failure:
+            raise ConnectionCut(str(failure)) from failure
+        self._open.add(connection)
+        return connection
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep the connection for the next request, or close it when its answer was not read to the end."""
+        if connection.reusable and not self._closed:
+            self._idle.append(connection)
+        else:
+            connection.close()
+            self._open.discard(connection)
+
+    def close_idle(self) -> None:
+        """Close those without a call; the others may still hold the last bytes of an answer."""
+        self._closed = True
+        while self._idle:
+            connection = self._idle.pop()
+            connection.close()
+            self._open.discard(connection)
+
+    def close_all(self) -> None:
+        """Close all of them; calls on their way get `ConnectionCut`."""
+        self._closed = True
+        self._idle.clear()
+        while self._open:
+            self._open.pop().close()
