@@ -1,0 +1,40 @@
+"""`python -m loomlib.local`: the background service, as `lifecycle` starts it; options come as JSON by standard input."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+
+from .state import ServiceOptions, ServiceState
+
+
+def main() -> None:
+    """Fork the service off, then serve until stopped."""
+    parser = argparse.ArgumentParser(prog="python -m loomlib.local", description="The local AgentCore")
+    parser.add_argument("--home", type=Path, required=True, help="folder of its state")
+    parser.add_argument("--persistent", action="store_true", help="live until stopped, whoever holds a lease")
+    parser.add_argument("--ready-fd", type=int, required=True, help="descriptor that gets `ready`")
+    arguments = parser.parse_args()
+    options = ServiceOptions.of(json.loads(sys.stdin.read()))
+    if os.fork():
+        os._exit(0)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s")
+    logging.Formatter.converter = time.gmtime
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    os.set_inheritable(arguments.ready_fd, False)
+
+    def on_ready(_: ServiceState) -> None:
+        os.write(arguments.ready_fd, b"ready")
+        os.close(arguments.ready_fd)
+
+    from .serve import serve  # after the fork: what follows starts threads
+
+    serve(arguments.home, options, persistent=arguments.persistent, on_ready=on_ready)
+
+
+main()

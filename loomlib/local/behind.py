@@ -1,0 +1,79 @@
+"""The rest of AWS, answered by moto: S3, CloudWatch Logs, STS, Secrets Manager and whatever else it knows."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from a2wsgi import WSGIMiddleware
+
+from .wire import Receive, Scope, Send
+
+_log = logging.getLogger(__name__)
+_THREADS = 8
+
+StartResponse = Callable[..., Any]
+Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+
+
+class Behind:
+    """moto's application as an ASGI application, built when it is first needed (0.3 s of imports)."""
+
+    def __init__(self, logs_lock: threading.Lock) -> None:
+        self._logs_lock = logs_lock
+        self._building = threading.Lock()
+        self._application: Application | None = None
+        self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._middleware(scope, receive, send)  # pyright: ignore[reportArgumentType]
+
+    def warm(self) -> None:
+        """Import moto ahead of the first request."""
+        with self._building:
+            if self._application is None:
+                from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+
+                self._application = DomainDispatcherApplication(create_backend_app)
+
+    def close(self) -> None:
+        self._middleware.executor.shutdown(wait=False, cancel_futures=True)
+
+    def _answer(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        self.warm()
+        assert self._application is not None  # noqa: S101 - warm() has set it
+        # moto looks at the path as it came: a percent-encoded slash belongs to an S3 key.
+        scope = environ["asgi.scope"]
+        environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
+        environ["wsgi.input_terminated"] = True
+        try:
+            if scope["loom.service"] == "logs":
+                # The sessions' lines arrive from another thread; moto's dictionaries do not expect that.
+                with self._logs_lock:
+                    return list(self._application(environ, start_response))
+            return self._application(environ, start_response)
+        except NotImplementedError as error:
+            return _error(start_response, "501 Not Implemented", "NotImplementedException", str(error))
+        except Exception as error:  # foreign code: moto answers such with an HTML page, which no SDK can read
+            _log.exception("moto failed on %s %s", environ["REQUEST_METHOD"], scope["loom.service"])
+            return _error(start_response, "500 Internal Server Error", "InternalFailure", repr(error))
+
+
+def implements(service_name: str, method: str) -> bool:
+    """Whether moto answers an operation, named as its method, of a service named as botocore does."""
+    from moto.core.responses import BaseResponse
+
+    module = importlib.import_module(f"moto.{service_name.replace('-', '')}.responses")
+    rooms = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, BaseResponse)]
+    return any(hasattr(room, method) for room in rooms)
+
+
+def _error(start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
+    body = json.dumps({"__type": code, "message": message or "The local AgentCore does not implement this yet"})
+    headers = [("Content-Type", "application/json"), ("x-amzn-errortype", code)]
+    start_response(status, [*headers, ("Content-Length", str(len(body.encode())))])
+    return [body.encode()]

@@ -1,0 +1,142 @@
+"""Requirement overlays: what a package asks for and the workbench's interpreter lacks, installed once and cached."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.metadata
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from .packages import PackageRefused
+
+_PIP_LINES_SHOWN = 12
+
+
+class Environments:
+    """The overlays of one home, `environments/{digest of the wanted lines}`; the same lines are installed once."""
+
+    def __init__(self, folder: Path, interpreter: str = sys.executable) -> None:
+        self._folder, self._interpreter = folder, interpreter
+        self._building: dict[str, asyncio.Lock] = {}
+
+    async def overlay(self, code: Path) -> Path | None:
+        """The folder to put on `sys.path` for the package in `code`, None when the interpreter has everything.
+
+        Raises `PackageRefused` with pip's last lines when it cannot be installed.
+        """
+        wanted = await asyncio.to_thread(lacking, code)
+        if not wanted:
+            return None
+        subject = "\n".join((sys.version, platform.platform(), *wanted))
+        digest = hashlib.sha256(subject.encode()).hexdigest()[:20]
+        folder = self._folder / digest
+        async with self._building.setdefault(digest, asyncio.Lock()):
+            if not folder.is_dir():
+                await self._install(wanted, folder, code)
+        return folder
+
+    async def _install(self, wanted: list[str], folder: Path, code: Path) -> None:
+        partial = folder.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        lines = partial / "requirements.txt"
+        lines.write_text("\n".join(wanted) + "\n", "utf-8")
+        # pip byte-compiles what it installs, so that the first session does not.
+        process = await asyncio.create_subprocess_exec(
+            *(self._interpreter, "-m", "pip", "install", "--target", str(partial / "packages"), "-r", str(lines)),
+            *("--disable-pip-version-check", "--no-input", "--no-warn-script-location", "--quiet"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=code,  # relative paths in the file are the package's
+        )
+        try:
+            output, _ = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        finally:
+            if process.returncode != 0:
+                shutil.rmtree(partial, ignore_errors=True)
+        if process.returncode:
+            tail = output.decode("utf-8", "replace").strip().splitlines()[-_PIP_LINES_SHOWN:]
+            raise PackageRefused("\n".join([f"pip could not install {', '.join(wanted)}:", *tail]))
+        (partial / "packages").mkdir(exist_ok=True)
+        (partial / "packages").replace(folder)
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def lacking(code: Path) -> list[str]:
+    """The lines of the package's requirements.txt that the interpreter does not satisfy, options first, else nothing."""
+    file = code / "requirements.txt"
+    if not file.is_file():
+        return []
+    options: list[str] = []
+    missing: list[str] = []
+    for line in _lines(file, code, set()):
+        if line.startswith("-") and not line.startswith(("-e", "--editable")):
+            options.append(line)
+        elif not _is_satisfied(line):
+            missing.append(line)
+    return options + missing if missing else []
+
+
+def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
+    """Logical lines: continued ones joined, comments gone, `-r other.txt` in place."""
+    seen.add(file)
+    text = file.read_text("utf-8-sig", errors="replace").replace("\\\n", " ")
+    for raw in text.splitlines():
+        line = raw.split(" #")[0].strip()
+        if not line or line.startswith("#"):
+            continue
+        flag, _, rest = line.partition(" ")
+        if flag in ("-r", "--requirement"):
+            other = (file.parent / rest.strip()).resolve()
+            if not other.is_relative_to(code.resolve()) or not other.is_file():
+                raise PackageRefused(f"requirements.txt names a file that is not in the package: {rest.strip()}")
+            if other not in seen:
+                yield from _lines(other, code, seen)
+        else:
+            yield line
+
+
+def _is_satisfied(line: str) -> bool:
+    # Hashes pin downloads; of what is installed only name and version can be compared.
+    try:
+        requirement = Requirement(line.split(" --hash")[0].strip())
+    except InvalidRequirement:
+        return False  # a path or an address: only pip can say
+    return _holds(requirement, "", set())
+
+
+def _holds(requirement: Requirement, extra: str, seen: set[str]) -> bool:
+    if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+        return True
+    if requirement.url is not None:
+        return False
+    try:
+        distribution = importlib.metadata.distribution(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    if not requirement.specifier.contains(distribution.version, prereleases=True):
+        return False
+    for wanted in requirement.extras:
+        mark = f"{requirement.name.lower()}[{wanted}]"
+        if mark in seen:
+            continue
+        seen.add(mark)
+        for text in distribution.requires or ():
+            needed = Requirement(text)
+            # Only what the extra adds: a distribution that is installed has its plain requirements.
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                continue
+            if not _holds(needed, wanted, seen):
+                return False
+    return True

@@ -1,0 +1,79 @@
+"""Who may talk to the service: loopback addresses, no browser page, and only with the access key."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qs
+
+from ..errors import LocalServiceError
+from .wire import Refused
+
+_LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
+_CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/([^,\s]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An admitted request: the AWS service and region of its credential scope, or service "loom"."""
+
+    service: str
+    region: str = ""
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket bound to loopback, on `port` if it is free and on any free port otherwise; no other host is served."""
+    if host != "127.0.0.1":
+        raise LocalServiceError("The local AgentCore only listens on 127.0.0.1", on=host)
+    # With the protocol named, asyncio switches Nagle's algorithm off for what it accepts; without, answers wait 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.bind((host, 0))
+    return listener
+
+
+class Guard:
+    """Decides on a request by its headers and query, before a byte of its body is read."""
+
+    def __init__(self, access_key: str) -> None:
+        self._access_key = access_key.encode()
+
+    def admit(self, headers: Mapping[bytes, bytes], path: str, query: bytes) -> Caller:
+        """The caller, or `Refused` with AWS's 403 errors."""
+        if not _LOOPBACK_HOST.match(headers.get(b"host", b"")):
+            # A page of a foreign site whose name was rebound to 127.0.0.1 still sends its own host name.
+            raise _denied("This service only answers to the hosts 127.0.0.1 and localhost")
+        if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+            raise _denied("This service does not answer web pages")
+        authorization = headers.get(b"authorization", b"").decode("latin-1")
+        if path.startswith("/_loom/"):
+            key, scope = authorization.removeprefix("Bearer "), ["", "", "loom"]
+        else:
+            key, scope = _signed_by(authorization, query)
+        if not secrets.compare_digest(key.encode(), self._access_key):
+            raise Refused(
+                "UnrecognizedClientException",
+                403,
+                "The access key is missing or not this service's; see `bench.environment()` or `loom up --export`",
+            )
+        return Caller(scope[2], scope[1]) if len(scope) > 2 else Caller("")
+
+
+def _signed_by(authorization: str, query: bytes) -> tuple[str, list[str]]:
+    """Access key and scope (date, region, service, "aws4_request") of a SigV4 header or of a presigned query."""
+    if found := _CREDENTIAL.search(authorization):
+        return found[1], found[2].split("/")
+    if b"X-Amz-Credential=" in query:
+        key, *scope = parse_qs(query.decode("latin-1"))["X-Amz-Credential"][0].split("/")
+        return key, scope
+    return "", []
+
+
+def _denied(message: str) -> Refused:
+    return Refused("AccessDeniedException", 403, message)

@@ -1,0 +1,195 @@
+"""InvokeAgentRuntime and StopRuntimeSession: the way of one call from the socket to its session and back."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs
+
+from .contract import AgentAnswer, AgentBroke, AgentCall, RuntimeVersion, SessionEnded, SessionLimit, SessionRooms
+from .deployments import Deployments
+from .quotas import QuotaKeeper
+from .runtimes import DEFAULT_ENDPOINT, Runtime, Runtimes
+from .wire import Receive, Refused, Scope, Send, invalid, not_found, read_body, send_json
+
+PAYLOAD_LIMIT_BYTES = 100_000_000  # botocore's model of InvokeAgentRuntime: payload max
+SESSION_HEADER = b"x-amzn-bedrock-agentcore-runtime-session-id"
+_SESSION_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{32,255}")
+_USER_HEADER = "x-amzn-bedrock-agentcore-runtime-user-id"
+_CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
+_TRACE_HEADERS = ("traceparent", "tracestate", "baggage", "x-amzn-trace-id")
+# Given to the agent as they came. Authorization is SigV4's here and stays with the service.
+_PASSED_IN = (_USER_HEADER, *_TRACE_HEADERS, "content-type", "accept", "mcp-session-id", "mcp-protocol-version")
+_PASSED_OUT = ("content-type", "mcp-session-id", "mcp-protocol-version")
+_ERROR_TEXT_LIMIT = 2_000
+_LOG_LINES_SHOWN = 20
+
+
+class Invoke:
+    """The two operations on sessions of deployed runtimes."""
+
+    def __init__(
+        self, runtimes: Runtimes, deployments: Deployments, sessions: SessionRooms, quotas: QuotaKeeper
+    ) -> None:
+        self._runtimes, self._deployments, self._sessions, self._quotas = runtimes, deployments, sessions, quotas
+
+    async def invoke(
+        self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+    ) -> None:
+        """Answer `POST /runtimes/{arn}/invocations`, chunk by chunk as the agent speaks."""
+        qualifier, version = self._target(arn, scope["query_string"])
+        session_id = _session_id(headers) or str(uuid.uuid4())
+        seen = _agent_headers(headers, version, session_id, request_id)
+        body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
+        call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen)
+        async with _while_connected(receive):
+            await self._pass_on(call, send, request_id)
+
+    async def _pass_on(self, call: AgentCall, send: Send, request_id: str) -> None:
+        seen, session_id = call.headers, call.session_id
+        try:
+            self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
+            answer = await self._sessions.invoke(call)
+        except SessionLimit as limit:
+            throttled = limit.kind == "throttle"
+            code, status = ("ThrottlingException", 429) if throttled else ("ServiceQuotaExceededException", 402)
+            raise Refused(code, status, limit.message) from limit
+        except SessionEnded as ended:
+            raise Refused("RetryableConflictException", 409, str(ended) or "The session is ending") from ended
+        except AgentBroke as broke:
+            raise _agent_failed(broke.reason, broke.log_tail) from broke
+        if not 200 <= answer.status < 300:
+            raise await _agent_answered(answer)
+        back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
+        back += [(name.encode(), seen[name].encode("latin-1")) for name in _TRACE_HEADERS if name in seen]
+        for name in _PASSED_OUT:
+            if value := answer.headers.get(name):
+                back.append((name.encode(), value.encode("latin-1")))
+        await send({"type": "http.response.start", "status": answer.status, "headers": back})
+        async for chunk in answer.chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def stop_session(
+        self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+    ) -> None:
+        """Answer `POST /runtimes/{arn}/stopruntimesession`."""
+        await read_body(receive, 10_000, headers.get(b"content-length", b"").decode())
+        runtime, qualifier = self._runtime(arn, scope["query_string"])
+        session_id = _session_id(headers)
+        if session_id is None:
+            raise invalid("runtimeSessionId is missing")
+        if not await self._sessions.stop(runtime.id, qualifier, session_id):
+            raise not_found(f"No active session {session_id} of {runtime.id} on endpoint {qualifier}")
+        back = ((SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode()))
+        await send_json(send, {}, 200, back)
+
+    def _runtime(self, arn: str, query: bytes) -> tuple[Runtime, str]:
+        asked = parse_qs(query.decode("latin-1")) if query else {}
+        qualifier = asked.get("qualifier", [DEFAULT_ENDPOINT])[0]
+        runtime = self._runtimes.get(arn.rpartition("/")[2])
+        # An id instead of the ARN is allowed together with accountId.
+        if runtime is None or arn not in (runtime.arn, runtime.id):
+            raise not_found(f"No runtime {arn}")
+        account_id = asked.get("accountId", [""])[0]
+        if account_id and f":{account_id}:" not in runtime.arn:
+            raise not_found(f"No runtime {arn} in account {account_id}")
+        return runtime, qualifier
+
+    def _target(self, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
+        runtime, qualifier = self._runtime(arn, query)
+        endpoint = self._runtimes.endpoint(runtime.id, qualifier)
+        if endpoint is None:
+            raise not_found(f"{runtime.id} has no endpoint {qualifier}")
+        version = self._runtimes.version(runtime.id, endpoint.live) if endpoint.live else None
+        if version is None:
+            if endpoint.status == "CREATING":
+                raise Refused("RetryableConflictException", 409, f"{runtime.id} is CREATING; wait until it is READY")
+            raise invalid(f"Endpoint {qualifier} of {runtime.id} is {endpoint.status}: {endpoint.failure}")
+        return qualifier, self._deployments.runnable(version)
+
+
+@asynccontextmanager
+async def _while_connected(receive: Receive) -> AsyncIterator[None]:
+    """Run the block until it ends or the client hangs up; then it is cancelled, and `ConnectionAbortedError` raised."""
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101 - a coroutine always runs in a task
+    gone = False
+
+    async def watch() -> None:
+        nonlocal gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        working.cancel()
+
+    watcher = asyncio.get_running_loop().create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not gone:
+            raise
+        working.uncancel()
+        raise ConnectionAbortedError("the client hung up") from None
+    finally:
+        watcher.cancel()
+
+
+def _session_id(headers: Mapping[bytes, bytes]) -> str | None:
+    value = headers.get(SESSION_HEADER)
+    if value is None:
+        return None
+    text = value.decode("latin-1")
+    if not 33 <= len(text) <= 256:
+        raise invalid(f"runtimeSessionId must have 33 to 256 characters, not {len(text)}")
+    if not _SESSION_ID.fullmatch(text):
+        raise invalid("runtimeSessionId must consist of letters, digits, hyphens and underscores")
+    return text
+
+
+def _agent_headers(
+    headers: Mapping[bytes, bytes], version: RuntimeVersion, session_id: str, request_id: str
+) -> dict[str, str]:
+    """What the agent may see of the request's headers, plus the session, request and trace ids."""
+    seen = {
+        SESSION_HEADER.decode(): session_id,
+        "x-amzn-bedrock-agentcore-runtime-request-id": request_id,
+    }
+    for raw, value in headers.items():
+        name = raw.decode("latin-1")
+        if name in _PASSED_IN or name.startswith(_CUSTOM_PREFIX) or name in version.header_allowlist:
+            seen[name] = value.decode("latin-1")
+    if "authorization" in seen and seen["authorization"].startswith("AWS4-"):
+        del seen["authorization"]
+    if "traceparent" not in seen:
+        seen["traceparent"] = f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
+    if "x-amzn-trace-id" not in seen:
+        # X-Ray writes the same trace id with its first 8 hex digits, an epoch time, set apart.
+        trace_id = seen["traceparent"].split("-")[1] if seen["traceparent"].count("-") >= 3 else secrets.token_hex(16)
+        seen["x-amzn-trace-id"] = f"Root=1-{trace_id[:8]}-{trace_id[8:]};Sampled=1"
+    return seen
+
+
+async def _agent_answered(answer: AgentAnswer) -> Refused:
+    """The 424 for an agent that answered with an error of its own."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in answer.chunks:
+            if size < _ERROR_TEXT_LIMIT:
+                parts.append(chunk)
+                size += len(chunk)
+        tail: tuple[str, ...] = ()
+    except AgentBroke as broke:
+        tail = broke.log_tail
+    text = b"".join(parts)[:_ERROR_TEXT_LIMIT].decode("utf-8", "replace").strip()
+    return _agent_failed(f"The agent answered {answer.status}: {text or 'nothing'}", tail)
+
+
+def _agent_failed(reason: str, log_tail: tuple[str, ...]) -> Refused:
+    log = "\n".join(log_tail[-_LOG_LINES_SHOWN:])
+    return Refused("RuntimeClientError", 424, f"{reason}\nLast log lines:\n{log}" if log else reason)

@@ -1,0 +1,140 @@
+"""The agents' output as CloudWatch Logs: journaled on disk, visible through moto's logs backend."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sqlite3
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import NamedTuple
+
+_log = logging.getLogger(__name__)
+
+_BATCH_PAUSE_S = 0.02
+_KEPT_LINES, _KEPT_MS = 200_000, 14 * 86_400_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS lines (
+    id INTEGER PRIMARY KEY, log_group TEXT NOT NULL, stream TEXT NOT NULL, timestamp_ms INTEGER NOT NULL,
+    message TEXT NOT NULL);
+"""
+
+
+class Line(NamedTuple):
+    """One log line; `visible_at` is on the monotonic clock."""
+
+    group: str
+    stream: str
+    timestamp_ms: int
+    message: str
+    visible_at: float
+
+
+class Logs:
+    """A `LogSink`: `write` only appends to memory; a thread of its own journals the lines and shows them.
+
+    A line reaches the journal within some 20 ms and becomes visible `delay_s` later. What the journal of an earlier
+    service holds (the newest 200,000 lines of 14 days) is visible again after a restart.
+    """
+
+    def __init__(self, home: Path, *, account_id: str, region: str, delay_s: float = 0.0) -> None:
+        self.backend_lock = threading.Lock()
+        self._file = home / "logs.db"
+        self._account_id, self._region, self._delay_s = account_id, region, delay_s
+        self._arrived: deque[Line] = deque()
+        self._hidden: deque[Line] = deque()
+        self._wake, self._closing = threading.Event(), False
+        self._restored = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
+        self._thread.start()
+
+    def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
+        self._arrived.append(Line(group, stream, timestamp_ms, message, time.monotonic() + self._delay_s))
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def restored(self, timeout_s: float) -> bool:
+        """Wait until the lines of earlier services are visible."""
+        return self._restored.wait(timeout_s)
+
+    def close(self) -> None:
+        """Journal what has arrived and end."""
+        self._closing = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        database = sqlite3.connect(self._file, isolation_level=None)
+        try:
+            database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;" + _SCHEMA)
+            self._restore(database)
+            self._restored.set()
+            while not self._closing:
+                self._wake.wait(self._until_next())
+                if self._arrived and not self._closing:
+                    time.sleep(_BATCH_PAUSE_S)  # one transaction for a burst, and no work in the middle of a call
+                self._wake.clear()
+                self._journal(database)
+                self._show()
+            self._journal(database)
+        finally:
+            self._restored.set()
+            database.close()
+
+    def _until_next(self) -> float | None:
+        return max(0.0, self._hidden[0].visible_at - time.monotonic()) if self._hidden else None
+
+    def _journal(self, database: sqlite3.Connection) -> None:
+        lines = [self._arrived.popleft() for _ in range(len(self._arrived))]
+        if not lines:
+            return
+        self._hidden.extend(lines)
+        try:
+            database.execute("BEGIN")
+            database.executemany(
+                "INSERT INTO lines (log_group, stream, timestamp_ms, message) VALUES (?, ?, ?, ?)",
+                [line[:4] for line in lines],
+            )
+            database.execute("COMMIT")
+        except sqlite3.Error:
+            # A full disk must not hide what the agents say: the lines stay visible until the service ends.
+            _log.exception("The log journal did not take %d lines", len(lines))
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+
+    def _show(self) -> None:
+        due: list[Line] = []
+        moment = time.monotonic()
+        while self._hidden and self._hidden[0].visible_at <= moment:
+            due.append(self._hidden.popleft())
+        self._put(due)
+
+    def _restore(self, database: sqlite3.Connection) -> None:
+        oldest = int(time.time() * 1000) - _KEPT_MS
+        database.execute(
+            "DELETE FROM lines WHERE timestamp_ms < ? OR id <= (SELECT max(id) FROM lines) - ?", (oldest, _KEPT_LINES)
+        )
+        rows = database.execute("SELECT log_group, stream, timestamp_ms, message FROM lines ORDER BY id")
+        while batch := rows.fetchmany(5_000):
+            self._put([Line(*row, 0.0) for row in batch])
+
+    def _put(self, lines: list[Line]) -> None:
+        """Give lines to moto's backend, making groups and streams as they appear."""
+        if not lines:
+            return
+        from moto.logs.models import LogStream, logs_backends
+
+        backend = logs_backends[self._account_id][self._region]
+        for (group_name, stream_name), run in itertools.groupby(lines, key=lambda line: line[:2]):
+            with self.backend_lock:
+                if group_name not in backend.groups:
+                    backend.create_log_group(group_name, {})
+                group = backend.groups[group_name]
+                if stream_name not in group.streams:
+                    group.streams[stream_name] = LogStream(group, stream_name)
+                # Straight to the stream: PutLogEvents' checks of age and size are for clients.
+                group.streams[stream_name].put_log_events(
+                    [{"timestamp": line.timestamp_ms, "message": line.message} for line in run]
+                )

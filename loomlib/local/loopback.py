@@ -1,0 +1,72 @@
+"""Loom's own requests to a running service: the paths under `/_loom/`, and the lease."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from types import TracebackType
+
+from ..errors import LocalServiceError, LocalServiceNotRunning
+from .state import ServiceState
+
+
+def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0) -> bytes:
+    """The body of a 200 answer to `/_loom/…`; anything else raises `LocalServiceError`."""
+    connection = http.client.HTTPConnection("127.0.0.1", state.port, timeout=timeout_s)
+    try:
+        connection.request(method, path, headers={"Authorization": f"Bearer {state.access_key}"})
+        answer = connection.getresponse()
+        body = answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise LocalServiceNotRunning("The local AgentCore does not answer", on=state.url, try_="loom up") from error
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise LocalServiceError(f"The local AgentCore answered {answer.status}", on=path)
+    return body
+
+
+class Lease:
+    """An open connection that keeps a service alive which was started without `persistent`.
+
+    The kernel closes it when the holder dies, however that happens; that is all the protocol there is.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection.fileno() >= 0
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def hold(state: ServiceState) -> Lease:
+    """Take a lease on a running service, until it is closed or this process ends."""
+    try:
+        connection = socket.create_connection(("127.0.0.1", state.port), timeout=10.0)
+    except OSError as error:
+        raise LocalServiceNotRunning("The local AgentCore does not answer", on=state.url, try_="loom up") from error
+    try:
+        connection.sendall(
+            f"GET /_loom/lease HTTP/1.1\r\nHost: 127.0.0.1:{state.port}\r\n"
+            f"Authorization: Bearer {state.access_key}\r\n\r\n".encode()
+        )
+        head = connection.recv(1024)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise LocalServiceError("The local AgentCore refused a lease", on=state.url, try_="loom down; loom up")
+        connection.settimeout(None)
+    except BaseException:
+        connection.close()
+        raise
+    return Lease(connection)

@@ -1,0 +1,113 @@
+"""A deployment package: a zip that is checked before a byte of it is written, extracted and byte-compiled."""
+
+from __future__ import annotations
+
+import compileall
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from .wire import Refused
+
+# AWS's limits for direct code deployment, zipped and unzipped (Amazon Bedrock AgentCore service quotas).
+ZIPPED_LIMIT_BYTES = 250_000_000
+UNZIPPED_LIMIT_BYTES = 750_000_000
+# Deflate cannot pass about 1,032 : 1. Real packages stay near 4 : 1; a small file of zeros may be far above.
+_RATIO_LIMIT, _RATIO_FROM_BYTES = 200, 10_000_000
+_ENTRY_LIMIT = 100_000
+_PIECE_BYTES = 1 << 20
+
+
+class PackageRefused(Exception):
+    """The package cannot be deployed; the message is the runtime's `failureReason`."""
+
+
+def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, region: str, to: Path) -> None:
+    """Copy the package from the local S3, by now and not by reference, to `to`."""
+    from moto.core.exceptions import ServiceException
+    from moto.s3.models import s3_backends
+    from moto.utilities.utils import get_partition
+
+    backend = s3_backends[account_id][get_partition(region)]
+    where = f"s3://{bucket}/{key}" + (f" (version {version_id})" if version_id else "")
+    try:
+        found = backend.get_object(bucket, key, version_id=version_id)
+    except ServiceException as error:
+        raise Refused("ValidationException", 400, f"{where} cannot be read: {error}", reason="Other") from error
+    if found is None:
+        raise Refused("ValidationException", 400, f"{where} does not exist", reason="FieldValidationFailed")
+    if found.size > ZIPPED_LIMIT_BYTES:
+        limit = f"{ZIPPED_LIMIT_BYTES:,}"
+        raise Refused("ValidationException", 400, f"{where} is larger than {limit} bytes", reason="Other")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with to.open("wb") as file:
+        file.write(found.value)
+
+
+def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
+    """Unzip `package` into the new folder `code` and byte-compile it.
+
+    Raises `PackageRefused` for paths that leave the folder, links, special files, bombs, damage, and a missing entry point.
+    """
+    shutil.rmtree(code, ignore_errors=True)
+    partial = code.with_name(code.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        with zipfile.ZipFile(package) as archive:
+            entries = archive.infolist()
+            _check(entries, package.stat().st_size)
+            _write(archive, entries, partial)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError) as error:
+        # zipfile says "encrypted" with a RuntimeError and "unknown compression" with a NotImplementedError.
+        shutil.rmtree(partial, ignore_errors=True)
+        raise PackageRefused(f"The package is no readable zip file: {error}") from error
+    except PackageRefused:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    script = tuple(entry_point)[-1]
+    if not (partial / script).is_file():
+        shutil.rmtree(partial, ignore_errors=True)
+        raise PackageRefused(f"The entry point {script} is not in the package")
+    compileall.compile_dir(partial, quiet=2, stripdir=str(partial), prependdir=str(code), workers=1)
+    partial.replace(code)
+
+
+def _check(entries: list[zipfile.ZipInfo], zipped_bytes: int) -> None:
+    if len(entries) > _ENTRY_LIMIT:
+        raise PackageRefused(f"The package has more than {_ENTRY_LIMIT:,} entries")
+    total = sum(entry.file_size for entry in entries)
+    if total > UNZIPPED_LIMIT_BYTES:
+        raise PackageRefused(f"The package unzips to {total:,} bytes, more than {UNZIPPED_LIMIT_BYTES:,}")
+    if total > _RATIO_FROM_BYTES and total > _RATIO_LIMIT * zipped_bytes:
+        raise PackageRefused(f"The package unzips to {total // max(zipped_bytes, 1):,} times its size, like a zip bomb")
+    for entry in entries:
+        # The name as stored, before zipfile shortens it at a null byte.
+        name = entry.orig_filename
+        path = PurePosixPath(name)
+        if not name or "\0" in name or "\\" in name or path.is_absolute() or ".." in path.parts or ":" in name:
+            raise PackageRefused(f"The package has a path that leaves its folder: {name!r}")
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise PackageRefused(f"The package has a link or special file: {name!r}")
+
+
+def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Path) -> None:
+    written = 0
+    for entry in entries:
+        target = folder / entry.filename
+        if entry.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open(entry) as source, target.open("wb") as file:
+            # The sizes in a zip's directory are claims; what counts is what comes out.
+            while piece := source.read(_PIECE_BYTES):
+                written += len(piece)
+                if written > UNZIPPED_LIMIT_BYTES:
+                    raise PackageRefused(f"The package unzips to more than {UNZIPPED_LIMIT_BYTES:,} bytes")
+                file.write(piece)
+        if entry.external_attr >> 16 & stat.S_IXUSR:
+            target.chmod(0o755)

@@ -1,0 +1,178 @@
+"""The service itself: its rooms put together, one uvicorn server, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import uvicorn
+
+from .behind import Behind
+from .control_plane import ControlPlane
+from .deployments import Deployments
+from .endpoints import EndpointPlane
+from .front_door import FrontDoor
+from .guard import Guard, listening_socket
+from .house_keeping import HouseKeeping
+from .invoke import Invoke
+from .leases import Leases
+from .logs import Logs
+from .models import ModelRoom
+from .operations import Operations
+from .quotas import QuotaKeeper, Quotas
+from .runtimes import Runtimes
+from .sessions import SessionPool
+from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
+
+_log = logging.getLogger(__name__)
+_ACCOUNT_ID = "123456789012"  # the account that moto gives to keys it does not know
+_DEFAULT_REGION = "us-east-1"
+_KEEP_ALIVE_S = 3_600  # a pooled connection of a client must not die between two measured calls
+# A thread of moto's that is busy for 200 ms must not hold the event loop for the default 5 ms at a time.
+_SWITCH_INTERVAL_S = 0.0005
+
+
+def serve(
+    home: Path,
+    options: ServiceOptions,
+    *,
+    persistent: bool,
+    host: str = "127.0.0.1",
+    on_ready: Callable[[ServiceState], None] | None = None,
+) -> ServiceState:
+    """Serve in this process until stopped; `on_ready` is called as soon as requests are answered."""
+    lock = ServiceLock(make_home(home))
+    lock.take()
+    os.umask(0o077)  # whatever the service writes holds code, keys or conversations
+    former = read_state(home)
+    listener = listening_socket(host, former.port if former else 0)
+    state = ServiceState(
+        home=home,
+        pid=os.getpid(),
+        port=listener.getsockname()[1],
+        access_key=former.access_key if former else "LOOM" + secrets.token_hex(14).upper(),
+        secret_key=former.secret_key if former else secrets.token_urlsafe(32),
+        region=former.region if former else _region(),
+        account_id=_ACCOUNT_ID,
+        persistent=persistent,
+        options=options,
+        started_at=datetime.now(UTC),
+    )
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    asyncio.run(_serve(state, listener, on_ready))
+    return state
+
+
+async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callable[[ServiceState], None] | None) -> None:
+    home, options = state.home, state.options
+    place = {"account_id": state.account_id, "region": state.region}
+    leases = Leases(persistent=state.persistent)
+    logs = Logs(home, delay_s=options.log_delay_s, **place)
+    runtimes = Runtimes(home)
+    quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
+    sessions = SessionPool(
+        home=home,
+        sink=logs,
+        environment=state.environment(),
+        admit=quotas.admit_session,
+        start_timeout_s=options.start_timeout_s,
+        answer_timeout_s=options.invoke_timeout_s,
+    )
+    models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
+    deployments = Deployments(home, runtimes, **place)
+    behind = Behind(logs.backend_lock)
+    planes = (ControlPlane(runtimes, deployments, sessions, **place), EndpointPlane(runtimes))
+    operations = (Operations("bedrock-agentcore-control", *planes), Operations("bedrock-agentcore"))
+    house = HouseKeeping(
+        options=options,
+        runtimes=runtimes,
+        sessions=sessions,
+        leases=leases,
+        label=models.label,
+        simulated=models.simulated,
+        on_persist=lambda: write_state(replace(state, persistent=True)),
+    )
+    door = FrontDoor(
+        guard=Guard(state.access_key),
+        invoke=Invoke(runtimes, deployments, sessions, quotas),
+        models=models,
+        operations=operations,
+        behind=behind,
+        house=house,
+    )
+    server = _Server(
+        uvicorn.Config(
+            door,
+            http="httptools",
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=2,
+        )
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leases.ended.set)
+    deployments.resume()
+    serving = loop.create_task(server.serve(sockets=[listener]))
+    try:
+        await _until_started(server, serving)
+        write_state(state)
+        if on_ready:
+            on_ready(state)
+        _log.info("Serving %s from process %d, model %s", home, state.pid, models.label)
+        threading.Thread(target=_warm, args=(behind, *operations), name="warm", daemon=True).start()
+        await asyncio.wait((serving, loop.create_task(leases.ended.wait())), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leases.ended.set()  # releases the leases that are still held
+        await sessions.close()
+        await deployments.close()
+        server.should_exit = True
+        await serving
+        behind.close()
+        logs.close()
+        runtimes.close()
+        _log.info("Ended")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: sessions must end before connections do."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        yield
+
+
+async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    while not server.started:
+        if serving.done():
+            await serving
+            raise RuntimeError("uvicorn ended before it began")
+        await asyncio.sleep(0.001)
+
+
+def _warm(*rooms: Behind | Operations) -> None:
+    """Do the slow imports while the caller that started us is still busy with its own."""
+    for room in rooms:
+        room.warm()
+
+
+def _region() -> str:
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _DEFAULT_REGION
