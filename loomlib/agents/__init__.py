@@ -1,0 +1,28 @@
+"""Agents: their ARNs, the catalog, and invocations with their events and records."""
+
+from .arn import RuntimeArn
+from .entry import DELETED, AgentEntry, entry_from_row
+from .events import FAILURES, Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
+from .invoker import Invoker
+from .payloads import new_session_id
+from .record import InvocationRecord, record_from_row
+from .streams import AsyncEventStream, EventStream
+
+__all__ = [
+    "DELETED",
+    "FAILURES",
+    "AgentEntry",
+    "AsyncEventStream",
+    "Chunk",
+    "EventStream",
+    "InvocationError",
+    "InvocationEvent",
+    "InvocationRecord",
+    "Invoker",
+    "RuntimeArn",
+    "SessionEnd",
+    "SessionStart",
+    "entry_from_row",
+    "new_session_id",
+    "record_from_row",
+]

@@ -1,0 +1,212 @@
+"""The text inside an agent's answer, for each content type that agents use.
+
+Agents have no common answer form, so these are conventions, gathered from the SDKs: an event stream carries JSON
+strings, `{"data"|"text"|"delta": …}` objects, or Strands' event dictionaries; a JSON body is a string, or an object
+that keeps its text under `result`, `response`, `output`, `text`, `message` or `completion`. The rest stays data.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, cast
+
+from loomlib.errors import MalformedResponse
+
+from .sse import SseEvent, SseParser
+
+_WHOLE: Final = ("result", "response", "output", "text", "message", "completion")
+_DELTA: Final = ("data", "text", "delta")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One piece of an answer: the text in it, its own bytes, and the agent's error when it tells one."""
+
+    text: str
+    data: bytes = field(default=b"", repr=False)
+    error: str | None = None
+
+
+class AnswerReader(Protocol):
+    """Reads one body, incrementally. Raises `MalformedResponse` when it is not what its content type says."""
+
+    def feed(self, data: bytes) -> Sequence[Piece]: ...
+
+    def finish(self) -> Sequence[Piece]: ...
+
+
+def reader_for(content_type: str) -> AnswerReader:
+    """The reader for a `Content-Type`; anything unknown is read as text."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "text/event-stream":
+        return EventStreamReader()
+    if kind == "application/json" or kind.endswith("+json"):
+        return JsonReader()
+    return TextReader()
+
+
+class EventStreamReader:
+    """Reads server-sent events; each event is one piece."""
+
+    def __init__(self) -> None:
+        self._parser = SseParser()
+        self._raw_delta: str | None = None
+        self._any_text = False
+
+    def feed(self, data: bytes) -> Sequence[Piece]:
+        """The pieces that `data` completes."""
+        return [self._piece(event) for event in self._parser.feed(data)]
+
+    def finish(self) -> Sequence[Piece]:
+        """What is left at the end."""
+        return [self._piece(event) for event in self._parser.finish()]
+
+    def _piece(self, event: SseEvent) -> Piece:
+        data = event.data.encode()
+        try:
+            value: object = json.loads(event.data)
+        except ValueError:  # plain text, as many hand-written agents send it
+            value = "" if event.data == "[DONE]" else event.data
+        error = agent_error(value)
+        if error is None and event.event == "error":
+            error = value if isinstance(value, str) else event.data
+        text = "" if error is not None else self._text(value)
+        self._any_text = self._any_text or bool(text)
+        return Piece(text=text, data=data, error=error)
+
+    def _text(self, value: object) -> str:
+        if isinstance(value, str):
+            return value
+        found = _mapping(value)
+        if found is None:
+            return ""
+        raw = _strands_delta(found)
+        if raw is not None:
+            self._raw_delta = raw
+            return raw
+        for key in _DELTA:
+            inner = found.get(key)
+            if (nested := _mapping(inner)) is not None:
+                inner = nested.get("text")
+            if isinstance(inner, str):
+                # When an agent passes all of Strands' events on, a text comes twice: the model's event, then its own.
+                repeated = inner == self._raw_delta and "delta" in found
+                self._raw_delta = None
+                return "" if repeated else inner
+        # A closing summary repeats what was streamed, so it counts only where nothing was.
+        return "" if self._any_text else (_whole_text(found) or "")
+
+
+class JsonReader:
+    """Reads a JSON body; the whole body is one piece."""
+
+    def __init__(self) -> None:
+        self._body = bytearray()
+
+    def feed(self, data: bytes) -> Sequence[Piece]:
+        """Nothing yet: the body is read at its end."""
+        self._body += data
+        return ()
+
+    def finish(self) -> Sequence[Piece]:
+        """The body's text."""
+        body = bytes(self._body)
+        if not body.strip():
+            return ()
+        try:
+            value: object = json.loads(body)
+        except ValueError as error:
+            raise MalformedResponse(
+                "The answer is called application/json but is not JSON",
+                on=repr(body[:200]),
+                try_="read the agent's log",
+            ) from error
+        text = whole_text(value)
+        error = agent_error(value) if text is None else None
+        if text is None and error is None:
+            text = json.dumps(value, ensure_ascii=False)
+        return (Piece(text=text or "", data=body, error=error),)
+
+
+class TextReader:
+    """Reads anything else as UTF-8 text; what each read gave is one piece."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def feed(self, data: bytes) -> Sequence[Piece]:
+        """The text that `data` completes."""
+        return (Piece(text=self._decode(data), data=data),)
+
+    def finish(self) -> Sequence[Piece]:
+        """The rest of a character that was never completed."""
+        rest = self._decode(b"", True)
+        return (Piece(text=rest),) if rest else ()
+
+
+def whole_text(value: object) -> str | None:
+    """The text of a complete JSON answer, None where the conventions find none."""
+    if isinstance(value, str):
+        return value
+    found = _mapping(value)
+    return None if found is None else _whole_text(found)
+
+
+def agent_error(value: object) -> str | None:
+    """The error that an object tells of (`BedrockAgentCoreApp` sends `{"error", "error_type", "message"}`)."""
+    found = _mapping(value)
+    if found is None or not found.get("error"):
+        return None
+    error = found["error"]
+    inner = _mapping(error)
+    if inner is not None:
+        error = inner.get("message") or json.dumps(error, ensure_ascii=False)
+    kind = found.get("error_type")
+    return f"{kind}: {error}" if kind else str(error)
+
+
+def _whole_text(found: Mapping[str, Any]) -> str | None:
+    if "role" in found and "content" in found:
+        return _message_text(found)
+    for key in _WHOLE:
+        inner = found.get(key)
+        if isinstance(inner, str):
+            return inner
+        nested = _mapping(inner)
+        if nested is not None and (text := _whole_text(nested)) is not None:
+            return text
+    return None
+
+
+def _message_text(message: Mapping[str, Any]) -> str | None:
+    if message.get("role") == "user":
+        return None
+    content: object = message["content"]
+    if isinstance(content, str):
+        return content
+    return "".join(_texts(content)) or None
+
+
+def _texts(content: object) -> Iterator[str]:
+    if isinstance(content, list):
+        for block in cast("list[object]", content):
+            found = _mapping(block)
+            if found is not None and isinstance(found.get("text"), str):
+                yield found["text"]
+
+
+def _strands_delta(found: Mapping[str, Any]) -> str | None:
+    inner: object = found
+    for key in ("event", "contentBlockDelta", "delta"):
+        nested = _mapping(inner)
+        inner = None if nested is None else nested.get(key)
+    last = _mapping(inner)
+    text = None if last is None else last.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _mapping(value: object) -> Mapping[str, Any] | None:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None

@@ -1,0 +1,245 @@
+"""One invocation from the stored question to the stored outcome. Runs on the engine's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
+
+from loomlib import errors
+
+from .answers import AnswerReader, Piece, reader_for
+from .calls import InvocationCall
+from .events import Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
+from .ledger import PROGRESS_INTERVAL_S, Ledger
+from .record import InvocationRecord
+from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from loomlib.aws.connection import Clients
+    from loomlib.aws.engine import Engine
+    from loomlib.aws.transport import Answer
+
+Emit = Callable[[InvocationEvent], None]
+
+_ERROR_BODY_LIMIT = 64_000
+_FAILURE_OF: Final[Mapping[type[errors.AwsError], str]] = {
+    errors.Throttled: "throttle",
+    errors.QuotaExceeded: "quota",
+    errors.AgentFailed: "agent_error",
+    errors.TransportFailed: "transport",
+    errors.TimedOut: "timeout",
+    errors.MalformedResponse: "malformed_stream",
+    errors.ServiceFailed: "service_error",
+}
+
+
+class Exchange:
+    """One invocation under way; `events` are told as they happen, the record comes at the end."""
+
+    def __init__(
+        self, call: InvocationCall, *, clients: Clients, engine: Engine, ledger: Ledger, read_timeout_s: float
+    ) -> None:
+        self._call, self._clients, self._engine, self._ledger = call, clients, engine, ledger
+        self._read_timeout_s = read_timeout_s
+        self._line = Timeline.begin()
+        self._id = 0
+        self._sent = False
+        self._stored_ns = 0
+        self._storing: Future[None] | None = None
+        self._task: asyncio.Task[InvocationRecord] | None = None
+        self._emit: Emit = _nobody_listens
+        self._stopped = False
+        self.record: InvocationRecord | None = None
+
+    def start(self, emit: Emit | None = None) -> Future[InvocationRecord]:
+        """Begin; the future holds the record. It raises only what prevented storing the question."""
+        self._emit = emit or _nobody_listens
+        return self._engine.submit(self._run())
+
+    async def _run(self) -> InvocationRecord:
+        self._task = asyncio.current_task()
+        self._id = await self._ledger.begin(self._call)
+        self._line = Timeline.begin()
+        try:
+            if self._stopped:
+                raise asyncio.CancelledError
+            async with asyncio.timeout(self._call.timeout_s):
+                await self._converse()
+        except TimeoutError:
+            self._line.fail("timeout", f"No complete answer within {self._call.timeout_s:g} s")
+        except asyncio.CancelledError:
+            # The caller stopped listening. The work ends here, with a record like any other.
+            self._line.fail("cancelled", "The caller stopped listening before the answer was complete")
+        except errors.AwsError as error:
+            self._line.fail(_FAILURE_OF.get(type(error), "rejected"), str(error))
+        return await self._finish()
+
+    def cancel(self) -> None:
+        """Stop: the connection is closed and the record says "cancelled". From any thread; later calls do nothing."""
+        self._engine.call_soon(self._cancel)
+
+    def _cancel(self) -> None:
+        # While the question is being stored the task goes on: a row without an owner would stay pending for ever.
+        self._stopped = True
+        if self._task is not None and self._id and self.record is None:
+            self._task.cancel()
+
+    async def _converse(self) -> None:
+        from loomlib.aws.signing import sign_invocation
+        from loomlib.aws.transport import stream_invocation
+
+        call = self._call
+        request = await asyncio.to_thread(
+            sign_invocation,
+            self._clients,
+            arn=str(call.agent.arn),
+            region=call.agent.region,
+            qualifier=call.qualifier,
+            session_id=call.session_id,
+            body=call.payload.body,
+            headers=call.headers,
+        )
+        async with stream_invocation(
+            self._engine, request, read_timeout_s=self._read_timeout_s, on_send=self._on_send
+        ) as answer:
+            self._line.headers = answer.headers
+            self._line.connect_ms, self._line.connection_reused = answer.connect_ms, answer.connection_reused
+            if answer.status >= 400:
+                await self._read_error(answer)
+            else:
+                await self._read_answer(answer)
+
+    def _on_send(self, sent_ns: int) -> None:
+        self._line.sent_ns = self._stored_ns = sent_ns
+        self._sent = True
+        self._emit(
+            SessionStart(
+                session_id=self._call.session_id, client_invoke_time=self._line.invoke_time, invocation_id=self._id
+            )
+        )
+
+    async def _read_answer(self, answer: Answer) -> None:
+        reader = reader_for(answer.headers.get("content-type", ""))
+        last_ns = answer.head_ns
+        async for arrival in answer.arrivals():
+            last_ns = arrival.at_ns
+            if self._line.first_byte_ns is None:
+                self._line.first_byte_ns = last_ns
+            self._line.bytes_received += len(arrival.data)
+            self._take(reader, arrival.data, last_ns)
+            self._store_progress(last_ns)
+        self._take(reader, None, last_ns)
+
+    def _take(self, reader: AnswerReader, data: bytes | None, at_ns: int) -> None:
+        for piece in reader.finish() if data is None else reader.feed(data):
+            self._note(piece, at_ns)
+
+    def _note(self, piece: Piece, at_ns: int) -> None:
+        line = self._line
+        if piece.error is not None:
+            line.fail("agent_error", f"The agent failed while it answered: {piece.error}")
+        offset_ms = line.offset_ms(at_ns)
+        self._emit(Chunk(text=piece.text, offset_ms=offset_ms, index=len(line.offsets_ms), data=piece.data))
+        line.offsets_ms.append(offset_ms)
+        if piece.text:
+            line.texts.append(piece.text)
+
+    def _store_progress(self, now_ns: int) -> None:
+        busy = self._storing is not None and not self._storing.done()
+        if not busy and now_ns - self._stored_ns >= PROGRESS_INTERVAL_S * 1e9:
+            self._stored_ns = now_ns
+            self._storing = self._ledger.progress(self._id, self._line)
+
+    async def _read_error(self, answer: Answer) -> None:
+        from loomlib.aws.errors import error_from_response
+
+        body = bytearray()
+        async for arrival in answer.arrivals():
+            if self._line.first_byte_ns is None:
+                self._line.first_byte_ns = arrival.at_ns
+            self._line.bytes_received += len(arrival.data)
+            body += arrival.data[: max(0, _ERROR_BODY_LIMIT - len(body))]
+        code, message = _told(bytes(body), answer.headers)
+        raise error_from_response(
+            answer.status,
+            what="InvokeAgentRuntime",
+            on=f"{self._call.agent.name}, endpoint {self._call.qualifier}",
+            code=code,
+            message=message,
+            request_id=answer.headers.get("x-amzn-requestid", ""),
+        )
+
+    async def _finish(self) -> InvocationRecord:
+        done_ns = time.perf_counter_ns()
+        line, call = self._line, self._call
+        done_time, duration_ms = line.clock.unix_s(done_ns), line.offset_ms(done_ns)
+        record = InvocationRecord(
+            id=self._id,
+            agent_arn=str(call.agent.arn),
+            agent_name=call.agent.name,
+            session_id=call.session_id,
+            qualifier=call.qualifier,
+            prompt=call.payload.prompt,
+            status="complete" if line.failure is None else "error",
+            response=line.response,
+            client_invoke_time=line.invoke_time if self._sent else None,
+            client_done_time=done_time,
+            client_duration_ms=duration_ms,
+            ttft_ms=line.ttft_ms,
+            connect_ms=line.connect_ms,
+            connection_reused=line.connection_reused,
+            chunk_offsets_ms=tuple(line.offsets_ms),
+            bytes_received=line.bytes_received,
+            failure=line.failure,
+            error_message=line.error_message,
+            request_id=line.headers.get("x-amzn-requestid"),
+            trace_id=line.headers.get("x-amzn-trace-id") or line.headers.get("traceparent"),
+            content_type=line.headers.get("content-type"),
+            labels=call.labels,
+            payload_digest=call.payload.digest,
+        )
+        self.record = record  # from here on cancel() does nothing: the outcome is on its way to the store
+        self.record = record = replace(record, stored=await self._ledger.finish(record))
+        self._emit(self._last_event(record, done_time, duration_ms))
+        return record
+
+    def _last_event(self, record: InvocationRecord, done_time: float, duration_ms: float) -> InvocationEvent:
+        if record.failure is None:
+            return SessionEnd(
+                session_id=record.session_id,
+                client_done_time=done_time,
+                client_duration_ms=duration_ms,
+                invocation_id=record.id,
+            )
+        return InvocationError(
+            message=record.error_message or record.failure,
+            failure=record.failure,
+            session_id=record.session_id,
+            client_duration_ms=duration_ms,
+            invocation_id=record.id,
+        )
+
+
+def _nobody_listens(_event: InvocationEvent) -> None:
+    """The events of a call whose caller only wants the record."""
+
+
+def _told(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+    """AWS's error code and message in a REST-JSON error answer."""
+    text = body.decode("utf-8", "replace")
+    code = headers.get("x-amzn-errortype", "")
+    try:
+        said: object = json.loads(text)
+    except ValueError:
+        said = None
+    message = text
+    if isinstance(said, dict):
+        fields = cast("Mapping[str, object]", said)
+        message = str(fields.get("message") or fields.get("Message") or text)
+        code = code or str(fields.get("__type") or fields.get("code") or "")
+    return code.partition(":")[0].rpartition("#")[2], message

@@ -1,0 +1,113 @@
+"""The stored side of an invocation: written by a thread of its own, so that the network never waits for the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from loomlib.errors import StoreError
+
+from .record import InvocationRecord
+from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
+
+    from .calls import InvocationCall
+
+PROGRESS_INTERVAL_S: Final = 0.25
+_log = logging.getLogger(__name__)
+
+
+class Ledger:
+    """Writes invocations to the store, in order."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loom-ledger")
+
+    async def begin(self, call: InvocationCall) -> int:
+        """The id of the new, pending invocation. Raises what the store raises: nothing is sent unless it is stored."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._begin, call)
+
+    def progress(self, invocation_id: int, so_far: Timeline) -> Future[None]:
+        """Store what has come, in the background; a refusal is logged and does not stop the answer."""
+        return self._writer.submit(
+            self._progress,
+            invocation_id,
+            so_far.response,
+            tuple(so_far.offsets_ms),
+            so_far.bytes_received,
+            so_far.invoke_time,
+            so_far.ttft_ms,
+        )
+
+    async def finish(self, record: InvocationRecord) -> bool:
+        """Store the outcome; False (and a logged warning) when the store refuses it."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._finish, record)
+
+    def close(self) -> None:
+        """Wait for what is still to be written."""
+        self._writer.shutdown(wait=True)
+
+    def _begin(self, call: InvocationCall) -> int:
+        return self._store.invocations.begin(
+            agent_id=call.agent.id,
+            session_id=call.session_id,
+            qualifier=call.qualifier,
+            prompt=call.payload.prompt,
+            labels=call.labels,
+            payload_digest=call.payload.digest,
+        )
+
+    def _progress(
+        self,
+        invocation_id: int,
+        response: str,
+        offsets_ms: tuple[float, ...],
+        bytes_received: int,
+        invoke_time: float,
+        ttft_ms: float | None,
+    ) -> None:
+        try:
+            self._store.invocations.progress(
+                invocation_id,
+                response,
+                offsets_ms,
+                bytes_received=bytes_received,
+                client_invoke_time=invoke_time,
+                ttft_ms=ttft_ms,
+            )
+        except StoreError as error:
+            _log.warning("Progress of an invocation is not stored: %s", error, extra={"invocation_id": invocation_id})
+
+    def _finish(self, record: InvocationRecord) -> bool:
+        try:
+            self._store.invocations.finish(
+                record.id,
+                status=record.status,
+                response=record.response,
+                client_invoke_time=record.client_invoke_time,
+                client_done_time=record.client_done_time or 0.0,
+                client_duration_ms=record.client_duration_ms or 0.0,
+                ttft_ms=record.ttft_ms,
+                connect_ms=record.connect_ms,
+                connection_reused=record.connection_reused,
+                chunk_offsets_ms=record.chunk_offsets_ms,
+                bytes_received=record.bytes_received,
+                failure=record.failure,
+                error_message=record.error_message,
+                request_id=record.request_id,
+                trace_id=record.trace_id,
+                content_type=record.content_type,
+            )
+        except StoreError as error:
+            _log.warning(
+                "The outcome of an invocation is measured but not stored: %s",
+                error,
+                extra={"invocation_id": record.id, "session_id": record.session_id},
+            )
+            return False
+        return True

@@ -1,0 +1,113 @@
+"""Server-sent events, parsed as they come: bytes in, whole events out, wherever the bytes are split.
+
+The form is that of the HTML standard, section 9.2.6: lines end in CR LF, LF or CR, and one leading byte-order mark is
+dropped.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loomlib.errors import MalformedResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SseEvent:
+    """One event: its `data` lines joined by LF, and the fields that came with it."""
+
+    data: str
+    event: str = "message"
+    id: str | None = None
+
+
+class SseParser:
+    """An incremental parser. Any split of the same bytes gives the same events.
+
+    Raises `MalformedResponse` when the bytes are not UTF-8, or when the stream ended without a single known field.
+    """
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("strict").decode
+        self._line: list[str] = []
+        self._data: list[str] = []
+        self._event = ""
+        self._id: str | None = None
+        self._skip_line_feed = False
+        self._fields = 0
+        self._strangers = 0
+
+    def feed(self, data: bytes) -> Sequence[SseEvent]:
+        """The events that `data` completes, oldest first."""
+        return self._take(self._text(data, final=False))
+
+    def finish(self) -> Sequence[SseEvent]:
+        """What is left at the end of the stream.
+
+        The standard drops an event without its closing blank line. It is kept here: some servers omit the last blank
+        line, and whether the stream was cut is known from the HTTP framing.
+        """
+        events = list(self._take(self._text(b"", final=True)))
+        if self._line:
+            self._field("".join(self._line))
+            self._line = []
+        events.extend(self._dispatch())
+        if self._strangers and not self._fields:
+            raise MalformedResponse(
+                "The answer is called text/event-stream but holds no server-sent event",
+                on=f"{self._strangers} lines without a known field",
+                try_="read the agent's log; it should yield its text from a generator",
+            )
+        return events
+
+    def _text(self, data: bytes, *, final: bool) -> str:
+        try:
+            return self._decode(data, final)
+        except UnicodeDecodeError as error:
+            raise MalformedResponse(
+                "The event stream is not UTF-8", on=f"byte {error.object[error.start]:#04x}"
+            ) from error
+
+    def _take(self, text: str) -> Sequence[SseEvent]:
+        events: list[SseEvent] = []
+        if text and self._skip_line_feed:
+            self._skip_line_feed = False
+            text = text.removeprefix("\n")
+        if text.endswith("\r"):  # whether a line feed belongs to it is known with the next bytes; the line ends now
+            self._skip_line_feed = True
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for line in lines[:-1]:
+            self._line.append(line)
+            events.extend(self._end_line("".join(self._line)))
+            self._line = []
+        if lines[-1]:
+            self._line.append(lines[-1])
+        return events
+
+    def _end_line(self, line: str) -> Sequence[SseEvent]:
+        if line:
+            self._field(line)
+            return ()
+        return self._dispatch()
+
+    def _field(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value
+        elif name == "id":
+            self._id = None if "\0" in value else value
+        elif name not in ("", "retry"):  # an empty name is a comment
+            self._strangers += 1
+            return
+        self._fields += 1
+
+    def _dispatch(self) -> Sequence[SseEvent]:
+        data, event = self._data, self._event
+        self._data, self._event = [], ""
+        if not data:
+            return ()
+        return (SseEvent(data="\n".join(data), event=event or "message", id=self._id),)

@@ -1,0 +1,152 @@
+"""An invocation's events as an iterator: one for plain code, and one for `async` code that blocks nobody's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from types import TracebackType
+from typing import Self
+
+from .events import InvocationEvent
+from .exchange import Exchange
+from .record import InvocationRecord
+
+_CLOSING_S = 10.0
+
+
+class EventStream:
+    """The events of one invocation, as they happen. It is under way from the start, read or not.
+
+    Leaving the loop early, `close()` and the end of a `with` block close the connection; the record then says
+    "cancelled" and keeps what had come. `record` is the outcome once there is one.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        events: queue.SimpleQueue[InvocationEvent | None] = queue.SimpleQueue()
+        self._events = events
+        self._future = exchange.start(events.put)
+        self._future.add_done_callback(lambda _done: events.put(None))
+        self._ended = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> InvocationEvent:
+        event = None if self._ended else self._events.get()
+        if event is None:
+            self._ended = True
+            self._future.result(timeout=0)
+            raise StopIteration
+        return event
+
+    @property
+    def record(self) -> InvocationRecord | None:
+        """The outcome; None while the answer comes."""
+        return self._exchange.record
+
+    def close(self) -> None:
+        """Stop, and wait until the outcome is stored."""
+        self._ended = True
+        self._exchange.cancel()
+        # What prevented the question from being stored was raised, or nobody asked.
+        with contextlib.suppress(Exception):
+            self._future.result(timeout=_CLOSING_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        exchange = getattr(self, "_exchange", None)
+        if exchange is not None:
+            exchange.cancel()
+
+
+class AsyncEventStream:
+    """The events of one invocation for `async for`, on whatever loop it was made; otherwise like `EventStream`."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        loop = asyncio.get_running_loop()
+        events: asyncio.Queue[InvocationEvent | None] = asyncio.Queue()
+        self._events = events
+
+        def tell(event: InvocationEvent | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the listener's loop is closed; the record is stored all the same
+                loop.call_soon_threadsafe(events.put_nowait, event)
+
+        self._future = exchange.start(tell)
+        self._future.add_done_callback(lambda _done: tell(None))
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> InvocationEvent:
+        event = None if self._ended else await self._events.get()
+        if event is None:
+            self._ended = True
+            self._future.result(timeout=0)
+            raise StopAsyncIteration
+        return event
+
+    @property
+    def record(self) -> InvocationRecord | None:
+        """The outcome; None while the answer comes."""
+        return self._exchange.record
+
+    async def aclose(self) -> None:
+        """Stop, and wait until the outcome is stored."""
+        self._ended = True
+        self._exchange.cancel()
+        with contextlib.suppress(Exception):
+            await asyncio.wrap_future(self._future)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        exchange = getattr(self, "_exchange", None)
+        if exchange is not None:
+            exchange.cancel()
+
+
+def wait_for(exchange: Exchange) -> InvocationRecord:
+    """Make the invocation and wait for its record; Ctrl-C ends it, stores what came, and goes on to the caller."""
+    future = exchange.start()
+    try:
+        return future.result()
+    except BaseException:
+        _settle(exchange, future)
+        raise
+
+
+async def wait_for_async(exchange: Exchange) -> InvocationRecord:
+    """The same for `async` code: a cancelled caller ends the invocation, whose outcome is stored all the same."""
+    future = exchange.start()
+    try:
+        # Shielded: a cancelled wrapper would cancel the future, and with it the record.
+        return await asyncio.shield(asyncio.wrap_future(future))
+    except asyncio.CancelledError:
+        exchange.cancel()
+        raise
+
+
+def _settle(exchange: Exchange, future: Future[InvocationRecord]) -> None:
+    if not future.done():
+        exchange.cancel()
+        with contextlib.suppress(Exception, FutureTimeout):
+            future.result(timeout=_CLOSING_S)

@@ -1,0 +1,141 @@
+"""AWS's failures, translated once into Loom's."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from loomlib.errors import (
+    AccessDenied,
+    AgentFailed,
+    AwsError,
+    Conflict,
+    CredentialsMissing,
+    MalformedResponse,
+    QuotaExceeded,
+    RequestRejected,
+    ResourceNotFound,
+    ServiceFailed,
+    Throttled,
+    TimedOut,
+    TransportFailed,
+)
+
+MESSAGE_LIMIT = 4000
+"""Characters kept of a message from AWS: a 424 carries the agent's last log lines."""
+
+_BY_STATUS: Mapping[int, type[AwsError]] = {
+    402: QuotaExceeded,
+    403: AccessDenied,
+    404: ResourceNotFound,
+    409: Conflict,
+    424: AgentFailed,
+    429: Throttled,
+}
+_BY_CODE: Mapping[str, type[AwsError]] = {
+    "AccessDeniedException": AccessDenied,
+    "AccessDenied": AccessDenied,
+    "UnrecognizedClientException": CredentialsMissing,
+    "InvalidClientTokenId": CredentialsMissing,
+    "ExpiredTokenException": CredentialsMissing,
+    "ExpiredToken": CredentialsMissing,
+    "ResourceNotFoundException": ResourceNotFound,
+    "NoSuchBucket": ResourceNotFound,
+    "ConflictException": Conflict,
+    "ResourceAlreadyExistsException": Conflict,
+    "ServiceQuotaExceededException": QuotaExceeded,
+    "LimitExceededException": QuotaExceeded,
+    "ThrottlingException": Throttled,
+    "TooManyRequestsException": Throttled,
+    "RuntimeClientError": AgentFailed,
+}
+_ADVICE: Mapping[type[AwsError], str] = {
+    CredentialsMissing: "aws sso login, AWS_PROFILE, or loom.connect() for the local service",
+    AccessDenied: "ask for the permission, or connect with another profile (the policy is in the README)",
+    RequestRejected: "mend the request as the message says",
+    ResourceNotFound: "check the ARN, the region and the qualifier",
+    Conflict: "wait until the change that is under way has ended, then call again",
+    QuotaExceeded: "end sessions that are not needed, or ask AWS for a higher quota",
+    AgentFailed: "read the agent's log",
+    Throttled: "call less often",
+    ServiceFailed: "call again later",
+    TransportFailed: "check the address and the network; `loom status` for the local service",
+    TimedOut: "allow more time, or look in the agent's log for what it waits for",
+    MalformedResponse: "check that the address is AWS's or the local service's",
+}
+
+
+def bounded(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """`text`, with its middle left out when it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"
+
+
+def error_class(status: int, code: str = "") -> type[AwsError]:
+    """The error for an HTTP status and, where it says more, AWS's error code."""
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= 500:
+        return ServiceFailed
+    return RequestRejected if status >= 400 else AwsError
+
+
+def error_from_response(
+    status: int, *, what: str, on: str, code: str = "", message: str = "", request_id: str = ""
+) -> AwsError:
+    """The error that an HTTP answer means, with AWS's own message kept."""
+    kind = error_class(status, code)
+    said = bounded(message.strip()) or f"HTTP {status}"
+    told = f"{what}: {code}: {said}" if code else f"{what}: {said}"
+    return kind(told, on=on, try_=_ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
+
+
+def failure(kind: type[AwsError], what: str, *, on: str = "", code: str = "") -> AwsError:
+    """An error of `kind` with the advice that belongs to it."""
+    return kind(bounded(what), on=on, try_=_ADVICE.get(kind, ""), code=code)
+
+
+@contextmanager
+def translated(what: str, *, on: str) -> Generator[None]:
+    """Turn whatever botocore raises inside the block into Loom's errors. `what` was tried, `on` what."""
+    from boto3.exceptions import Boto3Error
+    from botocore import exceptions as vendor
+    from botocore.parsers import ResponseParserError
+
+    try:
+        yield
+    except vendor.ClientError as error:
+        raise _from_client_error(error, what, on) from error
+    except (vendor.NoCredentialsError, vendor.PartialCredentialsError, vendor.NoRegionError) as error:
+        raise failure(CredentialsMissing, f"{what}: {error}", on=on) from error
+    except (vendor.ProfileNotFound, vendor.TokenRetrievalError, vendor.CredentialRetrievalError) as error:
+        raise failure(CredentialsMissing, f"{what}: {error}", on=on) from error
+    except vendor.ParamValidationError as error:
+        raise failure(RequestRejected, f"{what}: {error}", on=on) from error
+    except (vendor.ReadTimeoutError, vendor.ConnectTimeoutError) as error:
+        raise failure(TimedOut, f"{what}: {error}", on=on) from error
+    except vendor.HTTPClientError as error:
+        raise failure(TransportFailed, f"{what}: {error}", on=on) from error
+    except ResponseParserError as error:
+        raise failure(MalformedResponse, f"{what}: {error}", on=on) from error
+    except (vendor.BotoCoreError, Boto3Error) as error:
+        raise failure(AwsError, f"{what}: {error}", on=on) from error
+
+
+def _from_client_error(error: Any, what: str, on: str) -> AwsError:
+    answer: dict[str, Any] = error.response
+    said: dict[str, Any] = answer.get("Error", {})
+    about: dict[str, Any] = answer.get("ResponseMetadata", {})
+    return error_from_response(
+        int(about.get("HTTPStatusCode", 0)),
+        what=what,
+        on=on,
+        code=str(said.get("Code", "")),
+        message=str(said.get("Message", "")),
+        request_id=str(about.get("RequestId", "")),
+    )

@@ -1,0 +1,74 @@
+"""InvokeAgentRuntime as a signed HTTP request, in the form that boto3 would send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from .connection import Clients
+
+SESSION_HEADER = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
+SERVICE = "bedrock-agentcore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedRequest:
+    """A request that is ready to be written. `endpoint` names the keep-alive session it belongs to."""
+
+    endpoint: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    proxy: str | None = field(default=None, repr=False)
+    ca_bundle: str | None = None
+
+
+def sign_invocation(
+    clients: Clients,
+    *,
+    arn: str,
+    region: str,
+    qualifier: str,
+    session_id: str,
+    body: bytes,
+    content_type: str = "application/json",
+    headers: Mapping[str, str] | None = None,
+) -> SignedRequest:
+    """The request for one invocation, signed (SigV4) with the credentials of this moment.
+
+    It may read the network when credentials must be refreshed, and hashes the body: call it in a worker thread.
+    """
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.utils import get_environ_proxies
+
+    endpoint = clients.data_endpoint(region).rstrip("/")
+    url = f"{endpoint}/runtimes/{quote(arn, safe='')}/invocations?qualifier={quote(qualifier, safe='')}"
+    wanted = {
+        "Content-Type": content_type,
+        "Accept": "text/event-stream, application/json",
+        SESSION_HEADER: session_id,
+        **(headers or {}),
+    }
+    request = AWSRequest(method="POST", url=url, data=body, headers=wanted)
+    SigV4Auth(clients.credentials(), SERVICE, region).add_auth(request)
+    signed = {str(name): str(value) for name, value in request.headers.items()}
+    # A compressed answer would be held back until a block of it is full.
+    signed["Accept-Encoding"] = "identity"
+    proxies: dict[str, str] = {} if _is_loopback(endpoint) else get_environ_proxies(url)
+    return SignedRequest(
+        endpoint=endpoint,
+        url=url,
+        headers=signed,
+        body=body,
+        proxy=proxies.get(endpoint.partition(":")[0]),
+        ca_bundle=clients.ca_bundle() if endpoint.startswith("https") else None,
+    )
+
+
+def _is_loopback(endpoint: str) -> bool:
+    from botocore.compat import urlsplit
+
+    host = urlsplit(endpoint).hostname or ""
+    return host == "localhost" or host.startswith("127.") or host == "::1"

@@ -1,0 +1,166 @@
+"""The measured request: one POST, its answer stamped as the socket gives it. Never retried, never decompressed."""
+
+from __future__ import annotations
+
+import io
+import ssl
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from loomlib.errors import TimedOut, TransportFailed
+
+from .engine import Engine
+from .errors import failure
+from .signing import SignedRequest
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession, TraceConfig
+
+CONNECT_TIMEOUT_S = 10.0
+KEEP_ALIVE_S = 15.0
+_LARGE_BODY = 2**19
+_READ_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Bytes of the body, and the moment (`time.perf_counter_ns`) at which the socket gave them."""
+
+    at_ns: int
+    data: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class _Connecting:
+    """Filled by aiohttp's tracing while the request is on its way."""
+
+    started_ns: int = 0
+    ended_ns: int = 0
+    reused: bool = False
+
+
+class Answer:
+    """An answer whose head has come. `sent_ns` and `head_ns` are `time.perf_counter_ns` readings.
+
+    `connect_ms` is what the connection cost (resolving, TCP, TLS), 0 on a reused one. It lies between `sent_ns` and
+    the first byte, so a time to first byte contains it.
+    """
+
+    def __init__(self, response: ClientResponse, sent_ns: int, head_ns: int, connecting: _Connecting) -> None:
+        self._response = response
+        self.sent_ns, self.head_ns = sent_ns, head_ns
+        self.status: int = response.status
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
+        self.connection_reused = connecting.reused
+        self.connect_ms = max(0, connecting.ended_ns - connecting.started_ns) / 1e6
+
+    async def arrivals(self) -> AsyncIterator[Arrival]:
+        """The body as it arrives, one `Arrival` for each time the socket gave bytes."""
+        read = self._response.content.readany
+        while data := await read():
+            yield Arrival(time.perf_counter_ns(), data)
+
+
+@asynccontextmanager
+async def stream_invocation(
+    engine: Engine,
+    request: SignedRequest,
+    *,
+    read_timeout_s: float,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    on_send: Callable[[int], None] | None = None,
+) -> AsyncGenerator[Answer]:
+    """Send `request` and yield its answer. Call it on the engine's loop.
+
+    `on_send` is told the moment (`time.perf_counter_ns`) right before the request is handed to the network: what comes
+    before it (credentials, signature, TLS settings) is not in the times, what comes after it is.
+
+    `read_timeout_s` bounds every wait for bytes, not the whole answer. Leaving the block before the end of the body
+    closes the connection. Raises `TransportFailed` (no connection, or cut before the framing said it was complete) and
+    `TimedOut`.
+    """
+    import aiohttp
+
+    session = await engine.session(
+        f"{request.endpoint} {request.ca_bundle or ''}", lambda: _new_session(request.ca_bundle)
+    )
+    connecting = _Connecting()
+    # aiohttp asks for a file where a large body would be copied on the loop.
+    body = io.BytesIO(request.body) if len(request.body) > _LARGE_BODY else request.body
+    try:
+        from yarl import URL
+
+        url = URL(request.url, encoded=True)  # the ARN stays percent-encoded: the signature covers this spelling
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=connect_timeout_s, sock_read=read_timeout_s, ceil_threshold=3600
+        )
+        sent_ns = time.perf_counter_ns()
+        if on_send is not None:
+            on_send(sent_ns)
+        async with session.post(
+            url,
+            data=body,
+            headers=request.headers,
+            proxy=request.proxy,
+            timeout=timeout,
+            allow_redirects=False,
+            trace_request_ctx=connecting,
+        ) as response:
+            yield Answer(response, sent_ns, time.perf_counter_ns(), connecting)
+    except aiohttp.ConnectionTimeoutError as error:
+        raise failure(
+            TimedOut, f"No connection within {connect_timeout_s:g} s", on=request.endpoint, code="connect"
+        ) from error
+    except (aiohttp.SocketTimeoutError, TimeoutError) as error:
+        raise failure(TimedOut, f"Not a byte for {read_timeout_s:g} s", on=request.endpoint) from error
+    except aiohttp.ClientPayloadError as error:
+        raise failure(TransportFailed, "The answer was cut before its end", on=request.endpoint) from error
+    except aiohttp.ServerDisconnectedError as error:
+        raise failure(TransportFailed, "The connection was closed without an answer", on=request.endpoint) from error
+    except aiohttp.ClientConnectorError as error:
+        raise failure(TransportFailed, f"No connection: {error.strerror or error}", on=request.endpoint) from error
+    except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
+        raise failure(TransportFailed, f"The connection broke: {error}", on=request.endpoint) from error
+
+
+def _new_session(ca_bundle: str | None) -> ClientSession:
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(
+        limit=0,  # a queue for connections would hide inside the measured time
+        keepalive_timeout=KEEP_ALIVE_S,
+        use_dns_cache=False,  # a new connection resolves anew: connect_ms is what a stranger would pay
+        ssl=ssl.create_default_context(cafile=ca_bundle),
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        auto_decompress=False,
+        trust_env=False,  # proxies come with the request; ~/.netrc must not add an Authorization header
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=_READ_AT_ONCE,
+        trace_configs=[_tracing()],
+    )
+
+
+def _tracing() -> TraceConfig:
+    import aiohttp
+
+    tracing = aiohttp.TraceConfig()
+
+    async def started(_session: ClientSession, context: SimpleNamespace, _params: object) -> None:
+        context.trace_request_ctx.started_ns = time.perf_counter_ns()
+
+    async def ended(_session: ClientSession, context: SimpleNamespace, _params: object) -> None:
+        context.trace_request_ctx.ended_ns = time.perf_counter_ns()
+
+    async def reused(_session: ClientSession, context: SimpleNamespace, _params: object) -> None:
+        context.trace_request_ctx.reused = True
+
+    tracing.on_connection_create_start.append(started)
+    tracing.on_connection_create_end.append(ended)
+    tracing.on_connection_reuseconn.append(reused)
+    return tracing

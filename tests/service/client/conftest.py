@@ -1,0 +1,67 @@
+"""A store on disk, an agent in it, and an invoker that talks to a scripted server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from paced import PacedServer, Script, paced_server
+
+from loomlib.agents import AgentEntry, Invoker, RuntimeArn, entry_from_row
+from loomlib.aws.connection import Clients, Connection
+from loomlib.aws.engine import Engine
+from loomlib.store import Store
+
+ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    made = Engine()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent(store: Store) -> AgentEntry:
+    arn = RuntimeArn.parse(ARN)
+    return entry_from_row(
+        store.agents.upsert(
+            scope="local",
+            arn=ARN,
+            runtime_id=arn.runtime_id,
+            region=arn.region,
+            account_id=arn.account_id,
+            name=arn.name,
+            status="READY",
+            available_qualifiers=["DEFAULT"],
+        )
+    )
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Script], PacedServer]]:
+    with ExitStack() as stack:
+        yield lambda script: stack.enter_context(paced_server(script))
+
+
+@pytest.fixture
+def invoker_for(store: Store, engine: Engine) -> Iterator[Callable[..., Invoker]]:
+    made: list[Invoker] = []
+
+    def make(server: PacedServer, **options: float) -> Invoker:
+        clients = Clients(Connection(region="us-east-1", environment=server.environment()))
+        made.append(Invoker(store, clients, engine, **options))
+        return made[-1]
+
+    yield make
+    for invoker in made:
+        invoker.close()
