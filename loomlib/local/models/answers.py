@@ -1,0 +1,142 @@
+"""What the scripted model says once the tools have spoken, and when there is no tool for the question."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from loomlib.local.models.choosing import Unfilled, describe
+from loomlib.local.models.json_values import as_list, as_object
+from loomlib.local.models.prose import best_sentence, wants_text, write_text
+from loomlib.local.models.recall import answer_from_facts, asked_for, facts_in, say_fact
+from loomlib.local.models.recognize import split_name
+from loomlib.local.models.request import ConverseRequest, Tool, ToolCall, ToolOutcome
+
+_LONG = 400
+_SENTENCE = re.compile(r"\s.*[.!?…]$", re.DOTALL)
+_GREETING = re.compile(r"\s*(?:hello|hi|hey|good (?:morning|evening|afternoon|day)|greetings)\b", re.IGNORECASE)
+_ABILITIES = re.compile(
+    r"\bwhat can you (?:do|help)|\bwhat tools\b|\bhow can you help\b|\bwhich tools\b", re.IGNORECASE
+)
+_THANKS = re.compile(r"\s*(?:thanks|thank you|thx)\b", re.IGNORECASE)
+
+
+def answer_with_results(
+    request: ConverseRequest, results: Sequence[tuple[ToolCall, ToolOutcome]], unfilled: Sequence[Unfilled] = ()
+) -> str:
+    """One sentence for each result, in the order of the calls, after what the prompt tells or asks about its writer."""
+    said = [_personal(request), *(say_result(call, outcome) for call, outcome in results), *map(_ask_for, unfilled)]
+    told = [sentence for sentence in said if sentence]
+    return ("\n" if any("\n" in sentence for sentence in told) else " ").join(told)
+
+
+def say_result(call: ToolCall, outcome: ToolOutcome) -> str:
+    """The result of one call in words."""
+    texts = [_readable(value) for value in outcome.values]
+    text = "\n".join(text for text in texts if text).strip()
+    if outcome.failed or text.startswith("Error:"):
+        reason = text.removeprefix("Error:").strip().rstrip(".") or "it gave no reason"
+        return f"The tool {call.name} failed{_for(call.arguments)}: {reason}."
+    if not text:
+        return f"The tool {call.name} returned nothing{_for(call.arguments)}."
+    expression = call.arguments.get("expression")
+    if isinstance(expression, str) and len(text) <= 60:
+        bare = re.sub(r"^(?:the )?(?:result|answer)(?: is)?\s*[:=]?\s*", "", text, flags=re.IGNORECASE).rstrip(".")
+        return f"{bare}." if "=" in bare else f"{expression} = {bare}."
+    if len(text) > _LONG or "\n" in text or _SENTENCE.search(text):
+        return text
+    return f"{_subject(call)}: {text}."
+
+
+def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled]) -> str:
+    """An answer from the prompt, the conversation and the system prompt alone."""
+    question = request.turns[request.newest_question]
+    prompt = question.text
+    if unfilled:
+        return " ".join([_personal(request), _ask_for(unfilled[0])]).strip()
+    personal = _personal(request)
+    if personal:
+        return personal
+    if _ABILITIES.search(prompt):
+        return _abilities(request.tools)
+    if wants_text(prompt):
+        return write_text(prompt)
+    if _THANKS.match(prompt):
+        return "You are welcome."
+    earlier = [turn.text for turn in request.turns[: request.newest_question] if turn.role == "user"]
+    found = best_sentence(prompt, [request.system, *earlier])
+    if found:
+        return found
+    if _GREETING.match(prompt):
+        return f"Hello. {_abilities(request.tools)}"
+    if question.attachments:
+        kinds = ", ".join(dict.fromkeys(question.attachments))
+        return f"I received an attachment ({kinds}), which a scripted model cannot look into."
+    asked = prompt if len(prompt) <= 160 else f"{prompt[:157]}…"
+    return f"You said: “{asked}” No tool of mine fits that, and as a scripted model I have no knowledge of my own to answer from."
+
+
+def _personal(request: ConverseRequest) -> str:
+    """What the prompt asks about earlier statements, or tells for the first time."""
+    prompt = request.turns[request.newest_question].text
+    wanted = asked_for(prompt)
+    told = facts_in([prompt])
+    if wanted:
+        before = [turn.text for turn in request.turns[: request.newest_question + 1] if turn.role == "user"]
+        return answer_from_facts(wanted, facts_in([request.system, *before]))
+    return f"Noted. {' '.join(say_fact(*fact) for fact in told.items())}" if told else ""
+
+
+def _abilities(tools: Sequence[Tool]) -> str:
+    if not tools:
+        return "I am a scripted model without tools: I can write plain text about a topic and recall what you told me."
+    listed = "; ".join(f"{tool.name} ({describe(tool)})" if describe(tool) else tool.name for tool in tools[:12])
+    return f"I can use these tools: {listed}."
+
+
+def _ask_for(unfilled: Unfilled) -> str:
+    needed = " and ".join(" ".join(split_name(name)) for name in unfilled.missing)
+    return f"For {unfilled.tool.name} I still need: {needed}. Which should I use?"
+
+
+def _subject(call: ToolCall) -> str:
+    words = [word for word in split_name(call.name) if word not in ("get", "fetch", "tool", "current", "lookup", "run")]
+    name = " ".join(words) or call.name
+    return f"{name[:1].upper()}{name[1:]}{_for(call.arguments)}"
+
+
+def _for(arguments: Mapping[str, object]) -> str:
+    plain = [
+        str(value)
+        for value in arguments.values()
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+    ]
+    told = ", ".join(text for text in plain if len(text) <= 60)
+    return f" ({told})" if told else ""
+
+
+def _readable(value: object) -> str:
+    """A result as text: JSON and Python literals become "name: value" pairs."""
+    if isinstance(value, str):
+        stripped = value.strip()
+        if stripped[:1] in "{[":
+            for parse in (json.loads, ast.literal_eval):
+                try:
+                    return _flat(parse(stripped))
+                except (ValueError, SyntaxError, RecursionError, MemoryError):
+                    continue
+        return stripped
+    return _flat(value)
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = as_object(value).items()
+        return ", ".join(f"{' '.join(split_name(str(key))) or key}: {_flat(item)}" for key, item in pairs)
+    if isinstance(value, list):
+        return "; ".join(_flat(item) for item in as_list(value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)

@@ -1,0 +1,28 @@
+"""How the model side says no: the error codes and statuses that botocore's bedrock-runtime model declares."""
+
+from __future__ import annotations
+
+STATUSES = {
+    "ValidationException": 400,
+    "AccessDeniedException": 403,
+    "ResourceNotFoundException": 404,
+    "ModelTimeoutException": 408,
+    "ModelErrorException": 424,
+    "ModelStreamErrorException": 424,
+    "ThrottlingException": 429,
+    "InternalServerException": 500,
+    "ServiceUnavailableException": 503,
+}
+
+
+class ModelRefused(Exception):
+    """A Converse call ends in an error: AWS's `code`, the HTTP `status` that belongs to it, and a `message`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.status, self.message = code, STATUSES[code], message
+
+
+def invalid(message: str) -> ModelRefused:
+    """A ValidationException (400)."""
+    return ModelRefused("ValidationException", message)

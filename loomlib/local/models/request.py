@@ -1,0 +1,211 @@
+"""A Converse request as values: who said what, which tools there are, and which limits hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_texts, as_whole
+from loomlib.local.models.refusals import invalid
+from loomlib.local.models.tokens import estimate_input_tokens
+
+_MAX_TOOL_NAME = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool the model may call; `schema` is the JSON schema of its input object."""
+
+    name: str
+    description: str = ""
+    schema: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call of a tool that a model asked for."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutcome:
+    """What came back from a call: `values` are its JSON and text blocks, in order."""
+
+    id: str
+    values: tuple[object, ...]
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message. `attachments` names the kinds of what is neither text nor tool traffic (image, document…)."""
+
+    role: str
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    outcomes: tuple[ToolOutcome, ...] = ()
+    attachments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConverseRequest:
+    """A whole request. `choice` is "auto", "any" or "tool" (then `forced_tool` names it).
+
+    `output_schema` is set when the answer itself has to be JSON of that schema (Converse's `outputConfig`).
+    `digest` is the same for the same request and differs otherwise: whatever looks random is drawn from it.
+    """
+
+    model_id: str
+    body: JsonObject = field(repr=False)
+    system: str = ""
+    turns: tuple[Turn, ...]
+    tools: tuple[Tool, ...] = ()
+    choice: str = "auto"
+    forced_tool: str | None = None
+    max_tokens: int | None = None
+    stop_sequences: tuple[str, ...] = ()
+    output_schema: JsonObject | None = None
+    input_tokens: int = 0
+    digest: str = ""
+
+    @property
+    def newest_question(self) -> int:
+        """The index of the newest turn in which the user wrote something."""
+        asked = [i for i, turn in enumerate(self.turns) if turn.role == "user" and (turn.text or turn.attachments)]
+        return asked[-1] if asked else 0
+
+
+def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
+    """The values of a Converse body; raises `ModelRefused` (ValidationException) where Bedrock would."""
+    turns = tuple(_read_turn(i, as_object(message)) for i, message in enumerate(as_list(body.get("messages"))))
+    if not turns:
+        raise invalid("The messages field is empty: a conversation needs at least one message.")
+    if turns[0].role != "user":
+        raise invalid("A conversation must start with a user message.")
+    tool_config = as_object(body.get("toolConfig"))
+    tools = tuple(_read_tool(as_object(entry)) for entry in as_list(tool_config.get("tools")) if _is_tool(entry))
+    _check_tool_traffic(turns, has_tools="toolConfig" in body)
+    choice, forced_tool = _read_choice(as_object(tool_config.get("toolChoice")), tools)
+    limits = as_object(body.get("inferenceConfig"))
+    max_tokens = as_whole(limits.get("maxTokens"))
+    if max_tokens is not None and max_tokens < 1:
+        raise invalid("inferenceConfig.maxTokens must be at least 1.")
+    canonical = json.dumps([model_id, body], sort_keys=True, ensure_ascii=False, default=repr)
+    return ConverseRequest(
+        model_id=model_id,
+        body=body,
+        system="\n".join(as_text(as_object(block).get("text")) for block in as_list(body.get("system"))).strip(),
+        turns=turns,
+        tools=tools,
+        choice=choice,
+        forced_tool=forced_tool,
+        max_tokens=max_tokens,
+        stop_sequences=tuple(text for text in as_texts(limits.get("stopSequences")) if text),
+        output_schema=_read_output_schema(as_object(body.get("outputConfig"))),
+        input_tokens=estimate_input_tokens(body),
+        digest=hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest(),
+    )
+
+
+def _read_turn(index: int, message: JsonObject) -> Turn:
+    role = as_text(message.get("role"))
+    if role not in ("user", "assistant"):
+        raise invalid(f"messages.{index}.role is {role!r}; it must be 'user' or 'assistant'.")
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    outcomes: list[ToolOutcome] = []
+    attachments: list[str] = []
+    for place, entry in enumerate(as_list(message.get("content"))):
+        block = as_object(entry)
+        if "text" in block:
+            text = as_text(block["text"])
+            if not text.strip():
+                raise invalid(
+                    f"The text field in the ContentBlock object at messages.{index}.content.{place} is blank."
+                )
+            texts.append(text)
+        elif "toolUse" in block:
+            use = as_object(block["toolUse"])
+            arguments = as_object(use.get("input"))
+            calls.append(ToolCall(id=as_text(use.get("toolUseId")), name=as_text(use.get("name")), arguments=arguments))
+        elif "toolResult" in block:
+            outcomes.append(_read_outcome(as_object(block["toolResult"])))
+        else:
+            kind = next(iter(block), "")
+            if kind and kind not in ("cachePoint", "reasoningContent"):
+                attachments.append(kind)
+    return Turn(
+        role=role, text="\n".join(texts), calls=tuple(calls), outcomes=tuple(outcomes), attachments=tuple(attachments)
+    )
+
+
+def _read_outcome(result: JsonObject) -> ToolOutcome:
+    values = [
+        block["json"] if "json" in block else block["text"]
+        for block in map(as_object, as_list(result.get("content")))
+        if "json" in block or "text" in block
+    ]
+    return ToolOutcome(
+        id=as_text(result.get("toolUseId")), values=tuple(values), failed=result.get("status") == "error"
+    )
+
+
+def _is_tool(entry: object) -> bool:
+    return "toolSpec" in as_object(entry)
+
+
+def _read_tool(entry: JsonObject) -> Tool:
+    spec = as_object(entry["toolSpec"])
+    name = as_text(spec.get("name"))
+    if not name or len(name) > _MAX_TOOL_NAME:
+        raise invalid(f"A tool's name must have 1 to {_MAX_TOOL_NAME} characters, not {len(name)}.")
+    schema = as_object(as_object(spec.get("inputSchema")).get("json"))
+    return Tool(name=name, description=as_text(spec.get("description")), schema=schema)
+
+
+def _read_choice(choice: JsonObject, tools: tuple[Tool, ...]) -> tuple[str, str | None]:
+    if "tool" in choice:
+        name = as_text(as_object(choice["tool"]).get("name"))
+        if name not in {tool.name for tool in tools}:
+            raise invalid(f"toolConfig.toolChoice.tool.name is {name!r}, which is not among toolConfig.tools.")
+        return "tool", name
+    return ("any", None) if "any" in choice and tools else ("auto", None)
+
+
+def _read_output_schema(config: JsonObject) -> JsonObject | None:
+    text = as_text(
+        as_object(as_object(as_object(config.get("textFormat")).get("structure")).get("jsonSchema")).get("schema")
+    )
+    if not text:
+        return None
+    try:
+        return as_object(json.loads(text))
+    except ValueError as error:
+        raise invalid(f"outputConfig.textFormat.structure.jsonSchema.schema is not JSON: {error}") from error
+
+
+def _check_tool_traffic(turns: tuple[Turn, ...], *, has_tools: bool) -> None:
+    """Bedrock wants a result for every call of the turn before, and no result without its call."""
+    if not has_tools and any(turn.calls or turn.outcomes for turn in turns):
+        raise invalid("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
+    for index, turn in enumerate(turns):
+        asked = (
+            {call.id for call in turns[index - 1].calls}
+            if index and turns[index - 1].role == "assistant"
+            else set[str]()
+        )
+        given = {outcome.id for outcome in turn.outcomes}
+        if missing := sorted(asked - given):
+            raise invalid(
+                f"Expected toolResult blocks at messages.{index}.content for the following Ids: {', '.join(missing)}"
+            )
+        if given - asked:
+            raise invalid(
+                f"The toolResult blocks at messages.{index}.content answer calls that the previous turn did not make: "
+                + ", ".join(sorted(given - asked))
+            )

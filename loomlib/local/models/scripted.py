@@ -1,0 +1,102 @@
+"""The scripted model: no network, no weights, the same answer for the same request, and it really reads what it is given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from loomlib.local.models.answers import answer_with_results, answer_without_tools
+from loomlib.local.models.choosing import Plan, PlannedCall, call_key, plan_calls
+from loomlib.local.models.filling import Missing, fill_anyway
+from loomlib.local.models.json_values import as_object
+from loomlib.local.models.refusals import ModelRefused
+from loomlib.local.models.reply import Reply, within_limits
+from loomlib.local.models.request import ConverseRequest, ToolCall, ToolOutcome
+
+
+def scripted_reply(request: ConverseRequest) -> Reply:
+    """The answer to `request`: tool calls that are still to be made, else words."""
+    return within_limits(_unlimited(request), request)
+
+
+def _unlimited(request: ConverseRequest) -> Reply:
+    made = _made_calls(request)
+    plan = _plan(request)
+    done = {call_key(call.name, dict(call.arguments)) for call, _ in made}
+    due = [call for call in plan.calls if call.key not in done]
+    if request.choice != "auto":
+        return _forced(request, due)
+    if due:
+        return Reply(calls=_with_ids(request, due))
+    if request.output_schema is not None:
+        value = fill_anyway(request.output_schema, _evidence(request))
+        return Reply(text=json.dumps({} if isinstance(value, Missing) else value, ensure_ascii=False))
+    if made:
+        return Reply(text=answer_with_results(request, made, plan.unfilled))
+    return Reply(text=answer_without_tools(request, plan.unfilled))
+
+
+def _plan(request: ConverseRequest) -> Plan:
+    question = request.turns[request.newest_question]
+    before = [call.name for turn in request.turns[: request.newest_question] for call in turn.calls]
+    return plan_calls(question.text, request.tools, previous=before[-1] if before else None)
+
+
+def _made_calls(request: ConverseRequest) -> list[tuple[ToolCall, ToolOutcome]]:
+    """The calls since the newest question, with what came back."""
+    since = request.turns[request.newest_question :]
+    outcomes = {outcome.id: outcome for turn in since for outcome in turn.outcomes}
+    return [(call, outcomes[call.id]) for turn in since for call in turn.calls if call.id in outcomes]
+
+
+def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
+    """A call that `toolChoice` demands: the one that fits best, completed with plain values where nothing was said."""
+    if request.choice == "any" and due:
+        return Reply(calls=_with_ids(request, due))
+    wanted = [call for call in due if call.tool.name == request.forced_tool]
+    if wanted:
+        return Reply(calls=_with_ids(request, wanted[:1]))
+    names = [request.forced_tool] if request.forced_tool else _by_relevance(request)
+    for tool in [tool for name in names for tool in request.tools if tool.name == name]:
+        value = fill_anyway(tool.schema, _evidence(request))
+        if isinstance(value, dict):
+            return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=as_object(value))]))
+    raise ModelRefused(
+        "ModelErrorException",
+        f"The scripted model found no valid arguments for the tool {', '.join(filter(None, names))}.",
+    )
+
+
+def _by_relevance(request: ConverseRequest) -> list[str | None]:
+    """Tool names, the best first: a lower and lower bar until one passes."""
+    text = "\n".join(_evidence(request))
+    for threshold in (2.5, 1.0, 0.3):
+        plan = plan_calls(text, request.tools, threshold=threshold)
+        fitting = [call.tool.name for call in plan.calls] + [entry.tool.name for entry in plan.unfilled]
+        if fitting:
+            return [*dict.fromkeys([*fitting, *(tool.name for tool in request.tools)])]
+    return [tool.name for tool in request.tools]
+
+
+def _evidence(request: ConverseRequest) -> list[str]:
+    """What may hold arguments, newest first: the user's words, then results and earlier answers."""
+    asked = [turn.text for turn in reversed(request.turns) if turn.role == "user" and turn.text]
+    results = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
+        for turn in reversed(request.turns)
+        for outcome in turn.outcomes
+        for value in outcome.values
+    ]
+    answered = [turn.text for turn in reversed(request.turns) if turn.role == "assistant" and turn.text]
+    return [*asked, *results, *answered]
+
+
+def _with_ids(request: ConverseRequest, calls: list[PlannedCall]) -> tuple[ToolCall, ...]:
+    return tuple(
+        ToolCall(
+            id=f"tooluse_{hashlib.sha256(f'{request.digest} {i}'.encode()).hexdigest()[:22]}",
+            name=call.tool.name,
+            arguments=call.arguments,
+        )
+        for i, call in enumerate(calls)
+    )
