@@ -74,9 +74,8 @@ def execute(
         )
     except PapermillExecutionError as error:
         return read_notebook(working_copy), _failure(error)
-    except DeadKernelError:
-        executed = read_notebook(working_copy)
-        return executed, _death(executed)
+    except _KernelDied as death:
+        return read_notebook(working_copy), death.failure
     except RuntimeError as error:
         raise ReportError(f"The kernel did not start: {error}", on=sys.executable, try_="loom doctor") from error
     return read_notebook(working_copy), None
@@ -88,19 +87,17 @@ def _failure(error: PapermillExecutionError) -> Failure:
     )
 
 
-def _death(executed: Notebook) -> Failure:
-    running = (
-        (index, cell)
-        for index, cell in enumerate(executed.cells, 1)
-        if cell.metadata.get("papermill", {}).get("status") in ("running", "failed")
-    )
-    number, cell = next(running, (0, None))
-    source = _first_line(source_of(cell)) if cell is not None else ""
-    return Failure(cell=number, source=source, error="DeadKernel", message="the kernel died; most often out of memory")
-
-
 def _first_line(source: str) -> str:
     return next((line for line in source.splitlines() if line.strip() and not line.startswith("#")), "")
+
+
+class _KernelDied(Exception):
+    """The kernel ended under a cell; most often the machine's memory did."""
+
+    def __init__(self, cell: int, source: str) -> None:
+        super().__init__(cell, source)
+        what = "the kernel died; most often out of memory"
+        self.failure = Failure(cell=cell, source=_first_line(source), error="DeadKernel", message=what)
 
 
 class _ThisInterpreter(AsyncKernelManager):
@@ -158,6 +155,8 @@ class _TellingClient(PapermillNotebookClient):
         begun = time.monotonic()
         try:
             return super().execute_cell(cell, cell_index, **kwargs)
+        except DeadKernelError as error:
+            raise _KernelDied(cell_index + 1, source_of(cell)) from error
         finally:
             spent_s = time.monotonic() - begun
             if spent_s >= _SLOW_CELL_S:

@@ -13,6 +13,8 @@ from bleach.css_sanitizer import CSSSanitizer
 from bleach.sanitizer import Cleaner
 from nbconvert.filters import ansi2html, markdown2html  # pyright: ignore[reportUnknownVariableType]
 
+from .tables import mark_numbers
+
 _HTML = """a abbr article b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure footer
 h1 h2 h3 h4 h5 h6 header hr i img kbd li mark meter ol output p pre progress q s samp section small span strong style
 sub summary sup table tbody td tfoot th thead time tr u ul var wbr"""
@@ -20,17 +22,16 @@ _SVG = """svg g path rect circle ellipse line polyline polygon text tspan title 
 stop clipPath marker pattern"""
 _WHOLE = re.compile(r"<(script|iframe|object|embed|template|noscript|form|math)\b.*?(?:</\1\s*>|\Z)", re.I | re.S)
 _STYLE = re.compile(r"(<style[^>]*>)(.*?)(</style>)", re.S)
-_NUMBER_CELL = re.compile(
-    r"<td(?P<rest>(?:\s[^>]*)?)>(?P<text>\s*[-+−]?(?:\d[\d\s,.\u2009\u202f]*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|ms|s|MB|kB)?\s*)</td>"
-)
+_PANDAS_STYLE = re.compile(r"<style scoped.*?</style>", re.S)
 
 
 def safe_html(markup: str) -> str:
-    """`markup` without scripts, handlers, frames and foreign images; table cells that are numbers get class `num`."""
-    cleaned = _CLEANER.clean(_WHOLE.sub("", markup))
+    """`markup` without scripts, handlers, frames and foreign images, its tables' columns of numbers marked."""
+    # pandas styles its tables for a notebook; on a page they look like the other tables.
+    cleaned = _CLEANER.clean(_PANDAS_STYLE.sub("", _WHOLE.sub("", markup)))
     # The serializer escapes `>` inside <style>, where it is a child selector; `<` stays escaped.
     cleaned = _STYLE.sub(lambda m: m[1] + m[2].replace("&gt;", ">") + m[3], cleaned)
-    return _NUMBER_CELL.sub(_mark_number, cleaned)
+    return mark_numbers(cleaned)
 
 
 def safe_markdown(text: str) -> str:
@@ -57,13 +58,6 @@ def _allowed(_tag: str, name: str, value: str) -> bool:
     if name in ("href", "xlink:href"):
         return value.startswith(("#", "https://", "http://"))
     return True
-
-
-def _mark_number(match: re.Match[str]) -> str:
-    rest = match["rest"]
-    if "class=" in rest:
-        return match[0]
-    return f'<td class="num"{rest}>{match["text"]}</td>'
 
 
 class _PlainStyles(CSSSanitizer):

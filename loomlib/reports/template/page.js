@@ -8,6 +8,7 @@
     const themed = {
       ...layout,
       autosize: true,
+      margin: { l: 64, r: 16, t: layout.title?.text ? 48 : 16, b: 48, ...(layout.margin || {}) },
       width: undefined,
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
@@ -15,7 +16,7 @@
     };
     for (const key of Object.keys(layout)) {
       if (/^[xy]axis\d*$/.test(key)) {
-        themed[key] = { ...layout[key], gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), tickcolor: colour("line") };
+        themed[key] = { automargin: true, ...layout[key], gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), tickcolor: colour("line") };
       }
     }
     return themed;

@@ -1,0 +1,56 @@
+"""Right-aligning the columns of tables that hold numbers, heading included, without a script."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_TABLE = re.compile(r"<table\b.*?</table>", re.S)
+_ROW = re.compile(r"<tr\b[^>]*>.*?</tr>", re.S)
+_CELL = re.compile(r"<(?P<tag>t[dh])(?P<attributes>[^>]*)>(?P<content>.*?)(?=</(?P=tag)>)", re.S)
+_TAGS = re.compile(r"<[^>]*>")
+_NUMBER = re.compile(
+    r"[-+−≥≤<>~]?\s*(?:\d[\d\s,.\u2009\u202f]*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|ms|s|min|[kM]?B|calls?)?(?:\s*\[.*\])?"
+)
+_NOTHING = ("", "–", "-", "—", "nan", "None", "NaN", "<NA>", "n too small")
+
+
+def mark_numbers(markup: str) -> str:
+    """`markup` in which the cells of each column of numbers carry class `num`.
+
+    A column counts when one of its cells is a number and every other one is a number or says that there is none. Tables
+    with spanning cells stay as they are.
+    """
+    return _TABLE.sub(lambda table: _mark_table(table[0]), markup)
+
+
+def _mark_table(table: str) -> str:
+    if re.search(r"\b(?:col|row)span=", table) or table.count("<table") > 1:
+        return table
+    rows = [[(cell["tag"], _plain(cell["content"])) for cell in _CELL.finditer(row)] for row in _ROW.findall(table)]
+    width = max(map(len, rows), default=0)
+    numeric = {column for column in range(width) if _is_numeric([row[column] for row in rows if column < len(row)])}
+
+    def mark_row(row: re.Match[str]) -> str:
+        column = -1
+
+        def mark_cell(cell: re.Match[str]) -> str:
+            nonlocal column
+            column += 1
+            if column not in numeric or "class=" in cell["attributes"]:
+                return cell[0]
+            return f'<{cell["tag"]} class="num"{cell["attributes"]}>{cell["content"]}'
+
+        return _CELL.sub(mark_cell, row[0])
+
+    return _ROW.sub(mark_row, table) if numeric else table
+
+
+def _is_numeric(column: list[tuple[str, str]]) -> bool:
+    values = [text for tag, text in column if tag == "td"]
+    numbers = [text for text in values if _NUMBER.fullmatch(text)]
+    return bool(numbers) and all(text in _NOTHING or text in numbers for text in values)
+
+
+def _plain(content: str) -> str:
+    return html.unescape(_TAGS.sub("", content)).strip()

@@ -1,0 +1,162 @@
+"""A report from start to end, in a real kernel: notebook, page, summary, exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from datetime import UTC, datetime
+from html import unescape
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+
+from loomlib.errors import ReportError, UnknownParameter
+from loomlib.reports import run_report
+from loomlib.settings import Settings
+
+SAMPLE = Path(__file__).with_name("sample_report.ipynb")
+WHEN = datetime(2026, 11, 21, 21, 30, tzinfo=UTC)
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "home")
+
+
+def test_a_report_leaves_a_notebook_a_page_and_a_summary(tmp_path: Path, settings: Settings) -> None:
+    said: list[str] = []
+    outcome = run_report(
+        SAMPLE,
+        {"name": "twelve", "count": "12"},
+        str(tmp_path / "out"),
+        settings=settings,
+        say=said.append,
+        timestamp=WHEN,
+    )
+    assert outcome.exit_code == 0
+    stem = f"sample_report-{WHEN.astimezone():%Y%m%d-%H%M}"
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        f"{stem}.{x}" for x in ("html", "ipynb", "json")
+    ]
+    summary = json.loads(Path(outcome.summary_path).read_text())
+    assert summary == outcome.summary
+    assert summary["schema"] == "loom.report/1"
+    assert summary["agent"] == "twelve"
+    assert summary["parameters"]["count"] == 12
+    assert summary["table"][0]["n"] == 12
+    assert summary["command"].startswith("loom report ")
+    assert "-p count=12" in summary["command"]
+    assert summary["versions"]["python"]
+    nbformat.validate(nbformat.read(outcome.notebook, as_version=4))
+    page = Path(outcome.html).read_text()
+    assert len(page) < 6_000_000
+    assert page.count('class="figure"') == 2
+    assert page.index("It took 120 ms.") < page.index("The table"), "the answer comes first"
+
+
+def test_the_page_embeds_plotly_once_and_names_no_address_to_fetch(tmp_path: Path, settings: Settings) -> None:
+    outcome = run_report(SAMPLE, {}, str(tmp_path), settings=settings)
+    page = Path(outcome.html).read_text()
+    assert len(re.findall(r"<script>", page)) == 2
+    without_scripts = unescape(re.sub(r"<script>.*?</script>", "", page, flags=re.S))
+    assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", without_scripts)
+    assert "default-src 'none'; script-src 'sha256-" in without_scripts
+    assert "'unsafe-inline'" not in re.findall(r"script-src [^;]*;", without_scripts)[0]
+
+
+def test_what_an_agent_said_reaches_the_page_as_text(tmp_path: Path, settings: Settings) -> None:
+    outcome = run_report(SAMPLE, {"hostile": HOSTILE}, str(tmp_path), settings=settings)
+    without_scripts = re.sub(r"<script>.*?</script>", "", Path(outcome.html).read_text(), flags=re.S)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in without_scripts
+    assert "<script>alert" not in without_scripts
+    assert "<img" not in without_scripts
+    assert json.loads(Path(outcome.summary_path).read_text())["parameters"]["hostile"] == HOSTILE
+
+
+def test_a_missed_gate_is_exit_code_2_and_says_by_how_much(tmp_path: Path, settings: Settings) -> None:
+    outcome = run_report(SAMPLE, {"limit_ms": "50"}, str(tmp_path), settings=settings)
+    assert outcome.exit_code == 2
+    assert outcome.message == "p90 is 120 ms, 70 ms over the gate of 50 ms."
+    assert run_report(SAMPLE, {"limit_ms": "500"}, str(tmp_path), settings=settings).exit_code == 0
+
+
+def test_a_failing_cell_is_exit_code_1_and_the_page_opens_with_it(tmp_path: Path, settings: Settings) -> None:
+    outcome = run_report(SAMPLE, {"fail": "true", "hostile": HOSTILE}, str(tmp_path), settings=settings)
+    assert outcome.exit_code == 1
+    assert "ValueError: no numbers from" in outcome.message
+    page = Path(outcome.html).read_text()
+    assert page.index("This report did not finish.") < page.index("The table")
+    assert "no numbers from &lt;script&gt;" in page
+    assert outcome.summary["failure"] == outcome.message
+    assert nbformat.read(outcome.notebook, as_version=4).cells
+
+
+def test_a_dying_kernel_is_exit_code_1_too(tmp_path: Path, settings: Settings) -> None:
+    outcome = run_report(SAMPLE, {"die": "true"}, str(tmp_path), settings=settings)
+    assert outcome.exit_code == 1
+    assert "kernel died" in outcome.message
+    assert "if die:" in outcome.message
+
+
+def test_a_misspelt_parameter_stops_before_anything_runs(tmp_path: Path, settings: Settings) -> None:
+    with pytest.raises(UnknownParameter, match="count"):
+        run_report(SAMPLE, {"cuont": "3"}, str(tmp_path / "out"), settings=settings)
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_reports_in_one_minute_keep_both(tmp_path: Path, settings: Settings) -> None:
+    first = run_report(SAMPLE, {}, str(tmp_path), settings=settings, timestamp=WHEN)
+    second = run_report(SAMPLE, {}, str(tmp_path), settings=settings, timestamp=WHEN)
+    assert first.html != second.html
+    assert len(list(tmp_path.glob("*.html"))) == 2
+
+
+def test_a_destination_that_is_a_file_is_refused_before_anything_runs(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(ReportError, match="is a file"):
+        run_report(SAMPLE, {}, str(tmp_path / "out"), settings=settings)
+
+
+def test_the_kernel_is_this_interpreter_and_gets_the_environment(tmp_path: Path, settings: Settings) -> None:
+    source = 'import os, sys\nprint(sys.executable, os.environ["LOOM_HOME"], os.environ["LOOM_TEST_WORD"])'
+    notebook = _notebook(tmp_path / "where.ipynb", source)
+    said: list[str] = []
+    outcome = run_report(
+        notebook, {}, str(tmp_path / "out"), settings=settings, environment={"LOOM_TEST_WORD": "warp"}, say=said.append
+    )
+    assert outcome.exit_code == 0, outcome.message
+    assert f"{sys.executable} {settings.home} warp" in said
+    assert "script-src 'none'" in unescape(Path(outcome.html).read_text()), "a page without charts has no script"
+
+
+def test_secrets_of_the_environment_do_not_reach_any_file(tmp_path: Path, settings: Settings) -> None:
+    notebook = _notebook(
+        tmp_path / "leak.ipynb", 'import os\nprint(os.environ["MY_SECRET_KEY"])\nos.environ["MY_SECRET_KEY"]'
+    )
+    outcome = run_report(
+        notebook, {}, str(tmp_path / "out"), settings=settings, environment={"MY_SECRET_KEY": "abc-def-ghi-jkl"}
+    )
+    assert outcome.exit_code == 0, outcome.message
+    for file in (outcome.html, outcome.notebook, outcome.summary_path):
+        assert "abc-def-ghi-jkl" not in Path(file).read_text()
+    assert "[redacted]" in Path(outcome.html).read_text()
+
+
+def test_no_kernel_outlives_its_report(tmp_path: Path, settings: Settings) -> None:
+    run_report(SAMPLE, {}, str(tmp_path), settings=settings)
+    left = [child for child in psutil.Process().children(recursive=True) if "ipykernel" in " ".join(child.cmdline())]
+    assert left == []
+
+
+def _notebook(path: Path, source: str) -> Path:
+    cells = [
+        nbformat.v4.new_code_cell("word: str = 'x'  # one", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(source),
+    ]
+    metadata = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
+    return path

@@ -1,0 +1,129 @@
+"""A report's parameters are checked before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loomlib.errors import ReportError, UnknownParameter
+from loomlib.reports import Parameter, bind_parameters, describe_parameters, find_report, read_parameters
+
+CELL = """agent: str = "calculator"  # name, id or ARN
+cold: int = 10  # cold calls
+max_p90_ms: float = 0.0  # 0 = no gate
+verbose = False
+study_id: str | None = None  # resume
+"""
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    return _write(tmp_path / "made.ipynb", CELL)
+
+
+def _write(path: Path, source: str, *, cells: int = 1) -> Path:
+    tagged = [nbformat.v4.new_code_cell(source, metadata={"tags": ["parameters"]}) for _ in range(cells)]
+    nbformat.write(nbformat.v4.new_notebook(cells=tagged), path)
+    return path
+
+
+def test_names_types_defaults_and_comments_are_read_from_the_cell(notebook: Path) -> None:
+    assert read_parameters(notebook) == (
+        Parameter(name="agent", type_name="str", default="calculator", comment="name, id or ARN"),
+        Parameter(name="cold", type_name="int", default=10, comment="cold calls"),
+        Parameter(name="max_p90_ms", type_name="float", default=0.0, comment="0 = no gate"),
+        Parameter(name="verbose", type_name="bool", default=False),
+        Parameter(name="study_id", type_name="str", default=None, comment="resume"),
+    )
+
+
+def test_text_becomes_values_of_the_defaults_types(notebook: Path) -> None:
+    given_text = {"agent": "prod", "cold": "3", "max_p90_ms": "900", "verbose": "yes", "study_id": "7"}
+    bound = bind_parameters(read_parameters(notebook), given_text)
+    assert bound == {"agent": "prod", "cold": 3, "max_p90_ms": 900.0, "verbose": True, "study_id": "7"}
+    assert [type(value) for value in bound.values()] == [str, int, float, bool, str]
+
+
+def test_a_misspelt_parameter_names_the_close_one_and_lists_all(notebook: Path) -> None:
+    with pytest.raises(UnknownParameter) as caught:
+        bind_parameters(read_parameters(notebook), {"agnet": "prod"}, report="latency_study")
+    assert "latency_study has no parameter 'agnet'" in str(caught.value)
+    assert "Try: agent?" in str(caught.value)
+    assert describe_parameters(read_parameters(notebook)) in str(caught.value)
+    assert "max_p90_ms: float = 0.0  # 0 = no gate" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("cold", "ten", "a whole number"),
+        ("cold", "1.5", "a whole number"),
+        ("max_p90_ms", "fast", "a number"),
+        ("max_p90_ms", "nan", "a number"),
+        ("verbose", "maybe", "true or false"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_with_what_the_parameter_takes(
+    notebook: Path, name: str, text: str, says: str
+) -> None:
+    with pytest.raises(ReportError, match=says):
+        bind_parameters(read_parameters(notebook), {name: text})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("aws_secret_access_key", "x"),
+        ("session_token", "x"),
+        ("password", "x"),
+        ("agent", "AKIAIOSFODNN7EXAMPLE"),
+        ("agent", "Bearer abcdef"),
+    ],
+)
+def test_credentials_are_refused_as_parameters_and_not_repeated(notebook: Path, name: str, value: str) -> None:
+    with pytest.raises(ReportError, match="looks like a credential") as caught:
+        bind_parameters(read_parameters(notebook), {name: value})
+    assert value == "x" or value not in str(caught.value)
+
+
+@pytest.mark.parametrize("cells", [0, 2])
+def test_a_report_has_exactly_one_parameters_cell(tmp_path: Path, cells: int) -> None:
+    with pytest.raises(ReportError, match=f"{cells} cells tagged"):
+        read_parameters(_write(tmp_path / "made.ipynb", "a = 1", cells=cells))
+
+
+@pytest.mark.parametrize("source", ["a = [1, 2]", "a = len('x')", "a = {'b': 1}"])
+def test_a_default_that_is_no_scalar_is_refused(tmp_path: Path, source: str) -> None:
+    with pytest.raises(ReportError, match="no plain text or number"):
+        read_parameters(_write(tmp_path / "made.ipynb", source))
+
+
+def test_a_file_that_is_no_notebook_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "made.ipynb").write_text("not json")
+    with pytest.raises(ReportError, match="cannot be read"):
+        read_parameters(tmp_path / "made.ipynb")
+
+
+def test_an_unknown_report_names_the_close_one() -> None:
+    with pytest.raises(ReportError, match="latency_study"):
+        find_report("latency_studdy")
+
+
+def test_every_bundled_report_has_typed_commented_offline_parameters() -> None:
+    for parameter in read_parameters(find_report("latency_study")):
+        assert parameter.comment, parameter
+        assert "=" not in parameter.comment, "papermill's own inspection stumbles over it"
+
+
+@given(st.integers())
+def test_every_whole_number_comes_through_as_itself(value: int) -> None:
+    assert bind_parameters([Parameter(name="n", type_name="int", default=1)], {"n": str(value)}) == {"n": value}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_finite_number_comes_through_as_itself(value: float) -> None:
+    assert bind_parameters([Parameter(name="x", type_name="float", default=1.0)], {"x": repr(value)}) == {"x": value}
