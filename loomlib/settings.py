@@ -1,21 +1,23 @@
 """One frozen `Settings`: arguments, then environment, then a file, then the defaults.
 
-The file is `loom.toml` in the working folder (or where `LOOM_CONFIG` points), table `[loom]`. Reading happens only in
-`Settings.load`, never at import.
+The file is the nearest `loom.toml` in the working folder or above it (or the one that `LOOM_CONFIG` names), table
+`[loom]`; a relative `home` in it counts from the file's folder. Reading happens only in `Settings.load`, never at
+import.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from .errors import SettingsError
 
-_VARIABLES: Mapping[str, tuple[str, ...]] = {
+VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "home": ("LOOM_HOME",),
     "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
     "profile": ("AWS_PROFILE",),
@@ -25,33 +27,39 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "log_poll_interval_s": ("LOOM_LOG_POLL_INTERVAL_S",),
     "read_timeout_s": ("LOOM_READ_TIMEOUT_S",),
 }
+"""The environment variables of each setting; of several the first that is set and not empty counts."""
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What Loom was told, resolved once.
 
-    `home` holds the local service's state and the default database. `log_poll_attempts` × `log_poll_interval_s`
+    `home` holds the local service's state and the default database. `database_url` is an SQLAlchemy address or the path
+    of an SQLite file, and stays out of the repr, as it may hold a password. `log_poll_attempts` × `log_poll_interval_s`
     bounds the wait for an agent's start line (12 × 5 s by default, the specification's figures).
     """
 
     home: Path
     region: str | None = None
     profile: str | None = None
-    database_url: str = ""
+    database_url: str = field(default="", repr=False)
     log_level: str = "info"
     log_poll_attempts: int = 12
     log_poll_interval_s: float = 5.0
     read_timeout_s: float = 900.0
 
     def __post_init__(self) -> None:
-        if not self.database_url:
-            object.__setattr__(self, "database_url", f"sqlite:///{self.home / 'loom.db'}")
+        url = self.database_url or str(self.home / "loom.db")
+        object.__setattr__(self, "database_url", url if "://" in url else f"sqlite:///{url}")
+        object.__setattr__(self, "log_level", self.log_level.lower())
+        if self.log_level not in LOG_LEVELS:
+            raise SettingsError("Unknown log level", on=self.log_level, try_=", ".join(LOG_LEVELS))
         for name in ("log_poll_attempts", "log_poll_interval_s", "read_timeout_s"):
-            if getattr(self, name) <= 0:
-                raise SettingsError(f"{name} must be above zero", on=f"{name} = {getattr(self, name)}")
-        if self.log_level.lower() not in ("debug", "info", "warning", "error", "critical"):
-            raise SettingsError("Unknown log level", on=self.log_level, try_="debug, info, warning or error")
+            value: float = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise SettingsError(f"{name} must be above zero and finite", on=f"{name} = {value}")
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **arguments: object) -> Settings:
@@ -60,23 +68,23 @@ class Settings:
         Arguments that are None count as not given. Raises `SettingsError` naming the setting and where it came from.
         """
         environment = os.environ if environ is None else environ
-        known = {field.name for field in fields(cls)}
-        if unknown := set(arguments) - known:
-            raise SettingsError("Unknown setting", on=", ".join(sorted(unknown)), try_=", ".join(sorted(known)))
+        known = [each.name for each in fields(cls)]
+        if unknown := sorted(set(arguments) - set(known)):
+            raise SettingsError("Unknown setting", on=", ".join(unknown), try_=", ".join(known))
         found: dict[str, tuple[object, str]] = {"home": (default_home(), "default")}
-        file = _config_file(environment)
-        for name, value in _read_file(file, known).items():
-            found[name] = (value, str(file))
-        for name, variables in _VARIABLES.items():
+        found |= _from_file(environment, known)
+        for name, variables in VARIABLES.items():
             for variable in variables:
                 if environment.get(variable):
                     found[name] = (environment[variable], variable)
                     break
-        for name, value in arguments.items():
-            if value is not None:
-                found[name] = (value, "argument")
+        found |= {name: (value, "argument") for name, value in arguments.items() if value is not None}
         resolved: dict[str, Any] = {name: _coerce(name, value, source) for name, (value, source) in found.items()}
-        return cls(**resolved)
+        try:
+            return cls(**resolved)
+        except SettingsError as error:
+            sources = ", ".join(f"{name} from {source}" for name, (_, source) in found.items() if source != "default")
+            raise SettingsError(error.what, on=f"{error.on}; {sources}", try_=error.try_) from error
 
 
 def default_home() -> Path:
@@ -88,36 +96,48 @@ def default_home() -> Path:
     return here / ".loom"
 
 
-def _config_file(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("LOOM_CONFIG") or "loom.toml")
-
-
-def _read_file(file: Path, known: set[str]) -> dict[str, object]:
-    try:
-        text = file.read_text("utf-8")
-    except FileNotFoundError:
+def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tuple[object, str]]:
+    file = _file(environment)
+    if file is None:
         return {}
-    except OSError as error:
-        raise SettingsError("Settings file cannot be read", on=str(file), try_=error.strerror or "") from error
     try:
-        table = tomllib.loads(text).get("loom", {})
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"Settings file is not TOML: {error}", on=str(file)) from error
-    if unknown := set(table) - known:
+        document = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
         raise SettingsError(
-            "Unknown setting", on=f"{', '.join(sorted(unknown))} in {file}", try_=", ".join(sorted(known))
-        )
-    return table
+            f"The settings file cannot be read: {error.strerror}", on=str(file), try_="another LOOM_CONFIG, or none"
+        ) from error
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise SettingsError(f"The settings file is not TOML: {error}", on=str(file)) from error
+    table: object = document.get("loom", {})
+    if not isinstance(table, dict):
+        raise SettingsError("loom is not a table", on=str(file), try_="a line [loom] above the settings")
+    found = cast("dict[str, object]", table)
+    if unknown := sorted(set(found) - set(known)):
+        raise SettingsError("Unknown setting", on=f"{', '.join(unknown)} in {file}", try_=", ".join(known))
+    if "home" in found:
+        found["home"] = file.parent / Path(str(found["home"])).expanduser()
+    return {name: (value, str(file)) for name, value in found.items()}
+
+
+def _file(environment: Mapping[str, str]) -> Path | None:
+    if named := environment.get("LOOM_CONFIG"):
+        return Path(named).expanduser().absolute()
+    here = Path.cwd()
+    return next((each for folder in (here, *here.parents) if (each := folder / "loom.toml").is_file()), None)
 
 
 def _coerce(name: str, value: object, source: str) -> object:
+    if not isinstance(value, (str, int, float, os.PathLike)):
+        raise SettingsError(f"{name} cannot be a {type(value).__name__}", on=f"{value!r} from {source}")
+    text = str(cast("object", value))
+    if name == "home":
+        return Path(text).expanduser().absolute()
+    wanted, said = {
+        "log_poll_attempts": (int, "a whole number"),
+        "log_poll_interval_s": (float, "a number"),
+        "read_timeout_s": (float, "a number"),
+    }.get(name, (str, "text"))
     try:
-        if name == "home":
-            return Path(str(value)).expanduser().absolute()
-        if name == "log_poll_attempts":
-            return int(str(value))
-        if name in ("log_poll_interval_s", "read_timeout_s"):
-            return float(str(value))
+        return wanted(text)
     except ValueError as error:
-        raise SettingsError(f"{name} is not a number", on=f"{value!r} from {source}") from error
-    return str(value)
+        raise SettingsError(f"{name} is not {said}", on=f"{value!r} from {source}") from error
