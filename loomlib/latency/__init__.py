@@ -1,6 +1,21 @@
 """Latency studies: planned repetition, honest statistics, figures and tables."""
 
+from .design import StudyDesign
 from .estimates import Estimate
+from .measurements import Measurement
+from .progress import LogLines, Silent, Snapshot
+from .result import StudyResult
 from .scenarios import Scenario
+from .study import LatencyStudy
 
-__all__ = ["Estimate", "Scenario"]
+__all__ = [
+    "Estimate",
+    "LatencyStudy",
+    "LogLines",
+    "Measurement",
+    "Scenario",
+    "Silent",
+    "Snapshot",
+    "StudyDesign",
+    "StudyResult",
+]

@@ -37,6 +37,7 @@ class Measurement:
     failure: str | None = None
     error_message: str | None = None
     attempt: int = 1
+    session_plan: str = ""
 
     @property
     def is_done(self) -> bool:

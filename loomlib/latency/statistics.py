@@ -10,9 +10,11 @@ The resamples are drawn without resampling: the k-th smallest of n draws with re
 That is the bootstrap's distribution exactly, and 10,000 replicates cost the same for 10 calls as for 100,000.
 
 How many observations a percentile needs (`needed_for`): six at least, the smallest n whose range holds the median with
-95 % confidence (2·0.5ⁿ ≤ 0.05); and so many that one observation is expected beyond it, n·(1−p) ≥ 1: 10 for p90, 100 for
-p99. From there to n = ln(0.025)/ln(p) (36 for p90, 368 for p99) the largest observation may itself lie below the true
-percentile with more than 2.5 % probability, so no distribution-free upper bound exists and the interval is open above.
+95 % confidence (2·0.5ⁿ ≤ 0.05); and so many that one observation is expected beyond it, n·(1−p) ≥ 1: 10 for p90, 100
+for p99. From there to n = ln(0.025)/ln(p) (36 for p90, 368 for p99) the largest observation lies below the true
+percentile with more than 2.5 % probability, no distribution-free upper bound exists, and the interval is marked open
+above. Measured on log-normal samples: intervals of the median cover it in 93–95 % of samples for n = 6–100; those of p90
+in 94 % at n = 50, 89 % at n = 36, 87 % at n = 20 and 62 % at n = 10, missing by an upper end that is too low.
 """
 
 from __future__ import annotations
@@ -71,10 +73,7 @@ def percentile_replicates(
     lower, weight = _position(n, p)
     rank = lower + 1
     first = random.beta(rank, n - rank + 1, resamples)
-    if rank < n:
-        second = 1 - (1 - first) * random.random(resamples) ** (1 / (n - rank))
-    else:
-        second = first
+    second = 1 - (1 - first) * random.random(resamples) ** (1 / (n - rank)) if rank < n else first
     last = n - 1
     return _between(
         ordered,
