@@ -32,6 +32,12 @@ from .parameters import Value
 _log = logging.getLogger(__name__)
 _ENGINE = "loom"
 _SLOW_CELL_S = 2.0
+_NARRATION = (
+    "--IPKernelApp.exec_lines=import logging as _logging; _told = _logging.StreamHandler(); "
+    "_told.setFormatter(_logging.Formatter('%(message)s')); _logging.getLogger('loomlib').addHandler(_told); "
+    "_logging.getLogger('loomlib').setLevel(_logging.INFO); del _logging, _told"
+)
+"""What Loom logs in the kernel, such as a study's progress, goes to the cell's stderr and from there to `say`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +114,7 @@ class _ThisInterpreter(AsyncKernelManager):
     @property
     def kernel_spec(self) -> KernelSpec:
         return KernelSpec(
-            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", _NARRATION],
             display_name="Python 3",
             language="python",
             env=dict(self.loom_environment),

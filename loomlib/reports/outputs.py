@@ -36,11 +36,14 @@ def _render(output: Notebook) -> str:
 def _stream(text: str, name: str) -> str:
     if not text.strip():
         return ""
-    body = f'<pre class="stream {escaped(name)}">{safe_text(text.rstrip())}</pre>'
+    body = f'<pre class="stream">{safe_text(text.rstrip())}</pre>'
     lines = text.strip().count("\n") + 1
-    if lines <= _LONG_STREAM_LINES:
+    if name == "stdout" and lines <= _LONG_STREAM_LINES:
         return body
-    return f'<details class="fold"><summary>printed output, {lines} lines</summary>{body}</details>'
+    what = "printed output" if name == "stdout" else "log"
+    return (
+        f'<details class="fold"><summary>{what}, {lines} {"line" if lines == 1 else "lines"}</summary>{body}</details>'
+    )
 
 
 def _error(output: Notebook) -> str:
