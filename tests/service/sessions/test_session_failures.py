@@ -1,0 +1,212 @@
+"""Agents that fail: each way of failing is told apart, with the exit and the last lines."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from loomlib.local.contract import AgentBroke, SessionEnded
+
+HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
+
+
+async def test_an_agent_that_dies_at_its_start_says_how_and_what_it_said_last(lab, call):
+    pool = lab.pool()
+    runtime = lab.runtime("for n in range(30): print('line', n)\nraise SystemExit('no model, no agent')")
+    with pytest.raises(AgentBroke, match="ended with exit code 1 before it served a request") as caught:
+        await pool.invoke(call(runtime))
+    assert len(caught.value.log_tail) == 20
+    assert caught.value.log_tail[-2:] == ("line 29", "no model, no agent")
+    assert not pool.sessions()
+    assert len(lab.lines.messages) == 31
+
+
+async def test_a_traceback_at_the_start_begins_in_the_agents_own_script(lab, call):
+    pool = lab.pool()
+    runtime = lab.runtime("import nothing_of_this_name")
+    with pytest.raises(AgentBroke) as caught:
+        await pool.invoke(call(runtime))
+    assert "bootstrap" not in "\n".join(caught.value.log_tail)
+    assert caught.value.log_tail[-1] == "ModuleNotFoundError: No module named 'nothing_of_this_name'"
+
+
+async def test_a_script_that_ends_without_serving_is_a_failure(lab, call):
+    pool = lab.pool()
+    with pytest.raises(AgentBroke, match="ended with exit code 0 before it served"):
+        await pool.invoke(call(lab.runtime("print('done')")))
+
+
+async def test_an_agent_that_never_serves_is_ended_and_told_how_to_serve(lab, call, eventually, alive):
+    pool = lab.pool(start_timeout_s=1.0)
+    runtime = lab.runtime("import os, time; print(os.getpid()); time.sleep(600)")
+    with pytest.raises(AgentBroke, match=r"did not start serving within 1 s; agents must serve with uvicorn"):
+        await pool.invoke(call(runtime))
+    assert not alive(int(lab.lines.messages[0]))
+
+
+@pytest.mark.parametrize("script", ["missing.py", "../one/agent.py", "/etc/hostname"])
+async def test_an_entry_file_outside_the_package_or_missing_is_named(lab, call, script):
+    pool = lab.pool()
+    with pytest.raises(AgentBroke, match=script):
+        await pool.invoke(call(lab.runtime("", entry_point=(script,))))
+    assert not list((lab.home / "sessions").iterdir())
+
+
+async def test_an_unhealthy_agent_is_not_called(lab, call):
+    pool = lab.pool()
+    runtime = lab.runtime("""
+        import uvicorn
+
+        async def app(scope, receive, send):
+            if scope["type"] == "http":
+                await send({"type": "http.response.start", "status": 404, "headers": []})
+                await send({"type": "http.response.body", "body": b""})
+
+        uvicorn.run(app)
+    """)
+    with pytest.raises(AgentBroke, match="GET /ping answered 404"):
+        await pool.invoke(call(runtime))
+
+
+async def test_every_call_that_waited_for_a_failed_start_is_told(lab, call):
+    pool = lab.pool()
+    runtime = lab.runtime("import time; time.sleep(0.2); raise SystemExit(3)")
+    failures = await asyncio.gather(*(pool.invoke(call(runtime)) for _ in range(3)), return_exceptions=True)
+    assert [type(failure) for failure in failures] == [AgentBroke] * 3
+    assert "exit code 3" in str(failures[2])
+    assert len({id(failure) for failure in failures}) == 3
+
+
+async def test_a_process_that_dies_under_a_call_breaks_it_and_the_next_call_starts_another(lab, call, read):
+    pool = lab.pool()
+    runtime = lab.asgi("""
+        async def invoke(payload, scope, receive, send):
+            if payload == "die":
+                print("farewell")
+                os._exit(7)
+            await answer(send, str(os.getpid()).encode())
+    """)
+    first = await read(await pool.invoke(call(runtime)))
+    with pytest.raises(AgentBroke, match="ended with exit code 7 without an answer") as caught:
+        await pool.invoke(call(runtime, "die"))
+    assert caught.value.log_tail[-1] == "farewell"
+    assert await read(await pool.invoke(call(runtime))) != first
+    assert len({event[1] for event in lab.lines.events}) == 1  # the second process has said nothing
+
+
+async def test_a_session_whose_process_died_between_calls_starts_cold_again(lab, call, read, eventually, alive):
+    pool = lab.pool()
+    runtime = lab.asgi("""
+        import threading
+        async def invoke(payload, scope, receive, send):
+            await answer(send, str(os.getpid()).encode())
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    """)
+    first = int(await read(await pool.invoke(call(runtime))))
+    await eventually(lambda: not alive(first))
+    assert int(await read(await pool.invoke(call(runtime)))) != first
+
+
+async def test_a_death_in_mid_stream_cuts_the_chunks_with_the_signal_named(lab, call):
+    pool = lab.pool()
+    runtime = lab.bedrock("""
+        import signal
+        @app.entrypoint
+        async def invoke(payload):
+            yield "one"
+            yield "two"
+            await asyncio.sleep(0.3)  # the SDK sends from another thread
+            print("struck down")
+            os.kill(os.getpid(), signal.SIGKILL)
+            yield "three"
+    """)
+    answer = await pool.invoke(call(runtime, {}))
+    got = []
+    with pytest.raises(AgentBroke, match="was killed by SIGKILL in the middle of its answer") as caught:
+        async for chunk in answer.chunks:
+            got.append(chunk)
+    assert b"".join(got) == b'data: "one"\n\ndata: "two"\n\n'
+    assert caught.value.log_tail[-1] == "struck down"
+
+
+CUSTOM_PROTOCOL = """
+    import asyncio, uvicorn
+
+    class Odd(asyncio.Protocol):
+        def __init__(self, config, server_state, app_state, _loop=None):
+            self.seen = b""
+        def connection_made(self, transport):
+            self.transport = transport
+        def data_received(self, data):
+            if b"/ping" in data:
+                self.transport.write(b'HTTP/1.1 200 OK\\r\\ncontent-length: 2\\r\\n\\r\\nok')
+                return
+            {answer}
+        def shutdown(self):
+            self.transport.close()
+
+    async def app(scope, receive, send): ...
+
+    uvicorn.run(app, http=Odd, lifespan="off", log_level="warning")
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("self.transport.close()", "closed the connection without an answer"),
+        ("self.transport.write(b'I am no web server, sorry')", "something that is not HTTP"),
+        ("pass", "sent no answer within 0.5 s"),
+    ],
+)
+async def test_an_answer_that_is_none_is_told_apart_and_the_session_lives_on(lab, call, answer, reason):
+    pool = lab.pool(answer_timeout_s=0.5)
+    runtime = lab.runtime(CUSTOM_PROTOCOL.format(answer=answer))
+    with pytest.raises(AgentBroke, match=reason):
+        await pool.invoke(call(runtime))
+    [session] = pool.sessions()
+    with pytest.raises(AgentBroke, match=reason):
+        await pool.invoke(call(runtime))
+    assert [one.pid for one in pool.sessions()] == [session.pid]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            r"b'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nfour'); self.transport.close(",
+            "closed the connection in the",
+        ),
+        (r"b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nfour\r\nzzz\r\n'", "something that is not HTTP"),
+        (r"b'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nfour'", "no further byte within 0.5 s"),
+    ],
+)
+async def test_an_answer_that_breaks_off_gives_what_came_and_then_the_reason(lab, call, answer, reason):
+    pool = lab.pool(answer_timeout_s=0.5)
+    runtime = lab.runtime(CUSTOM_PROTOCOL.format(answer=f"self.transport.write({answer})"))
+    chunks = (await pool.invoke(call(runtime))).chunks
+    assert await anext(chunks) == b"four"
+    with pytest.raises(AgentBroke, match=reason):
+        await anext(chunks)
+
+
+async def test_an_answer_that_ends_with_its_connection_is_whole(lab, call, read):
+    pool = lab.pool()
+    answer = r"self.transport.write(b'HTTP/1.1 200 OK\r\n\r\nall of it'); self.transport.close()"
+    assert await read(await pool.invoke(call(lab.runtime(CUSTOM_PROTOCOL.format(answer=answer))))) == b"all of it"
+
+
+async def test_a_header_with_a_line_break_is_refused_and_not_sent(lab, call, read):
+    pool = lab.pool()
+    runtime = lab.asgi(HEALTHY)
+    with pytest.raises(ValueError, match="line break"):
+        await pool.invoke(call(runtime, headers={"x-evil": "a\r\nx-more: b"}))
+    assert await read(await pool.invoke(call(runtime)))
+
+
+async def test_a_closed_pool_takes_no_call(lab, call):
+    pool = lab.pool()
+    await pool.close()
+    with pytest.raises(SessionEnded):
+        await pool.invoke(call(lab.asgi(HEALTHY)))
