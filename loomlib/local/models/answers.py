@@ -34,7 +34,7 @@ def answer_with_results(
 
 def say_result(call: ToolCall, outcome: ToolOutcome) -> str:
     """The result of one call in words."""
-    texts = [_readable(value) for value in outcome.values]
+    texts = [_readable(value, call.arguments) for value in outcome.values]
     text = "\n".join(text for text in texts if text).strip()
     if outcome.failed or text.startswith("Error:"):
         reason = text.removeprefix("Error:").strip().rstrip(".") or "it gave no reason"
@@ -102,7 +102,11 @@ def _ask_for(unfilled: Unfilled) -> str:
 
 
 def _subject(call: ToolCall) -> str:
-    words = [word for word in split_name(call.name) if word not in ("get", "fetch", "tool", "current", "lookup", "run")]
+    words = [
+        word
+        for word in split_name(call.name)
+        if word not in ("get", "fetch", "tool", "current", "lookup", "find", "run")
+    ]
     name = " ".join(words) or call.name
     return f"{name[:1].upper()}{name[1:]}{_for(call.arguments)}"
 
@@ -117,26 +121,30 @@ def _for(arguments: Mapping[str, object]) -> str:
     return f" ({told})" if told else ""
 
 
-def _readable(value: object) -> str:
-    """A result as text: JSON and Python literals become "name: value" pairs."""
+def _readable(value: object, arguments: Mapping[str, object]) -> str:
+    """A result as text: JSON and Python literals become "name: value" pairs, less what only repeats an argument."""
     if isinstance(value, str):
         stripped = value.strip()
-        if stripped[:1] in "{[":
-            for parse in (json.loads, ast.literal_eval):
-                try:
-                    return _flat(parse(stripped))
-                except (ValueError, SyntaxError, RecursionError, MemoryError):
-                    continue
-        return stripped
-    return _flat(value)
+        if stripped[:1] not in ("{", "["):
+            return stripped
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                value = parse(stripped)
+                break
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+        else:
+            return stripped
+    pairs = {name: item for name, item in as_object(value).items() if item not in arguments.values()}
+    return _flat(pairs or value)
 
 
 def _flat(value: object) -> str:
-    if isinstance(value, dict):
-        pairs = as_object(value).items()
-        return ", ".join(f"{' '.join(split_name(str(key))) or key}: {_flat(item)}" for key, item in pairs)
-    if isinstance(value, list):
-        return "; ".join(_flat(item) for item in as_list(value))
+    pairs, items = as_object(value), as_list(value)
+    if pairs:
+        return ", ".join(f"{' '.join(split_name(str(key))) or key}: {_flat(item)}" for key, item in pairs.items())
+    if items:
+        return "; ".join(map(_flat, items))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)

@@ -1,13 +1,14 @@
 """Which tools fit a prompt, and with which arguments: one call for each thing the prompt asks for.
 
 A prompt is cut into clauses ("the weather in Paris" / "and 3*7"). Every clause is compared with every tool: the words of the
-tool's name count most, then its parameters and allowed values, then its description, each divided by how many tools share the
+tool's name count most, then its parameters and allowed values, then its description, each less when other tools share the
 word; an argument of the right kind (a sum for an expression, an address for a url) counts as well.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from loomlib.local.models.filling import fill
 from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_texts
 from loomlib.local.models.recognize import (
     STOPWORDS,
+    find_codes,
     find_emails,
     find_places,
     find_quoted,
@@ -36,9 +38,44 @@ _CLAUSE_END = re.compile(
     r"(?<=[.?!;\n])\s+|\n+|,\s+(?:and\s+|then\s+|also\s+)*|\s+(?:and|then|also|as well as)\s+(?:then\s+|also\s+)*",
     re.IGNORECASE,
 )
+# "Write 20 words about…" is a request for a length, not for the tool that counts words.
+_LENGTH = re.compile(
+    r"\b(?:\d+|a|one|two|three|four|five|six|ten|some|few)[\s-]+(?:word|sentence|paragraph|line)s?\b", re.IGNORECASE
+)
 _GENERIC = frozenset(
     stem(word)
-    for word in ["get", "fetch", "tool", "return", "returns", "use", "used", "given", "value", "current", "input", "run", "do", "string", "name", "type", "data", "result", "results", "text", "number", "info", "information", "list", "show", "read", "example", "optional", "default", "user"]
+    for word in [
+        "get",
+        "fetch",
+        "tool",
+        "return",
+        "returns",
+        "use",
+        "used",
+        "given",
+        "value",
+        "current",
+        "input",
+        "run",
+        "do",
+        "string",
+        "name",
+        "type",
+        "data",
+        "result",
+        "results",
+        "text",
+        "number",
+        "info",
+        "information",
+        "list",
+        "show",
+        "read",
+        "example",
+        "optional",
+        "default",
+        "user",
+    ]
 )
 _RELATED = [
     frozenset(stem(word) for word in group.split())
@@ -136,14 +173,15 @@ class _Scorer:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._tools = tools
         self._vocabularies = [_vocabulary(tool) for tool in tools]
-        self._shared: dict[str, int] = {}
+        self._shared: dict[str, float] = {}
         for vocabulary in self._vocabularies:
-            for word in vocabulary:
-                self._shared[word] = self._shared.get(word, 0) + 1
+            for word, weight in vocabulary.items():
+                self._shared[word] = self._shared.get(word, 0.0) + weight
 
     def fitting(self, clause: str, threshold: float) -> list[Tool]:
         """The best tools for a clause, at most two and only when they are equally good for different words."""
-        spoken = {stem(word) for word in words(clause) if word not in STOPWORDS or word == "now"}
+        asked = _LENGTH.sub(" ", clause)
+        spoken = {stem(word) for word in words(asked) if word not in STOPWORDS or word == "now"}
         scored = [
             (self._score(spoken, vocabulary) + _argument_score(tool, clause), -i, tool)
             for i, (tool, vocabulary) in enumerate(zip(self._tools, self._vocabularies, strict=True))
@@ -155,7 +193,7 @@ class _Scorer:
         total = 0.0
         for word in spoken:
             if word in vocabulary:
-                total += vocabulary[word] / (1 + 0.5 * (self._shared[word] - 1))
+                total += vocabulary[word] * math.sqrt(vocabulary[word] / self._shared[word])
             else:
                 related = (
                     vocabulary[other] for group in _RELATED if word in group for other in group if other in vocabulary
@@ -199,6 +237,8 @@ def _argument_score(tool: Tool, clause: str) -> float:
             score += 1.5
         elif own & {"city", "location", "place"} and find_places(clause):
             score += 0.5
+        elif own & {"id", "number", "reference", "sku"} and find_codes(clause):
+            score += 1
     numeric = [
         n
         for n, d in as_object(top.get("properties")).items()

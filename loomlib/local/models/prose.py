@@ -19,6 +19,10 @@ _REQUEST = re.compile(
 )
 _SUMMARY = re.compile(r"\b(?:summari[sz]e|summary|tl;?dr|key points?|shorten)\b", re.IGNORECASE)
 _LENGTH = re.compile(r"(\S+(?:[\s-]\S+)?)[\s-]+(word|sentence|paragraph|line)s?\b", re.IGNORECASE)
+_INSTRUCTION = re.compile(
+    r"(?:you|when|if|use|always|never|answer|do|don't|be|keep|work|write|please|respond|reply|call|only|make|think|tell|ask)\b",
+    re.IGNORECASE,
+)
 _DEFAULT_SENTENCES = 8
 _MAX_WORDS = 20_000
 
@@ -86,7 +90,8 @@ def best_sentence(question: str, texts: list[str]) -> str | None:
     """The sentence of `texts` that shares at least two content words, and half of them, with the question."""
     asked = {stem(word) for word in words(question) if word not in STOPWORDS}
     best, most = None, 1
-    for sentence in [sentence for text in texts for sentence in split_sentences(text)]:
+    sentences = [sentence for text in texts for sentence in split_sentences(text)]
+    for sentence in [sentence for sentence in sentences if not _INSTRUCTION.match(sentence)]:
         shared = len(asked & {stem(word) for word in words(sentence)})
         if shared > most and shared * 2 >= len(asked) and not sentence.endswith("?"):
             best, most = sentence, shared

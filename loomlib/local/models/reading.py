@@ -17,21 +17,89 @@ from loomlib.local.models.units import unit_names, units_in
 _Default = TypeVar("_Default")
 
 _EXPRESSION = frozenset(["expression", "formula", "equation", "calculation", "math", "arithmetic", "sum", "expr"])
-_PLACE = frozenset(["city", "location", "place", "town", "country", "destination", "origin", "region", "where", "capital"])
+_PLACE = frozenset(
+    ["city", "location", "place", "town", "country", "destination", "origin", "region", "where", "capital"]
+)
 _ZONE = frozenset(["timezone", "zone", "tz"])
 _NAME = frozenset(
-    ["name", "person", "customer", "user", "author", "who", "contact", "recipient", "owner", "employee", "patient", "guest", "attendee"]
+    [
+        "name",
+        "person",
+        "customer",
+        "user",
+        "author",
+        "who",
+        "contact",
+        "recipient",
+        "owner",
+        "employee",
+        "patient",
+        "guest",
+        "attendee",
+    ]
 )
-_TEXT = frozenset(["text", "content", "body", "message", "passage", "sentence", "document", "input", "paragraph", "note", "draft"])
+_TEXT = frozenset(
+    ["text", "content", "body", "message", "passage", "sentence", "document", "input", "paragraph", "note", "draft"]
+)
 _QUERY = frozenset(
-    ["query", "question", "topic", "subject", "term", "keyword", "keywords", "search", "prompt", "task", "title", "theme", "about", "request", "instruction", "q"]
+    [
+        "query",
+        "question",
+        "topic",
+        "subject",
+        "term",
+        "keyword",
+        "keywords",
+        "search",
+        "prompt",
+        "task",
+        "title",
+        "theme",
+        "about",
+        "request",
+        "instruction",
+        "q",
+    ]
 )
 _CODE = frozenset(["id", "identifier", "number", "sku", "order", "ticket", "reference", "code", "key"])
 _TO = frozenset(["to", "target", "destination", "output", "into"])
 _FROM = frozenset(["from", "source", "origin", "input"])
 _NEGATIONS = re.compile(r"\b(?:no|not|without|never|disable[ds]?|off|don't|isn't|aren't|exclud\w+)\b", re.IGNORECASE)
 _REQUEST_WORDS = frozenset(
-    ["write", "compose", "draft", "create", "make", "generate", "search", "find", "look", "lookup", "tell", "explain", "describe", "summarize", "summarise", "show", "give", "want", "need", "story", "poem", "essay", "article", "paragraph", "sentence", "sentences", "words", "word", "outline", "information", "info", "details"]
+    [
+        "write",
+        "compose",
+        "draft",
+        "create",
+        "make",
+        "generate",
+        "search",
+        "find",
+        "look",
+        "lookup",
+        "tell",
+        "explain",
+        "describe",
+        "summarize",
+        "summarise",
+        "show",
+        "give",
+        "want",
+        "need",
+        "story",
+        "poem",
+        "essay",
+        "article",
+        "paragraph",
+        "sentence",
+        "sentences",
+        "words",
+        "word",
+        "outline",
+        "information",
+        "info",
+        "details",
+    ]
 )
 
 
@@ -66,7 +134,7 @@ def strings_for(name: str, hint: str, schema: Schema, evidence: str, *, needed: 
     if own & _NAME:
         return recognize.find_names(evidence)
     if own & _TEXT:
-        return [*recognize.find_quoted(evidence), *_after_colon(evidence), *([evidence.strip()] if needed else [])]
+        return [*recognize.find_quoted(evidence), *_after_colon(evidence)] or ([evidence.strip()] if needed else [])
     if own & _QUERY or (needed and about & _QUERY):
         return [*recognize.find_quoted(evidence), *([topic(evidence) or evidence.strip()] if needed else [])]
     if own & _CODE and (codes := recognize.find_codes(evidence)):

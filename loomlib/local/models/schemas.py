@@ -15,10 +15,57 @@ from loomlib.local.models.json_values import as_list, as_number, as_object, as_t
 Schema = Mapping[str, object]
 
 _ANNOTATIONS = frozenset(
-    ["title", "description", "default", "examples", "example", "$schema", "$id", "$defs", "definitions", "$comment", "deprecated", "readOnly", "writeOnly", "format", "contentMediaType", "contentEncoding", "nullable", "strict", "discriminator"]
+    [
+        "title",
+        "description",
+        "default",
+        "examples",
+        "example",
+        "$schema",
+        "$id",
+        "$defs",
+        "definitions",
+        "$comment",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "format",
+        "contentMediaType",
+        "contentEncoding",
+        "nullable",
+        "strict",
+        "discriminator",
+    ]
 )
 _CHECKED = frozenset(
-    ["$ref", "type", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "anyOf", "oneOf", "allOf", "not", "minProperties", "maxProperties"]
+    [
+        "$ref",
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "minProperties",
+        "maxProperties",
+    ]
 )
 _MAX_DEPTH = 12
 

@@ -9,6 +9,7 @@ from loomlib.local.models.answers import answer_with_results, answer_without_too
 from loomlib.local.models.choosing import Plan, PlannedCall, call_key, plan_calls
 from loomlib.local.models.filling import Missing, fill_anyway
 from loomlib.local.models.json_values import as_object
+from loomlib.local.models.reference import referred
 from loomlib.local.models.refusals import ModelRefused
 from loomlib.local.models.reply import Reply, within_limits
 from loomlib.local.models.request import ConverseRequest, ToolCall, ToolOutcome
@@ -39,7 +40,9 @@ def _unlimited(request: ConverseRequest) -> Reply:
 def _plan(request: ConverseRequest) -> Plan:
     question = request.turns[request.newest_question]
     before = [call.name for turn in request.turns[: request.newest_question] for call in turn.calls]
-    return plan_calls(question.text, request.tools, previous=before[-1] if before else None)
+    answers = [turn.text for turn in request.turns[: request.newest_question] if turn.role == "assistant" and turn.text]
+    prompt = referred(question.text, answers[-1]) if answers else question.text
+    return plan_calls(prompt, request.tools, previous=before[-1] if before else None)
 
 
 def _made_calls(request: ConverseRequest) -> list[tuple[ToolCall, ToolOutcome]]:

@@ -1,0 +1,29 @@
+"""Echo: the smallest agent there is. It has no model, so what a call costs here is what the platform costs.
+
+It answers at once with plain JSON: {"result": "You said: …"}. The payload is {"prompt": "Hello"}.
+"""
+
+from datetime import datetime, timezone
+
+from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+def invoke(payload, context):
+    """Say {"prompt": …} back."""
+    started = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    request_id = BedrockAgentCoreContext.get_request_id()
+    print(
+        f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True
+    )
+
+    prompt = payload.get("prompt")
+    if not prompt:
+        raise ValueError('the payload needs a "prompt", such as {"prompt": "Hello"}')
+    return {"result": f"You said: {prompt}"}
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,60 @@
+"""Writer: an agent that streams a text word by word, in the length asked for, and can count words.
+
+It streams: each event is a JSON string, a piece of the text. The payload is {"prompt": "Write 120 words about autumn"}.
+"""
+
+import functools
+import os
+from datetime import datetime, timezone
+
+from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext
+from strands import Agent, tool
+from strands.models import BedrockModel
+
+MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
+
+app = BedrockAgentCoreApp()
+
+
+@tool
+def word_count(text: str) -> str:
+    """Count the words, sentences and characters of a text.
+
+    Args:
+        text: The text to count.
+    """
+    sentences = sum(text.count(mark) for mark in ".!?") or 1
+    return f"The text has {len(text.split())} words, {sentences} sentences and {len(text)} characters."
+
+
+@functools.cache
+def agent_for(session_id: str | None) -> Agent:
+    """The session's own agent: it remembers the conversation for as long as the session lives."""
+    return Agent(
+        model=BedrockModel(model_id=MODEL_ID),
+        tools=[word_count],
+        system_prompt="You are a writer. Write exactly as much as asked for. When asked how long a text is, count with word_count.",
+        callback_handler=None,  # the default one prints the answer to the log
+    )
+
+
+@app.entrypoint
+async def invoke(payload, context):
+    """Stream the text that {"prompt": …} asks for."""
+    started = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    request_id = BedrockAgentCoreContext.get_request_id()
+    print(
+        f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True
+    )
+
+    prompt = payload.get("prompt")
+    if not prompt:
+        raise ValueError('the payload needs a "prompt", such as {"prompt": "Write 120 words about autumn"}')
+
+    async for event in agent_for(context.session_id).stream_async(prompt):
+        if "data" in event:
+            yield event["data"]
+
+
+if __name__ == "__main__":
+    app.run()
