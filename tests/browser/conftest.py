@@ -1,0 +1,140 @@
+"""One Chromium and one JupyterLab for the whole folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"no chromium at {CHROMIUM}; on Debian: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Watched:
+    """A page, with what went wrong on it: console errors, uncaught exceptions, requests that left the machine."""
+
+    page: Page
+    errors: list[str]
+    outside: list[str]
+
+
+@pytest.fixture
+def watched(chromium: Browser) -> Iterator[Watched]:
+    context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    yield watch(context)
+    context.close()
+
+
+def watch(context: BrowserContext) -> Watched:
+    page = context.new_page()
+    seen = Watched(page=page, errors=[], outside=[])
+
+    def only_local(route: Route) -> None:
+        if re.match(r"(?:file|data|blob):|https?://127\.0\.0\.1[:/]", route.request.url):
+            route.continue_()
+        else:
+            seen.outside.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", only_local)
+    page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    return seen
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab: its address with the token, and the folder it serves."""
+
+    url: str
+    token: str
+    root: Path
+
+    def address(self, path: str) -> str:
+        return f"{self.url}/lab/tree/{path}?token={self.token}&reset"
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab in folders of its own, serving a copy of the notebooks; it and its kernels are gone afterwards."""
+    place = tmp_path_factory.mktemp("lab")
+    root = place / "work"
+    shutil.copytree(REPOSITORY / "notebooks", root / "notebooks")
+    token = secrets.token_hex(16)
+    own = {
+        name: str(place / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    }
+    environment = {
+        **os.environ,
+        **own,
+        "JUPYTERLAB_SETTINGS_DIR": str(place / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(place / "workspaces"),
+        "IPYTHONDIR": str(place / "ipython"),
+        "LOOM_HOME": str(place / "home"),
+        "PYTHONPATH": str(REPOSITORY),
+    }
+    log = place / "lab.log"
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.root_dir={root}",
+        "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
+    try:
+        yield Lab(url=_wait_for(process, log), token=token, root=root)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if match := re.search(r"(http://127\.0\.0\.1:\d+)/lab", log.read_text()):
+            try:
+                urlopen(f"{match[1]}/api", timeout=5).close()
+                return match[1]
+            except (URLError, TimeoutError):
+                pass
+        time.sleep(0.2)
+    raise AssertionError(f"JupyterLab did not come up:\n{log.read_text()[-3000:]}")

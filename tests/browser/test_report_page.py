@@ -1,0 +1,102 @@
+"""A report's page in a real browser: opened from disk, every address outside the machine blocked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from loomlib.reports import ReportOutcome, run_report
+from loomlib.settings import Settings
+
+from .conftest import Watched, watch
+
+pytestmark = pytest.mark.browser
+SAMPLE = Path(__file__).resolve().parents[1] / "notebooks" / "sample_report.ipynb"
+HOSTILE = "<script>document.title='taken'</script><img src=https://evil.example/x onerror=\"document.title='taken'\">"
+
+
+@pytest.fixture(scope="package")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> ReportOutcome:
+    place = tmp_path_factory.mktemp("report")
+    return run_report(
+        SAMPLE, {"hostile": HOSTILE, "count": "12"}, str(place / "out"), settings=Settings(home=place / "home")
+    )
+
+
+def test_tables_and_charts_are_there_without_any_network(sample: ReportOutcome, watched: Watched) -> None:
+    page = watched.page
+    page.goto(Path(sample.html).as_uri())
+    page.locator(".figure .main-svg").first.wait_for()
+    assert page.locator(".js-plotly-plot").count() == 2
+    assert page.locator(".scatterlayer .point").count() == 12
+    assert page.locator(".barlayer .point").count() == 2
+    assert page.locator("table.dataframe td").all_inner_texts()[:3] == ["cold", "12", "318.25"]
+    assert page.locator("td.num").first.evaluate("cell => getComputedStyle(cell).textAlign") == "right"
+    assert watched.errors == []
+    assert watched.outside == []
+
+
+def test_the_answer_is_on_the_first_screen(sample: ReportOutcome, watched: Watched) -> None:
+    watched.page.goto(Path(sample.html).as_uri())
+    box = watched.page.locator(".answer").bounding_box()
+    assert box
+    assert box["y"] + box["height"] < 400
+
+
+def test_hostile_text_is_shown_and_does_nothing(sample: ReportOutcome, watched: Watched) -> None:
+    page = watched.page
+    page.goto(Path(sample.html).as_uri())
+    page.locator(".figure .main-svg").first.wait_for()
+    assert page.get_by_text("<script>document.title='taken'").count() >= 1
+    assert page.title().startswith("How fast is a sample?")
+    assert page.locator("main img").count() == 0
+    assert watched.outside == []
+
+
+def test_an_injected_script_or_handler_is_refused_by_the_pages_own_policy(
+    sample: ReportOutcome, watched: Watched
+) -> None:
+    page = watched.page
+    page.goto(Path(sample.html).as_uri())
+    page.evaluate(
+        """() => {
+        const holder = document.createElement("div");
+        holder.innerHTML = `<img src="data:," onerror="document.title = 'taken'">`;
+        document.body.append(holder);
+        const script = document.createElement("script");
+        script.textContent = "document.title = 'taken'";
+        document.body.append(script);
+        }"""
+    )
+    page.wait_for_timeout(300)
+    assert page.title().startswith("How fast is a sample?")
+    assert any("Content Security Policy" in error for error in watched.errors)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (1200, "dark"), (390, "light")])
+def test_nothing_is_cut_off_at_any_width_and_text_stands_out_in_any_scheme(
+    sample: ReportOutcome, chromium: Browser, width: int, scheme: str
+) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    seen = watch(context)
+    seen.page.goto(Path(sample.html).as_uri())
+    seen.page.locator(".figure .main-svg").first.wait_for()
+    assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+    ink, paper = (
+        seen.page.evaluate(f"getComputedStyle(document.body).{what}") for what in ("color", "backgroundColor")
+    )
+    assert ink != paper
+    tick = seen.page.locator(".xtick text").first.evaluate("text => getComputedStyle(text).fill")
+    assert tick == ink, "charts follow the page's colours"
+    context.close()
+
+
+def test_code_is_folded_and_opens_on_demand(sample: ReportOutcome, watched: Watched) -> None:
+    page = watched.page
+    page.goto(Path(sample.html).as_uri())
+    code = page.locator("details.code").first
+    assert not code.locator("pre").is_visible()
+    code.locator("summary").click()
+    assert code.locator("pre").is_visible()
