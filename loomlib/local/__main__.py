@@ -1,4 +1,4 @@
-"""`python -m loomlib.local`: the background service, as `lifecycle` starts it; options come as JSON by standard input."""
+"""`python -m loomlib.local`: the background service, as `lifecycle` starts it; the options come as JSON by stdin."""
 
 from __future__ import annotations
 

@@ -11,10 +11,12 @@ from typing import Any
 
 from a2wsgi import WSGIMiddleware
 
+from .logs import Logs
 from .wire import Receive, Scope, Send
 
 _log = logging.getLogger(__name__)
 _THREADS = 8
+_RESTORED_WITHIN_S = 30.0
 
 StartResponse = Callable[..., Any]
 Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
@@ -23,8 +25,8 @@ Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 class Behind:
     """moto's application as an ASGI application, built when it is first needed (0.3 s of imports)."""
 
-    def __init__(self, logs_lock: threading.Lock) -> None:
-        self._logs_lock = logs_lock
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
         self._building = threading.Lock()
         self._application: Application | None = None
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
@@ -45,20 +47,21 @@ class Behind:
 
     def _answer(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         self.warm()
-        assert self._application is not None  # noqa: S101 - warm() has set it
+        assert self._application is not None
         # moto looks at the path as it came: a percent-encoded slash belongs to an S3 key.
         scope = environ["asgi.scope"]
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
         environ["wsgi.input_terminated"] = True
         try:
             if scope["loom.service"] == "logs":
+                self._logs.wait_restored(_RESTORED_WITHIN_S)
                 # The sessions' lines arrive from another thread; moto's dictionaries do not expect that.
-                with self._logs_lock:
+                with self._logs.backend_lock:
                     return list(self._application(environ, start_response))
             return self._application(environ, start_response)
         except NotImplementedError as error:
             return _error(start_response, "501 Not Implemented", "NotImplementedException", str(error))
-        except Exception as error:  # foreign code: moto answers such with an HTML page, which no SDK can read
+        except Exception as error:  # noqa: BLE001 - foreign code: moto answers such with an HTML page, which no SDK can read
             _log.exception("moto failed on %s %s", environ["REQUEST_METHOD"], scope["loom.service"])
             return _error(start_response, "500 Internal Server Error", "InternalFailure", repr(error))
 

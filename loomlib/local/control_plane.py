@@ -201,8 +201,8 @@ def _definition(parameters: Parameters) -> dict[str, Any]:
         raise invalid("entryPoint must end with a .py file of the package")
     if len(code["entryPoint"]) == 2 and code["entryPoint"][0] != "opentelemetry-instrument":
         raise invalid("entryPoint of two items must begin with opentelemetry-instrument")
-    protocol = (parameters.get("protocolConfiguration") or {}).get("serverProtocol", "HTTP")
-    if protocol != "HTTP":
+    configured: Mapping[str, Any] = parameters.get("protocolConfiguration") or {}
+    if (protocol := configured.get("serverProtocol", "HTTP")) != "HTTP":
         raise invalid(f"The local AgentCore does not serve the {protocol} protocol yet, only HTTP")
     if parameters.get("authorizerConfiguration"):
         raise invalid("The local AgentCore knows callers by their access key only: leave out authorizerConfiguration")

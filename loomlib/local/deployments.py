@@ -66,21 +66,19 @@ class Deployments:
         if key not in self._runnable:
             runtime = self._runtimes.get(version.runtime_id)
             given = version.definition
-            lifecycle = given.get("lifecycleConfiguration") or {}
+            lifecycle: Mapping[str, Any] = given.get("lifecycleConfiguration") or {}
+            headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.runtime_id,
                 arn=runtime.arn if runtime else "",
                 version=str(version.number),
                 code=self._code(*key),
                 entry_point=_entry_point(given),
-                environment=dict(given.get("environmentVariables") or {}),
+                environment=given.get("environmentVariables") or {},
                 search_path=(version.overlay,) if version.overlay else (),
                 idle_timeout_s=float(lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
-                header_allowlist=tuple(
-                    name.lower()
-                    for name in (given.get("requestHeaderConfiguration") or {}).get("requestHeaderAllowlist", ())
-                ),
+                header_allowlist=tuple(name.lower() for name in headers.get("requestHeaderAllowlist", ())),
             )
         return self._runnable[key]
 

@@ -74,7 +74,7 @@ class Environments:
 
 
 def lacking(code: Path) -> list[str]:
-    """The lines of the package's requirements.txt that the interpreter does not satisfy, options first, else nothing."""
+    """The lines of the package's requirements.txt that the interpreter does not satisfy, after the options."""
     file = code / "requirements.txt"
     if not file.is_file():
         return []

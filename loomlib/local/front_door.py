@@ -25,9 +25,9 @@ _EVENT_STREAM = (b"content-type", b"application/vnd.amazon.eventstream")
 class Models(Protocol):
     """What answers Converse and ConverseStream."""
 
-    async def converse(self, model_id: str, request_json: dict[str, Any]) -> dict[str, Any]: ...
+    async def converse(self, model_id: str, request: dict[str, Any]) -> dict[str, Any]: ...
 
-    def converse_stream(self, model_id: str, request_json: dict[str, Any]) -> AsyncIterator[bytes]: ...
+    def converse_stream(self, model_id: str, request: dict[str, Any]) -> AsyncIterator[bytes]: ...
 
 
 class FrontDoor:
@@ -71,7 +71,7 @@ class FrontDoor:
             # Headers are out: all that can be said now is an end without the last chunk. uvicorn closes the connection
             # when an application returns in mid-body.
             _log.warning("An answer was cut off: %s", broke)
-        except Exception:  # the last wall: whatever went wrong, the client gets AWS's form and the log the trace
+        except Exception:  # noqa: BLE001 - the last wall: whatever went wrong, the client gets AWS's form and the log the trace
             _log.exception("%s failed", scope["method"])
             if not begun:
                 refused = Refused("InternalServerException", 500, "The local AgentCore failed; see its service.log")

@@ -67,5 +67,5 @@ def status(home: Path) -> ServiceStatus:
 
 
 def _session(item: dict[str, Any]) -> SessionInfo:
-    times = {name: datetime.fromisoformat(item[name]) for name in ("started_at", "last_used_at")}
+    times: dict[str, Any] = {name: datetime.fromisoformat(item[name]) for name in ("started_at", "last_used_at")}
     return SessionInfo(**(item | times))

@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs
 
@@ -114,10 +114,10 @@ class Invoke:
 
 
 @asynccontextmanager
-async def _while_connected(receive: Receive) -> AsyncIterator[None]:
+async def _while_connected(receive: Receive) -> AsyncGenerator[None]:
     """Run the block until it ends or the client hangs up; then it is cancelled, and `ConnectionAbortedError` raised."""
     working = asyncio.current_task()
-    assert working is not None  # noqa: S101 - a coroutine always runs in a task
+    assert working is not None
     gone = False
 
     async def watch() -> None:

@@ -11,7 +11,7 @@ _LINGER_S = 2.0
 class Leases:
     """Counts the open leases; `ended` is set when the service should end.
 
-    A persistent service ignores leases. Another ends 2 s after the last lease is gone: a notebook that reconnects keeps it.
+    A persistent service ignores leases. Another ends 2 s after the last one is gone, so that a notebook may reconnect.
     """
 
     def __init__(self, *, persistent: bool) -> None:

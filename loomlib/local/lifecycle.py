@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -36,8 +36,8 @@ def start(
 ) -> tuple[ServiceState, bool]:
     """The service of `home` and whether this call started it; when it returns, the service answers.
 
-    A running one is kept as it is, with its own options, but becomes persistent when asked to. `foreground` serves in this
-    process and returns when the service has ended. Raises `LocalServiceNotStarted` with the last lines of its log.
+    A running one is kept as it is, with its own options, but becomes persistent when asked to. `foreground` serves in
+    this process and returns when the service has ended. Raises `LocalServiceNotStarted` with the last lines of its log.
     """
     make_home(home)
     with _one_starter(home):
@@ -73,7 +73,7 @@ def stop(home: Path) -> bool:
 
 
 @contextmanager
-def _one_starter(home: Path) -> Iterator[None]:
+def _one_starter(home: Path) -> Generator[None]:
     """Starters of the same home wait for one another, so that two notebooks never start two services."""
     descriptor = os.open(home / "start.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:

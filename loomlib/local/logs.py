@@ -55,7 +55,7 @@ class Logs:
         if not self._wake.is_set():
             self._wake.set()
 
-    def restored(self, timeout_s: float) -> bool:
+    def wait_restored(self, timeout_s: float) -> bool:
         """Wait until the lines of earlier services are visible."""
         return self._restored.wait(timeout_s)
 
@@ -118,13 +118,13 @@ class Logs:
         )
         rows = database.execute("SELECT log_group, stream, timestamp_ms, message FROM lines ORDER BY id")
         while batch := rows.fetchmany(5_000):
-            self._put([Line(*row, 0.0) for row in batch])
+            self._put([Line(group, stream, moment, message, 0.0) for group, stream, moment, message in batch])
 
     def _put(self, lines: list[Line]) -> None:
         """Give lines to moto's backend, making groups and streams as they appear."""
         if not lines:
             return
-        from moto.logs.models import LogStream, logs_backends
+        from moto.logs.models import logs_backends
 
         backend = logs_backends[self._account_id][self._region]
         for (group_name, stream_name), run in itertools.groupby(lines, key=lambda line: line[:2]):
@@ -133,8 +133,9 @@ class Logs:
                     backend.create_log_group(group_name, {})
                 group = backend.groups[group_name]
                 if stream_name not in group.streams:
-                    group.streams[stream_name] = LogStream(group, stream_name)
-                # Straight to the stream: PutLogEvents' checks of age and size are for clients.
-                group.streams[stream_name].put_log_events(
-                    [{"timestamp": line.timestamp_ms, "message": line.message} for line in run]
+                    group.create_log_stream(stream_name)
+                # Straight to the group: PutLogEvents' checks of age and size are for clients.
+                group.put_log_events(
+                    stream_name,
+                    [{"timestamp": line.timestamp_ms, "message": line.message} for line in run],
                 )

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .behind import implements
 from .wire import Receive, Refused, Scope, Send, invalid, not_implemented, read_body, send_body
 
 if TYPE_CHECKING:
-    from moto.core.model import OperationModel, Shape
+    from moto.core.model import OperationModel
 
 Outcome = Literal["answered", "unknown", "behind"]
 Operation = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -24,8 +24,8 @@ _MODEL_BODY_LIMIT_BYTES = 6_000_000
 class Operations:
     """The operations of one AWS service that this building answers itself.
 
-    `rooms` are objects with methods such as `create_agent_runtime(parameters) -> result`; parameters are checked against
-    the service model before the method sees them.
+    `rooms` are objects with methods such as `create_agent_runtime(parameters) -> result`; parameters are checked
+    against the service model before the method sees them.
     """
 
     def __init__(self, service_name: str, *rooms: object) -> None:
@@ -36,7 +36,6 @@ class Operations:
         self._router()
 
     def _router(self) -> Any:
-        from moto.core.parse import RestJSONParser  # noqa: F401 - this is the import that costs
         from moto.core.routing import get_service_router
 
         return get_service_router(self._service_name)
@@ -128,12 +127,12 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def _faults(shape: Shape, value: Any, where: str) -> Any:
+def _faults(shape: Any, value: Any, where: str) -> Iterator[str]:
     """What in `value` breaks the service model: required members, enums, lengths, ranges and patterns."""
     rules = shape.metadata
     here = where or "the request"
     if shape.type_name == "structure":
-        members: Mapping[str, Shape] = cast(Any, shape).members
+        members: Mapping[str, Any] = shape.members
         for name in rules.get("required", ()):
             if value.get(name) is None:
                 yield f"{_join(where, name)} is missing"
@@ -145,25 +144,25 @@ def _faults(shape: Shape, value: Any, where: str) -> Any:
         return
     if shape.type_name == "list":
         for index, item in enumerate(value):
-            yield from _faults(cast(Any, shape).member, item, f"{here}[{index}]")
+            yield from _faults(shape.member, item, f"{here}[{index}]")
     if shape.type_name == "map":
         for key, item in value.items():
-            yield from _faults(cast(Any, shape).key, key, f"a key of {here}")
-            yield from _faults(cast(Any, shape).value, item, f"{here}.{key}")
+            yield from _faults(shape.key, key, f"a key of {here}")
+            yield from _faults(shape.value, item, f"{here}.{key}")
     size = value if shape.type_name in ("integer", "long", "float", "double") else _length(value)
     if size is not None and "min" in rules and size < rules["min"]:
         yield f"{here} must be at least {rules['min']}"
     if size is not None and "max" in rules and size > rules["max"]:
         yield f"{here} must be at most {rules['max']}"
     if isinstance(value, str):
-        if (allowed := cast(Any, shape).metadata.get("enum")) and value not in allowed:
+        if (allowed := shape.metadata.get("enum")) and value not in allowed:
             yield f"{here} must be one of {', '.join(allowed)}"
         if (pattern := rules.get("pattern")) and not re.fullmatch(pattern, value):
             yield f"{here} must match {pattern}"
 
 
 def _length(value: Any) -> int | None:
-    return len(value) if isinstance(value, str | list | dict) else None
+    return len(cast("str | list[Any] | dict[str, Any]", value)) if isinstance(value, str | list | dict) else None
 
 
 def _join(where: str, name: str) -> str:

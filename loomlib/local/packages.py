@@ -49,7 +49,7 @@ def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, reg
 def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
     """Unzip `package` into the new folder `code` and byte-compile it.
 
-    Raises `PackageRefused` for paths that leave the folder, links, special files, bombs, damage, and a missing entry point.
+    Raises `PackageRefused` for paths that leave the folder, links, special files, bombs, damage and no entry point.
     """
     shutil.rmtree(code, ignore_errors=True)
     partial = code.with_name(code.name + ".partial")

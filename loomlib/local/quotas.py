@@ -14,7 +14,7 @@ _MINUTE_S, _SECOND_S = 60.0, 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """New sessions a minute and invocations a second of one endpoint, active sessions of the account; None: no limit."""
+    """Sessions a minute and invocations a second of one endpoint, active sessions of the account; None: no limit."""
 
     sessions_per_minute: int | None = None
     invocations_per_s: int | None = None

@@ -1,4 +1,4 @@
-"""The runtimes that were created here, their versions and endpoints, kept in SQLite so that they outlive the service."""
+"""The runtimes that were created here, their versions and endpoints, kept in SQLite to outlive the service."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,7 +91,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     )
     models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
     deployments = Deployments(home, runtimes, **place)
-    behind = Behind(logs.backend_lock)
+    behind = Behind(logs)
     planes = (ControlPlane(runtimes, deployments, sessions, **place), EndpointPlane(runtimes))
     operations = (Operations("bedrock-agentcore-control", *planes), Operations("bedrock-agentcore"))
     house = HouseKeeping(
@@ -156,7 +156,7 @@ class _Server(uvicorn.Server):
     """uvicorn without its signal handlers: sessions must end before connections do."""
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def capture_signals(self) -> Generator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         yield
 
 

@@ -1,0 +1,153 @@
+"""A running local AgentCore, real boto3 clients, and agents to deploy."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from loomlib import local
+
+ECHO_AGENT = """
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+def answer(payload, context):
+    print("Agent invoked - Start time: 2026-02-18T10:00:01.123456, session", context.session_id)
+    if payload.get("fail"):
+        raise ValueError(payload["fail"])
+    return {"echo": payload, "session": context.session_id, "headers": dict(context.request_headers or {})}
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+class Aws:
+    """boto3 clients of one service, and the steps that most tests begin with."""
+
+    def __init__(self, state: local.ServiceState) -> None:
+        self.state = state
+        self._clients: dict[str, Any] = {}
+        self._numbers = itertools.count(1)
+
+    def client(self, name: str, **config: Any) -> Any:
+        key = name + repr(config)
+        if key not in self._clients:
+            self._clients[key] = boto3.client(
+                name,
+                endpoint_url=self.state.url,
+                region_name=self.state.region,
+                aws_access_key_id=self.state.access_key,
+                aws_secret_access_key=self.state.secret_key,
+                config=Config(**({"retries": {"total_max_attempts": 1}} | config)),
+            )
+        return self._clients[key]
+
+    @property
+    def control(self) -> Any:
+        return self.client("bedrock-agentcore-control")
+
+    @property
+    def data(self) -> Any:
+        return self.client("bedrock-agentcore")
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+
+    def upload(self, files: Mapping[str, str | bytes]) -> dict[str, Any]:
+        """Zip `files` to S3; the artifact that CreateAgentRuntime takes."""
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return self.upload_bytes(packed.getvalue())
+
+    def upload_bytes(self, content: bytes, entry_point: str = "agent.py") -> dict[str, Any]:
+        s3 = self.client("s3")
+        with contextlib.suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+            s3.create_bucket(Bucket="loom-code")
+        key = f"packages/{next(self._numbers)}.zip"
+        s3.put_object(Bucket="loom-code", Key=key, Body=content)
+        place = {"bucket": "loom-code", "prefix": key}
+        return {
+            "codeConfiguration": {"code": {"s3": place}, "runtime": "PYTHON_3_11", "entryPoint": [entry_point]},
+        }
+
+    def create(self, name: str, artifact: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        return self.control.create_agent_runtime(
+            agentRuntimeName=name,
+            agentRuntimeArtifact=artifact,
+            roleArn="arn:aws:iam::123456789012:role/loom",
+            networkConfiguration={"networkMode": "PUBLIC"},
+            **more,
+        )
+
+    def settled(self, runtime_id: str) -> dict[str, Any]:
+        """The runtime's description once it is READY or has failed."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            described = self.control.get_agent_runtime(agentRuntimeId=runtime_id)
+            if described["status"] not in ("CREATING", "UPDATING"):
+                return described
+            time.sleep(0.01)
+        raise AssertionError(f"{runtime_id} stays {described['status']}")
+
+    def deploy(self, name: str, code: str = ECHO_AGENT, **more: Any) -> dict[str, Any]:
+        """A READY runtime running `code`."""
+        described = self.settled(self.create(name, self.upload({"agent.py": code}), **more)["agentRuntimeId"])
+        assert described["status"] == "READY", described
+        return described
+
+    def invoke(self, arn: str, payload: bytes = b'{"prompt": "hi"}', **more: Any) -> tuple[dict[str, Any], bytes]:
+        answer = self.data.invoke_agent_runtime(agentRuntimeArn=arn, payload=payload, **more)
+        with answer["response"] as body:
+            return answer, body.read()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.ServiceState]:
+    home = tmp_path_factory.mktemp("home")
+    state, _ = local.start(home, persistent=True)
+    yield state
+    local.stop(home)
+
+
+@pytest.fixture(scope="session")
+def aws(service: local.ServiceState) -> Iterator[Aws]:
+    with contextlib.closing(Aws(service)) as clients:
+        yield clients
+
+
+@pytest.fixture(scope="session")
+def echo(aws: Aws) -> dict[str, Any]:
+    """A READY runtime that answers what it was asked."""
+    return aws.deploy("echo")
+
+
+@pytest.fixture
+def start_service(tmp_path: Path) -> Iterator[Callable[..., Aws]]:
+    """Starts services of a test's own, in `tmp_path` unless told otherwise, and ends them."""
+    started: list[Aws] = []
+
+    def start(home: Path = tmp_path / "home", *, persistent: bool = True, **options: Any) -> Aws:
+        state, _ = local.start(home, local.ServiceOptions(**options), persistent=persistent)
+        started.append(Aws(state))
+        return started[-1]
+
+    yield start
+    for clients in started:
+        clients.close()
+        local.stop(clients.state.home)

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loomlib import local
+from loomlib.errors import LocalServiceNotRunning, LocalServiceNotStarted
+from loomlib.local.state import ServiceLock
+
+Start = Callable[..., Any]
+
+
+def wait_for(condition: Callable[[], bool], within_s: float = 20.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_started_service_is_found_and_a_stopped_one_is_not(tmp_path: Path) -> None:
+    assert local.find(tmp_path) is None
+    state, started = local.start(tmp_path, persistent=True)
+    assert started
+    assert local.find(tmp_path) == state
+    assert local.start(tmp_path, persistent=True) == (state, False)
+    assert local.stop(tmp_path)
+    assert local.find(tmp_path) is None
+    assert not local.stop(tmp_path)
+    assert not is_alive(state.pid)
+
+
+def test_its_state_is_readable_by_its_user_only_and_its_repr_hides_the_keys(start_service: Start) -> None:
+    state = start_service().state
+    assert stat.S_IMODE(state.home.stat().st_mode) == 0o700
+    for file in ("service.json", "service.log", "service.lock", "runtimes.db", "logs.db"):
+        assert stat.S_IMODE((state.home / file).stat().st_mode) == 0o600, file
+    assert state.access_key not in repr(state)
+    assert state.secret_key not in repr(state)
+
+
+def test_keys_and_port_stay_the_same_when_it_is_started_again(tmp_path: Path) -> None:
+    first, _ = local.start(tmp_path, persistent=True)
+    local.stop(tmp_path)
+    second, _ = local.start(tmp_path, persistent=True)
+    try:
+        assert (second.access_key, second.secret_key) == (first.access_key, first.secret_key)
+        assert second.port == first.port
+    finally:
+        local.stop(tmp_path)
+
+
+def test_two_starters_at_once_get_one_service(tmp_path: Path) -> None:
+    results: list[tuple[local.ServiceState, bool]] = []
+    starters = [
+        threading.Thread(target=lambda: results.append(local.start(tmp_path, persistent=True))) for _ in range(3)
+    ]
+    for starter in starters:
+        starter.start()
+    for starter in starters:
+        starter.join()
+    try:
+        assert len({state.pid for state, _ in results}) == 1
+        assert [started for _, started in results].count(True) == 1
+    finally:
+        local.stop(tmp_path)
+
+
+def test_it_ends_when_the_last_lease_is_gone(tmp_path: Path) -> None:
+    state, _ = local.start(tmp_path, persistent=False)
+    first, second = local.hold(state), local.hold(state)
+    first.close()
+    time.sleep(2.5)
+    assert local.find(tmp_path) == state
+    second.close()
+    assert wait_for(lambda: local.find(tmp_path) is None)
+
+
+def test_it_ends_when_the_process_that_holds_the_lease_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path; from loomlib import local\n"
+        "state, _ = local.start(Path(sys.argv[1]), persistent=False)\n"
+        "lease = local.hold(state); print('held', flush=True); time.sleep(60)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(local.__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, env=environment
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert local.find(tmp_path)
+        holder.kill()
+    assert wait_for(lambda: local.find(tmp_path) is None)
+
+
+def test_starting_a_running_one_persistently_makes_it_persistent(tmp_path: Path) -> None:
+    state, _ = local.start(tmp_path, persistent=False)
+    lease = local.hold(state)
+    kept, started = local.start(tmp_path, persistent=True)
+    try:
+        assert not started
+        assert kept.persistent
+        lease.close()
+        time.sleep(2.5)
+        assert local.find(tmp_path) == kept
+    finally:
+        local.stop(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_however_it_ends_no_agent_process_is_left(start_service: Start, number: signal.Signals) -> None:
+    aws = start_service()
+    aws.invoke(aws.deploy("left")["agentRuntimeArn"])
+    (session,) = local.status(aws.state.home).sessions
+    assert is_alive(session.pid)
+    os.kill(aws.state.pid, number)
+    assert wait_for(lambda: not is_alive(aws.state.pid))
+    assert wait_for(lambda: not is_alive(session.pid))
+
+
+def test_after_being_killed_it_comes_back_with_its_agents(start_service: Start) -> None:
+    aws = start_service()
+    arn = aws.deploy("phoenix")["agentRuntimeArn"]
+    os.kill(aws.state.pid, signal.SIGKILL)
+    assert wait_for(lambda: local.find(aws.state.home) is None)
+    again = start_service()
+    _, body = again.invoke(arn)
+    assert b'"prompt": "hi"' in body
+
+
+def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
+    with pytest.raises(LocalServiceNotStarted, match="quotas must be none, aws or figures"):
+        local.start(tmp_path, local.ServiceOptions(quotas="some"), persistent=True)
+    assert local.find(tmp_path) is None
+
+
+def test_the_state_of_a_service_that_has_died_counts_for_nothing(tmp_path: Path) -> None:
+    local.start(tmp_path, persistent=True)
+    local.stop(tmp_path)
+    assert (tmp_path / "service.json").exists()
+    assert local.find(tmp_path) is None
+    with pytest.raises(LocalServiceNotRunning):
+        local.status(tmp_path)
+
+
+def test_a_second_service_does_not_move_into_a_home_that_is_lived_in(tmp_path: Path) -> None:
+    lock = ServiceLock(tmp_path)
+    lock.take()
+    assert lock.holder() == os.getpid()
+
+
+def test_status_tells_what_lives_in_it(start_service: Start) -> None:
+    aws = start_service(profile="instant", log_delay_s=0.5)
+    runtime = aws.deploy("status")
+    aws.invoke(runtime["agentRuntimeArn"], runtimeSessionId="s" * 40)
+    status = local.status(aws.state.home)
+    assert [info.runtime_id for info in status.runtimes] == [runtime["agentRuntimeId"]]
+    assert [session.session_id for session in status.sessions] == ["s" * 40]
+    assert (status.simulated, status.profile, status.log_delay_s) == (True, "instant", 0.5)
+    assert status.rss_bytes > 10_000_000
+
+
+def test_no_key_is_written_to_the_log(start_service: Start) -> None:
+    aws = start_service()
+    aws.invoke(aws.deploy("quiet")["agentRuntimeArn"])
+    log = (aws.state.home / "service.log").read_text()
+    assert aws.state.access_key not in log
+    assert aws.state.secret_key not in log
