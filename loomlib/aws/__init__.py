@@ -1,4 +1,4 @@
-"""AWS: connections and clients, errors translated once, and the measured transport. The only room that knows botocore."""
+"""AWS: connections and clients, errors translated once, the measured transport. The only room that knows botocore."""
 
 from .connection import Clients, Connection
 from .engine import Engine, shared_engine

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,7 +49,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[str]]:
 def test_any_split_of_a_stream_gives_the_same_events(stream: tuple[bytes, list[str]], cuts: list[int]) -> None:
     body, wanted = stream
     edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
-    pieces = [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    pieces = [body[start:end] for start, end in pairwise(edges)]
     assert data_of(*pieces) == wanted
     assert parsed(*pieces) == parsed(body)
     assert parsed(*(bytes([byte]) for byte in body)) == parsed(body)
@@ -62,7 +64,7 @@ def test_arbitrary_bytes_are_events_or_a_malformed_response_whatever_the_split(b
             return "malformed"
 
     edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
-    pieces = [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    pieces = [body[start:end] for start, end in pairwise(edges)]
     assert outcome(*pieces) == outcome(body)
 
 

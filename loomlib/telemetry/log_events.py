@@ -1,0 +1,104 @@
+"""A log line as a value: what the AgentCore SDK writes as JSON is taken apart, a plain line stays as it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from loomlib.aws.logs import StoredEvent
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEvent:
+    """One line of an agent's log.
+
+    `message` is the text for a reader, `raw` the line as it was stored. `level`, `logger`, `session_id` and
+    `request_id` are known for the JSON lines of the AgentCore SDK only. `ingestion_time` is when CloudWatch had it.
+    """
+
+    timestamp: datetime
+    timestamp_ms: int
+    message: str
+    raw: str = field(repr=False)
+    stream: str
+    level: str | None = None
+    logger: str | None = None
+    session_id: str | None = None
+    request_id: str | None = None
+    ingestion_time: datetime | None = None
+    event_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedLine:
+    """The parts of one line."""
+
+    message: str
+    level: str | None = None
+    logger: str | None = None
+    session_id: str | None = None
+    request_id: str | None = None
+
+
+def parse_line(raw: str) -> ParsedLine:
+    """The parts of a line; never fails: what is not the SDK's JSON is a plain message."""
+    line = raw.rstrip("\r\n")
+    fields = _fields(line)
+    message = fields.get("message")
+    if not isinstance(message, str):
+        return ParsedLine(
+            message=line,
+            level=_text(fields, "level"),
+            session_id=_text(fields, "sessionId"),
+            request_id=_text(fields, "requestId"),
+        )
+    return ParsedLine(
+        message=message,
+        level=_text(fields, "level"),
+        logger=_text(fields, "logger"),
+        session_id=_text(fields, "sessionId"),
+        request_id=_text(fields, "requestId"),
+    )
+
+
+def log_event(stored: StoredEvent) -> LogEvent:
+    """The value for an event of CloudWatch."""
+    line = parse_line(stored.message)
+    return LogEvent(
+        timestamp=moment(stored.timestamp_ms),
+        timestamp_ms=stored.timestamp_ms,
+        message=line.message,
+        raw=stored.message,
+        stream=stored.stream,
+        level=line.level,
+        logger=line.logger,
+        session_id=line.session_id,
+        request_id=line.request_id,
+        ingestion_time=moment(stored.ingestion_ms) if stored.ingestion_ms else None,
+        event_id=stored.event_id,
+    )
+
+
+def moment(unix_ms: int) -> datetime:
+    """The aware time of Unix milliseconds, exactly."""
+    return _EPOCH + timedelta(milliseconds=unix_ms)
+
+
+def _fields(line: str) -> dict[str, Any]:
+    if not line.lstrip().startswith("{"):
+        return {}
+    try:
+        value: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(fields: dict[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,185 @@
+"""An agent's log: all of it, or one session's, newest lines of a time range."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Protocol
+
+from loomlib.errors import ResourceNotFound
+
+from .log_events import LogEvent, log_event
+
+if TYPE_CHECKING:
+    from loomlib.aws.connection import Clients
+    from loomlib.aws.logs import LogStream, StoredEvent
+
+_TELEMETRY_STREAMS: Final = frozenset({"otel-rt-logs"})
+"""Streams that hold OpenTelemetry records, not lines."""
+
+_SHARED_STREAMS: Final = frozenset({"BedrockAgentCoreRuntime_ApplicationLogs"})
+"""Streams of older layouts that all processes write to: there a session's lines are those that name it."""
+
+_FIRST_WINDOW_MS: Final = 10 * 60_000
+_WINDOW_GROWTH: Final = 12
+
+
+class LogSource(Protocol):
+    """Whose log: a runtime's ARN or a catalog entry."""
+
+    @property
+    def region(self) -> str: ...
+
+    def log_group(self, qualifier: str = "DEFAULT") -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPage:
+    """Log lines, oldest first; iterate over it. `state` says why there are none: "found", "empty", or "no_group"."""
+
+    group: str
+    state: str
+    events: tuple[LogEvent, ...] = ()
+
+    def __iter__(self) -> Iterator[LogEvent]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __getitem__(self, index: int) -> LogEvent:
+        return self.events[index]
+
+
+class LogReader:
+    """Reads logs through one connection, each agent's in its own region.
+
+    A log group that does not exist (the agent never ran) is an empty page with the state "no_group". Missing
+    permissions and the like raise (`AccessDenied` …).
+    """
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+
+    def agent_logs(
+        self,
+        source: LogSource,
+        qualifier: str = "DEFAULT",
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        limit: int = 100,
+    ) -> LogPage:
+        """The newest `limit` lines of an endpoint between `start` and `end` (aware times, both included)."""
+        group = source.log_group(qualifier)
+        start_ms, end_ms = _unix_ms(start), _unix_ms(end)
+        _check(limit, start_ms, end_ms)
+        kept: list[StoredEvent] = []
+        try:
+            for since_ms, until_ms in _windows(start_ms, end_ms):
+                found = self._read(source, group, start_ms=since_ms, end_ms=until_ms)
+                kept = [event for event in found if event.stream not in _TELEMETRY_STREAMS] + kept
+                if len(kept) >= limit:
+                    break
+        except ResourceNotFound:
+            return LogPage(group=group, state="no_group")
+        return _page(group, kept[-limit:])
+
+    def session_logs(
+        self,
+        source: LogSource,
+        qualifier: str,
+        session_id: str,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        limit: int | None = 1000,
+    ) -> LogPage:
+        """The newest `limit` lines of the processes that served a session (None: all of them).
+
+        A plain `print` carries no session id. So the streams that name the session anywhere are found first; a stream
+        belongs to one process, and a process to one session, so all its lines count.
+        """
+        group = source.log_group(qualifier)
+        start_ms, end_ms = _unix_ms(start), _unix_ms(end)
+        _check(limit, start_ms, end_ms)
+        try:
+            naming = self._read(source, group, term=session_id, start_ms=start_ms, end_ms=end_ms)
+            streams = sorted({event.stream for event in naming} - _TELEMETRY_STREAMS - _SHARED_STREAMS)
+            lines = [event for event in naming if event.stream in _SHARED_STREAMS]
+            if streams:
+                lines += self._read(source, group, streams=streams, start_ms=start_ms, end_ms=end_ms)
+        except ResourceNotFound:
+            return LogPage(group=group, state="no_group")
+        lines.sort(key=lambda event: event.timestamp_ms)
+        return _page(group, lines if limit is None else lines[-limit:])
+
+    def streams(self, source: LogSource, qualifier: str = "DEFAULT", *, limit: int | None = 50) -> Sequence[LogStream]:
+        """The endpoint's log streams, the latest first: one for each process that served a session."""
+        from loomlib.aws.logs import list_streams
+
+        try:
+            return list_streams(self._clients, source.log_group(qualifier), region=source.region, limit=limit)
+        except ResourceNotFound:
+            return ()
+
+    def _read(
+        self,
+        source: LogSource,
+        group: str,
+        *,
+        start_ms: int | None,
+        end_ms: int | None,
+        term: str | None = None,
+        streams: Sequence[str] | None = None,
+    ) -> list[StoredEvent]:
+        from loomlib.aws.logs import filter_events
+
+        return filter_events(
+            self._clients,
+            group,
+            region=source.region,
+            term=term,
+            start_ms=start_ms,
+            end_ms=end_ms,
+            streams=streams,
+        )
+
+
+def _windows(start_ms: int | None, end_ms: int | None) -> Iterator[tuple[int | None, int | None]]:
+    """Adjoining time ranges from the newest to the oldest, each longer than the one before.
+
+    FilterLogEvents only reads forward; without them the newest hundred lines would cost reading all of a log's life.
+    """
+    earliest = start_ms or 0
+    until = end_ms
+    now = end_ms if end_ms is not None else int(time.time() * 1000)
+    length = _FIRST_WINDOW_MS
+    since = now - length
+    while since > earliest:
+        yield since, until
+        until, length = since - 1, length * _WINDOW_GROWTH
+        since -= length
+    yield start_ms, until
+
+
+def _page(group: str, stored: Sequence[StoredEvent]) -> LogPage:
+    events = tuple(log_event(event) for event in stored)
+    return LogPage(group=group, state="found" if events else "empty", events=events)
+
+
+def _unix_ms(at: datetime | None) -> int | None:
+    if at is None:
+        return None
+    if at.tzinfo is None:
+        raise ValueError(f"a time for logs needs a time zone: {at.isoformat()}")
+    return int(at.timestamp() * 1000)
+
+
+def _check(limit: int | None, start_ms: int | None, end_ms: int | None) -> None:
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")
+    if start_ms is not None and end_ms is not None and start_ms > end_ms:
+        raise ValueError("start lies after end")
