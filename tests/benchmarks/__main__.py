@@ -1,0 +1,65 @@
+"""`make bench`: the speed that was promised, as ratios measured side by side in one run.
+
+Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
+them: import, cold, warm, arrivals, ttft, alive.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from . import bench_import, bench_sessions, bench_streaming
+from .laboratory import Laboratory
+from .table import Row, show
+
+WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
+    "cold": bench_sessions.cold,
+    "warm": bench_sessions.warm,
+    "arrivals": bench_streaming.arrivals,
+    "ttft": bench_streaming.first_bytes,
+    "alive": bench_sessions.alive,
+}
+
+
+def main(chosen: list[str]) -> int:
+    """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
+    wanted = chosen or ["import", *WITH_SERVICE]
+    if unknown := set(wanted) - {"import", *WITH_SERVICE}:
+        print(f"no such group: {', '.join(sorted(unknown))}; there are import, {', '.join(WITH_SERVICE)}")
+        return 2
+    rows: list[Row] = []
+    failed = 0
+
+    def run(name: str, measure: Callable[[], Iterator[Row]]) -> None:
+        nonlocal failed
+        print(f"measuring {name} …", file=sys.stderr, flush=True)
+        try:
+            rows.extend(measure())
+        except Exception:
+            failed += 1
+            traceback.print_exc()
+            rows.append(Row(what=name, ours="could not be measured", met=False))
+
+    if "import" in wanted:
+        run("import", bench_import.rows)
+    if groups := [name for name in WITH_SERVICE if name in wanted]:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loom-bench-")))
+            laboratory = stack.enter_context(Laboratory(folder))
+            for name in groups:
+                run(name, lambda name=name: WITH_SERVICE[name](laboratory))
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"\n{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, load {load}\n")
+    show(rows)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,63 @@
+"""The agents that are measured. Each runs unchanged in a session and by hand."""
+
+_RUN = """
+if __name__ == "__main__":
+    import os
+    app.run(port=int(os.environ.get("BENCH_PORT", "8080")))
+"""
+
+BARE = (
+    '''
+"""Nothing but the SDK."""
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+def answer(payload):
+    return {"result": payload["prompt"]}
+'''
+    + _RUN
+)
+
+STRANDS = (
+    '''
+"""The SDK and Strands, as a real agent imports them."""
+from bedrock_agentcore import BedrockAgentCoreApp
+from strands import Agent, tool
+from strands.models import BedrockModel
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+def answer(payload):
+    return {"result": payload["prompt"]}
+'''
+    + _RUN
+)
+
+PACED = (
+    '''
+"""Chunks at an even pace, each with the moment at which it was made (a clock that all processes share)."""
+import asyncio
+import time
+
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+async def answer(payload):
+    due = time.perf_counter()
+    for _ in range(payload["chunks"]):
+        due += payload["pause_s"]
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        yield f"at {time.perf_counter_ns():020d} ns".ljust(46, ".")
+'''
+    + _RUN
+)
+
+AGENTS = {"bare": BARE, "strands": STRANDS, "paced": PACED}

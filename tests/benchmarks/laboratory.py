@@ -1,0 +1,96 @@
+"""A local AgentCore in a temporary home with the benchmark's agents deployed, used as any AWS client would."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import uuid
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+from loomlib import local
+from loomlib.agents.arn import RuntimeArn
+from loomlib.agents.entry import AgentEntry
+from loomlib.aws import Clients, Connection
+from loomlib.aws.signing import SignedRequest, sign_invocation
+
+from .agents import AGENTS
+
+
+def new_session() -> str:
+    return f"benchmark-{uuid.uuid4()}"
+
+
+class Laboratory:
+    """The service, its clients and the deployed agents' ARNs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.state, _ = local.start(self.home, persistent=True)
+        self.clients = Clients(Connection(region=self.state.region, environment=self.state.environment()))
+        self.clients.s3().create_bucket(Bucket="benchmarks")
+        self.arns = {name: self._deploy(name, code) for name, code in AGENTS.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        local.stop(self.home)
+
+    def entry(self, name: str, id: int) -> AgentEntry:
+        """The agent as a catalog would know it, under the store's `id`."""
+        arn = RuntimeArn.parse(self.arns[name])
+        return AgentEntry(id=id, arn=arn, name=name, status="READY", registered_at=datetime.now(UTC))
+
+    def signed(self, name: str, session_id: str, payload: dict[str, Any]) -> SignedRequest:
+        """An invocation, ready to be sent."""
+        return sign_invocation(
+            self.clients,
+            arn=self.arns[name],
+            region=self.state.region,
+            qualifier="DEFAULT",
+            session_id=session_id,
+            body=json.dumps(payload).encode(),
+        )
+
+    def session_process(self, session_id: str) -> psutil.Process:
+        """The process of a live session."""
+        (session,) = [each for each in local.status(self.home).sessions if each.session_id == session_id]
+        return psutil.Process(session.pid)
+
+    def session_port(self, session_id: str) -> int:
+        """Where the session's process listens."""
+        found = self.session_process(session_id).net_connections(kind="tcp")
+        return next(each.laddr.port for each in found if each.status == psutil.CONN_LISTEN)
+
+    def end_session(self, name: str, session_id: str) -> None:
+        self.clients.data().stop_runtime_session(
+            agentRuntimeArn=self.arns[name], runtimeSessionId=session_id, qualifier="DEFAULT"
+        )
+
+    def _deploy(self, name: str, code: str) -> str:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("agent.py", code)
+        self.clients.s3().put_object(Bucket="benchmarks", Key=f"{name}.zip", Body=packed.getvalue())
+        place = {"bucket": "benchmarks", "prefix": f"{name}.zip"}
+        control = self.clients.control()
+        made = control.create_agent_runtime(
+            agentRuntimeName=f"bench_{name}",
+            agentRuntimeArtifact={
+                "codeConfiguration": {"code": {"s3": place}, "runtime": "PYTHON_3_11", "entryPoint": ["agent.py"]}
+            },
+            roleArn="arn:aws:iam::123456789012:role/loom",
+            networkConfiguration={"networkMode": "PUBLIC"},
+        )
+        while (found := control.get_agent_runtime(agentRuntimeId=made["agentRuntimeId"]))["status"] == "CREATING":
+            time.sleep(0.01)
+        if found["status"] != "READY":
+            raise RuntimeError(f"{name} could not be deployed: {found}")
+        return str(made["agentRuntimeArn"])
