@@ -1,6 +1,7 @@
 """Agents: their ARNs, the catalog, and invocations with their events and records."""
 
 from .arn import RuntimeArn
+from .catalog import Catalog
 from .entry import DELETED, AgentEntry, entry_from_row
 from .events import FAILURES, Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
 from .invoker import Invoker
@@ -13,6 +14,7 @@ __all__ = [
     "FAILURES",
     "AgentEntry",
     "AsyncEventStream",
+    "Catalog",
     "Chunk",
     "EventStream",
     "InvocationError",

@@ -1,0 +1,93 @@
+"""The catalog: the agents that Loom knows, kept in the store and described by AWS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loomlib.errors import AgentNotFound, ResourceNotFound
+
+from .arn import RuntimeArn
+from .entry import DELETED, AgentEntry, entry_from_row
+
+if TYPE_CHECKING:
+    from loomlib.aws.connection import Clients
+    from loomlib.aws.runtimes import RuntimeDescription
+    from loomlib.store import Store
+
+
+class Catalog:
+    """The agents of one `scope` ("local", or "aws"): registered by ARN, looked up by id, name, runtime id or ARN."""
+
+    def __init__(self, store: Store, clients: Clients, scope: str) -> None:
+        self._store, self._clients, self.scope = store, clients, scope
+
+    def register(self, arn: str | RuntimeArn) -> AgentEntry:
+        """The agent of `arn`, described by AWS in the ARN's own region. Registering twice refreshes.
+
+        Raises `InvalidArn`, `ResourceNotFound` and what else the description raises (`AccessDenied` …).
+        """
+        from loomlib.aws.runtimes import describe_runtime
+
+        parsed = arn if isinstance(arn, RuntimeArn) else RuntimeArn.parse(arn)
+        return self.add(describe_runtime(self._clients, parsed.runtime_id, region=parsed.region))
+
+    def add(self, description: RuntimeDescription) -> AgentEntry:
+        """The agent of a runtime that was just described (after a deployment); its endpoints are asked for."""
+        from loomlib.aws.runtimes import list_endpoints
+
+        arn = RuntimeArn.parse(description.arn)
+        qualifiers = list_endpoints(self._clients, arn.runtime_id, region=arn.region)
+        row = self._store.agents.upsert(
+            scope=self.scope,
+            arn=str(arn),
+            runtime_id=arn.runtime_id,
+            region=arn.region,
+            account_id=arn.account_id,
+            name=description.name or arn.name,
+            status=description.status,
+            log_group=arn.log_group(qualifiers[0]),
+            available_qualifiers=qualifiers,
+            raw_metadata=description.raw,
+        )
+        return entry_from_row(row)
+
+    def list(self) -> tuple[AgentEntry, ...]:
+        """All agents, in the order of their registration."""
+        return tuple(entry_from_row(row) for row in self._store.agents.list(self.scope))
+
+    def get(self, key: str | int | AgentEntry) -> AgentEntry:
+        """The agent whose id, ARN, runtime id or name is `key`; `AgentNotFound` names those that there are."""
+        row = self._store.agents.get(self.scope, key.id if isinstance(key, AgentEntry) else key)
+        if row is not None:
+            return entry_from_row(row)
+        names = sorted({entry.name for entry in self.list()})
+        known = f"one of {', '.join(names[:10])}" if names else 'bench.deploy("calculator")'
+        raise AgentNotFound("No such agent in the catalog", on=repr(key), try_=known)
+
+    def refresh(self, key: str | int | AgentEntry) -> AgentEntry:
+        """The agent as AWS describes it now. A runtime that is gone stays in the catalog with the status DELETED."""
+        entry = self.get(key)
+        try:
+            return self.register(entry.arn)
+        except ResourceNotFound:
+            row = self._store.agents.upsert(
+                scope=self.scope,
+                arn=str(entry.arn),
+                runtime_id=entry.runtime_id,
+                region=entry.region,
+                account_id=entry.arn.account_id,
+                name=entry.name,
+                status=DELETED,
+                log_group=entry.log_group(entry.qualifiers[0]),
+                available_qualifiers=entry.qualifiers,
+                raw_metadata=entry.raw_metadata,
+            )
+            return entry_from_row(row)
+
+    def remove(self, key: str | int | AgentEntry) -> bool:
+        """Take the agent out of the catalog (its runtime and its invocations stay); False when it was not there."""
+        try:
+            entry = self.get(key)
+        except AgentNotFound:
+            return False
+        return self._store.agents.remove(entry.id)

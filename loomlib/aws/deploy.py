@@ -1,0 +1,119 @@
+"""Direct code deployment: the zip to S3, then a runtime of that code, or a new version of the one that has the name."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loomlib.errors import Conflict, ResourceNotFound
+
+from .connection import Clients
+from .errors import translated
+from .packages import Package
+from .runtimes import RuntimeDescription, find_runtime, wait_until_ready
+
+_log = logging.getLogger(__name__)
+
+
+def deploy_package(
+    clients: Clients,
+    name: str,
+    package: Package,
+    *,
+    role_arn: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    description: str | None = None,
+    idle_timeout_s: int | None = None,
+    bucket: str | None = None,
+    timeout_s: float = 300.0,
+    progress: Callable[[str], None] | None = None,
+) -> RuntimeDescription:
+    """The runtime `name` running `package`, once it is READY; a runtime of that name gets a new version.
+
+    `role_arn` is the role the agent runs as (left out: a role that only the local service accepts). `progress` is told
+    the steps: "uploading", then AWS's statuses.
+    """
+    if progress is not None:
+        progress("uploading")
+    where, key = upload_package(clients, name, package, bucket=bucket)
+    request: dict[str, Any] = {
+        "agentRuntimeArtifact": {
+            "codeConfiguration": {
+                "code": {"s3": {"bucket": where, "prefix": key}},
+                "runtime": _python(),
+                "entryPoint": [package.entry_point],
+            }
+        },
+        "roleArn": role_arn or f"arn:aws:iam::{clients.account_id()}:role/loom-local",
+        "networkConfiguration": {"networkMode": "PUBLIC"},
+    }
+    if environment:
+        request["environmentVariables"] = dict(environment)
+    if description:
+        request["description"] = description
+    if idle_timeout_s is not None:
+        request["lifecycleConfiguration"] = {"idleRuntimeSessionTimeout": idle_timeout_s}
+    runtime_id = _create_or_update(clients, name, request)
+    return wait_until_ready(clients, runtime_id, timeout_s=timeout_s, progress=progress)
+
+
+def upload_package(clients: Clients, name: str, package: Package, *, bucket: str | None = None) -> tuple[str, str]:
+    """The bucket and key under which the package now lies. A missing bucket is made, with public access blocked."""
+    where = bucket or f"loom-code-{clients.account_id()}-{clients.region}"
+    key = f"{name}/{package.digest[:16]}.zip"
+    s3 = clients.s3()
+    try:
+        with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
+            s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
+    except ResourceNotFound:
+        _make_bucket(clients, where)
+        with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
+            s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
+    return where, key
+
+
+def _make_bucket(clients: Clients, bucket: str) -> None:
+    request: dict[str, Any] = {"Bucket": bucket}
+    if clients.region != "us-east-1":  # where naming the region is an error
+        request["CreateBucketConfiguration"] = {"LocationConstraint": clients.region}
+    _log.info("Making the bucket for agents' code", extra={"bucket": bucket})
+    try:
+        with translated("Making a bucket", on=bucket):
+            clients.s3().create_bucket(**request)
+    except Conflict as error:
+        if error.code != "BucketAlreadyOwnedByYou":  # somebody else of this account was faster
+            raise
+    with translated("Blocking public access", on=bucket):
+        clients.s3().put_public_access_block(
+            Bucket=bucket,
+            PublicAccessBlockConfiguration={
+                "BlockPublicAcls": True,
+                "IgnorePublicAcls": True,
+                "BlockPublicPolicy": True,
+                "RestrictPublicBuckets": True,
+            },
+        )
+
+
+def _create_or_update(clients: Clients, name: str, request: dict[str, Any]) -> str:
+    control = clients.control()
+    runtime_id = find_runtime(clients, name)
+    if runtime_id is None:
+        try:
+            with translated("Creating the runtime", on=name):
+                return str(control.create_agent_runtime(agentRuntimeName=name, **request)["agentRuntimeId"])
+        except Conflict:
+            runtime_id = find_runtime(clients, name)
+            if runtime_id is None:
+                raise
+    with translated("Updating the runtime", on=name):
+        control.update_agent_runtime(agentRuntimeId=runtime_id, **request)
+    return runtime_id
+
+
+def _python() -> str:
+    """This interpreter's version in AgentCore's words, within the versions it offers (3.10 to 3.14)."""
+    minor = min(max(sys.version_info.minor, 10), 14)
+    return f"PYTHON_3_{minor}"

@@ -1,0 +1,106 @@
+"""An agent's code as AWS's direct code deployment wants it: one zip, the same bytes for the same files."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import stat
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+PACKAGE_MAX_BYTES: Final = 250_000_000
+"""Zipped; AgentCore's quota for direct code deployment."""
+
+_SKIPPED_FOLDERS: Final = frozenset(
+    {
+        "__pycache__",
+        ".git",
+        ".venv",
+        "venv",
+        ".ipynb_checkpoints",
+        ".loom",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+    }
+)
+_SKIPPED_SUFFIXES: Final = frozenset({".pyc", ".pyo"})
+_SKIPPED_NAMES: Final = frozenset({".DS_Store", ".env"})
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """A zip ready to upload, its SHA-256 and the file that is started."""
+
+    data: bytes = field(repr=False)
+    digest: str
+    entry_point: str
+
+
+def make_package(path: Path | str, entry_point: str | None = None) -> Package:
+    """The package of a folder, or of a single file such as `agent.py`.
+
+    `entry_point` is the file that is started, relative to the folder; found as agent.py, main.py or app.py when left
+    out. Caches, virtual environments, version control, `.env` files (they hold secrets) and links that lead outside
+    stay out. Raises `ValueError` when there is nothing to start.
+    """
+    source = Path(path).expanduser()
+    if not source.exists():
+        raise ValueError(f"there is no file or folder {source}")
+    files = dict(_files(source))
+    start = entry_point or _entry_point(source, files)
+    if start not in files:
+        raise ValueError(f"{source} has no {start} to start")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, file in sorted(files.items()):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3
+            runs = bool(file.stat().st_mode & stat.S_IXUSR)
+            info.external_attr = (stat.S_IFREG | (0o755 if runs else 0o644)) << 16
+            archive.writestr(info, file.read_bytes())
+    data = buffer.getvalue()
+    if len(data) > PACKAGE_MAX_BYTES:
+        raise ValueError(f"the package of {source} has {len(data):,} bytes, above AgentCore's {PACKAGE_MAX_BYTES:,}")
+    return Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=start)
+
+
+def runtime_name(text: str) -> str:
+    """`text` as a runtime's name: letters, digits and underscores, a letter first, 48 characters at most."""
+    cleaned = re.sub(r"_+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", text)).strip("_")
+    if not cleaned:
+        raise ValueError(f"{text!r} has no letter or digit to make a runtime's name of")
+    return (cleaned if cleaned[0].isalpha() else f"agent_{cleaned}")[:48]
+
+
+def _files(source: Path) -> Iterator[tuple[str, Path]]:
+    if source.is_file():
+        yield source.name, source
+        return
+    root = source.resolve()
+    for file in sorted(source.rglob("*")):
+        inside = file.relative_to(source)
+        skipped = (
+            _SKIPPED_FOLDERS & set(inside.parts[:-1])
+            or file.suffix in _SKIPPED_SUFFIXES
+            or file.name in _SKIPPED_NAMES
+            or not file.is_file()
+            or not file.resolve().is_relative_to(root)
+        )
+        if not skipped:
+            yield inside.as_posix(), file
+
+
+def _entry_point(source: Path, files: dict[str, Path]) -> str:
+    if source.is_file():
+        return source.name
+    for name in ("agent.py", "main.py", "app.py"):
+        if name in files:
+            return name
+    raise ValueError(f"{source} has no agent.py; name the file to start as entry_point")

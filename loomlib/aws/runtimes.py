@@ -1,0 +1,154 @@
+"""Runtimes and endpoints as AWS describes them; sessions ended. Vendor dictionaries become values here."""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from loomlib.errors import AwsError, ResourceNotFound, TimedOut
+
+from .connection import Clients
+from .errors import failure, translated
+
+_log = logging.getLogger(__name__)
+REDACTED: Final = "(not kept)"
+FAILED_STATES: Final = frozenset({"CREATE_FAILED", "UPDATE_FAILED", "DELETE_FAILED"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeDescription:
+    """A runtime. `raw` is AWS's whole answer, JSON-ready, without the values of environment variables."""
+
+    arn: str
+    runtime_id: str
+    name: str
+    version: str
+    status: str
+    failure_reason: str = ""
+    raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+
+def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> RuntimeDescription:
+    """The runtime as it is now (GetAgentRuntime). Raises `ResourceNotFound` when there is none of that id."""
+    with translated("Describing the runtime", on=runtime_id):
+        answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
+    return RuntimeDescription(
+        arn=str(answer["agentRuntimeArn"]),
+        runtime_id=str(answer.get("agentRuntimeId", runtime_id)),
+        name=str(answer.get("agentRuntimeName", "")),
+        version=str(answer.get("agentRuntimeVersion", "")),
+        status=str(answer.get("status", "UNKNOWN")),
+        failure_reason=str(answer.get("failureReason") or ""),
+        raw=_plain(answer),
+    )
+
+
+def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = None) -> list[str]:
+    """The names of the runtime's endpoints, DEFAULT first; only DEFAULT (and a warning) when they cannot be listed."""
+    names: list[str] = []
+    query: dict[str, Any] = {"agentRuntimeId": runtime_id}
+    try:
+        with translated("Listing the runtime's endpoints", on=runtime_id):
+            while True:
+                page: dict[str, Any] = clients.control(region).list_agent_runtime_endpoints(**query)
+                names += [str(one["name"]) for one in page.get("runtimeEndpoints", ())]
+                token = page.get("nextToken")
+                if not token or token == query.get("nextToken"):
+                    break
+                query["nextToken"] = token
+    except AwsError as error:
+        _log.warning("The endpoints are not known, DEFAULT is assumed: %s", error, extra={"runtime_id": runtime_id})
+    unique = dict.fromkeys(names)
+    return sorted(unique, key=lambda name: (name != "DEFAULT", name)) or ["DEFAULT"]
+
+
+def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> str | None:
+    """The id of the runtime of that name (names are unique in an account and region), None when there is none."""
+    query: dict[str, Any] = {"maxResults": 100}
+    with translated("Listing runtimes", on=name):
+        while True:
+            page: dict[str, Any] = clients.control(region).list_agent_runtimes(**query)
+            for one in page.get("agentRuntimes", ()):
+                if one.get("agentRuntimeName") == name and one.get("status") != "DELETING":
+                    return str(one["agentRuntimeId"])
+            token = page.get("nextToken")
+            if not token or token == query.get("nextToken"):
+                return None
+            query["nextToken"] = token
+
+
+def wait_until_ready(
+    clients: Clients,
+    runtime_id: str,
+    *,
+    region: str | None = None,
+    timeout_s: float = 300.0,
+    progress: Callable[[str], None] | None = None,
+) -> RuntimeDescription:
+    """The runtime once it is READY; `progress` is told each new status.
+
+    Raises `AwsError` with AWS's reason when creating or updating failed, `TimedOut` after `timeout_s`.
+    """
+    import time
+
+    deadline = time.monotonic() + timeout_s
+    pause_s, last = 0.05, ""
+    while True:
+        now = describe_runtime(clients, runtime_id, region=region)
+        if now.status != last:
+            last = now.status
+            if progress is not None:
+                progress(now.status)
+        if now.status == "READY":
+            return now
+        if now.status in FAILED_STATES:
+            reason = now.failure_reason or "AWS gives no reason"
+            raise AwsError(
+                f"The runtime is {now.status}: {reason}",
+                on=runtime_id,
+                try_="mend what the reason says and deploy again",
+                code=now.status,
+            )
+        if time.monotonic() + pause_s > deadline:
+            raise failure(TimedOut, f"The runtime is still {now.status} after {timeout_s:g} s", on=runtime_id)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 5.0)
+
+
+def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> None:
+    """Delete the runtime; one that is gone already is no error."""
+    try:
+        with translated("Deleting the runtime", on=runtime_id):
+            clients.control(region).delete_agent_runtime(agentRuntimeId=runtime_id, clientToken=_token())
+    except ResourceNotFound:
+        return
+
+
+def stop_session(
+    clients: Clients, arn: str, session_id: str, *, qualifier: str = "DEFAULT", region: str | None = None
+) -> bool:
+    """End one session (StopRuntimeSession); False when it had ended already."""
+    try:
+        with translated("Ending the session", on=session_id):
+            clients.data(region).stop_runtime_session(
+                agentRuntimeArn=arn, runtimeSessionId=session_id, qualifier=qualifier, clientToken=_token()
+            )
+    except ResourceNotFound:
+        return False
+    return True
+
+
+def _token() -> str:
+    return f"loom-{uuid.uuid4().hex}"
+
+
+def _plain(answer: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+    variables = kept.get("environmentVariables")
+    if isinstance(variables, Mapping):
+        kept["environmentVariables"] = dict.fromkeys(cast("Mapping[str, Any]", variables), REDACTED)
+    return cast("dict[str, Any]", json.loads(json.dumps(kept, default=str)))
