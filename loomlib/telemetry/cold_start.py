@@ -33,8 +33,8 @@ Progress: TypeAlias = Callable[[int, int, int], None]
 class AgentStart:
     """When an agent began one invocation, or why that is not known.
 
-    `cold_start_latency_ms` is the raw difference of two clocks. `low_ms` and `high_ms` enclose the true value: they take
-    off what `skew` allows. With `clocks_disagree` the raw value is no latency, and may be negative: use the range.
+    `cold_start_latency_ms` is the raw difference of two clocks. `low_ms` and `high_ms` enclose the true value: they
+    take off what `skew` allows. With `clocks_disagree` the raw value is no latency, and may be negative: use the range.
     """
 
     state: str
