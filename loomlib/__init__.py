@@ -8,3 +8,63 @@
 
 Names are imported when they are first used, so that `import loomlib` costs next to nothing.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .agents import Chunk, InvocationError, RuntimeArn, SessionEnd, SessionStart
+    from .errors import LoomError
+    from .latency import LatencyStudy, StudyResult
+    from .local import ServiceOptions
+    from .reports import run_report
+    from .settings import Settings
+    from .workbench import Agent, Invocation, Workbench, connect
+
+_HOMES = {
+    "Agent": "workbench",
+    "Chunk": "agents",
+    "Invocation": "workbench",
+    "InvocationError": "agents",
+    "LatencyStudy": "latency",
+    "LoomError": "errors",
+    "RuntimeArn": "agents",
+    "ServiceOptions": "local",
+    "SessionEnd": "agents",
+    "SessionStart": "agents",
+    "Settings": "settings",
+    "StudyResult": "latency",
+    "Workbench": "workbench",
+    "connect": "workbench",
+    "run_report": "reports",
+}
+
+__all__ = [
+    "Agent",
+    "Chunk",
+    "Invocation",
+    "InvocationError",
+    "LatencyStudy",
+    "LoomError",
+    "RuntimeArn",
+    "ServiceOptions",
+    "SessionEnd",
+    "SessionStart",
+    "Settings",
+    "StudyResult",
+    "Workbench",
+    "connect",
+    "run_report",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

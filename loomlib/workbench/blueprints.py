@@ -35,7 +35,7 @@ def find_blueprint(name: str) -> Blueprint | None:
 
 
 def find_code(what: str | Path) -> Path:
-    """The file or folder to deploy for a blueprint's name or a path; `LoomError` names the blueprints when neither fits."""
+    """The file or folder behind a blueprint's name or a path; `LoomError` names the blueprints when neither fits."""
     if isinstance(what, str) and (blueprint := find_blueprint(what)):
         return blueprint.folder
     path = Path(what).expanduser()
@@ -43,10 +43,10 @@ def find_code(what: str | Path) -> Path:
         return path
     known = ", ".join(blueprint.name for blueprint in list_blueprints())
     if path.is_dir():
-        raise LoomError("The folder has no agent.py or main.py", on=str(path), try_="naming the file that starts the agent")
-    raise LoomError(
-        "Nothing to deploy", on=str(what), try_=f"a blueprint ({known}) or the path of your agent.py"
-    )
+        raise LoomError(
+            "The folder has no agent.py or main.py", on=str(path), try_="naming the file that starts the agent"
+        )
+    raise LoomError("Nothing to deploy", on=str(what), try_=f"a blueprint ({known}) or the path of your agent.py")
 
 
 def _built_in_folder() -> Path:

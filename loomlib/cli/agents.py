@@ -1,0 +1,165 @@
+"""Commands about agents: deploy, register, agents, remove, invoke, logs, latency."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import LoomError
+from .output import emit_json, emit_table, printable, say, seconds_since
+from .place import Place, pass_place
+
+if TYPE_CHECKING:
+    from ..workbench import Agent
+
+
+@click.command()
+@click.argument("what")
+@click.option("--name", help="Name of the runtime (else the blueprint's or the folder's).")
+@click.option(
+    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the agent; repeatable."
+)
+@pass_place
+def deploy(place: Place, what: str, name: str | None, variables: tuple[str, ...]) -> None:
+    """Deploy WHAT: a blueprint's name, or the path of an agent.py or its folder."""
+    environment = dict(_pair(text) for text in variables)
+    with place.connect() as bench:
+        start = time.perf_counter()
+        agent = bench.deploy(what, name=name, environment=environment)
+        if place.as_json:
+            emit_json(_about(agent))
+        else:
+            say(f"deployed {what} → {agent.runtime_id}  ({agent.status} in {seconds_since(start)})")
+
+
+@click.command()
+@click.argument("arn")
+@pass_place
+def register(place: Place, arn: str) -> None:
+    """Add a deployed runtime to the catalog by its ARN."""
+    with place.connect() as bench:
+        agent = bench.register(arn)
+        if place.as_json:
+            emit_json(_about(agent))
+        else:
+            say(f"registered {agent.name} · {agent.status} · qualifiers {', '.join(agent.qualifiers)}")
+
+
+@click.command()
+@click.option("--refresh", is_flag=True, help="Ask the service about each one first.")
+@pass_place
+def agents(place: Place, refresh: bool) -> None:
+    """List the agents in the catalog."""
+    with place.connect() as bench:
+        frame = bench.agents(refresh=refresh)
+    rows: list[dict[str, Any]] = frame.to_dict("records")  # pyright: ignore[reportAssignmentType]
+    if place.as_json:
+        emit_json(rows)
+    else:
+        emit_table(rows, empty="No agents yet. `loom deploy calculator` gives you one in half a second.")
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--delete-runtime", is_flag=True, help="Delete the deployed runtime too.")
+@pass_place
+def remove(place: Place, agent: str, delete_runtime: bool) -> None:
+    """Take AGENT out of the catalog (the deployed runtime stays, unless told otherwise)."""
+    with place.connect() as bench:
+        found = bench.agent(agent)
+        found.remove(delete_runtime=delete_runtime)
+    say(f"removed {found.name}{' and its runtime' if delete_runtime else ' from the catalog'}")
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("prompt")
+@click.option("--session", help="Session id, 33 to 256 characters; a new session when left out.")
+@click.option("--qualifier", default="DEFAULT", show_default=True)
+@pass_place
+def invoke(place: Place, agent: str, prompt: str, session: str | None, qualifier: str) -> int:
+    """Ask AGENT and print its answer as it arrives."""
+    from ..workbench import Invocation
+
+    with place.connect() as bench:
+        found = bench.agent(agent)
+        run = found.stream(prompt, session_id=session, qualifier=qualifier)
+        for event in run:
+            text = getattr(event, "text", "")
+            if text and not place.as_json:
+                click.echo(printable(text), nl=False)
+        record = run.record
+        if record is None:  # the stream ended, so there is one
+            raise LoomError("The invocation left no record", on=found.name)
+        inv = Invocation(record, found)
+    if place.as_json:
+        emit_json(inv.to_dict())
+    else:
+        click.echo()
+        say(inv.sentence())
+    return 0 if inv.ok else 1
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--session", help="Only the session with this id.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
+@click.option("--minutes", type=click.FloatRange(min=0), help="Only the last so many minutes.")
+@click.option("--qualifier", default="DEFAULT", show_default=True)
+@pass_place
+def logs(place: Place, agent: str, session: str | None, limit: int, minutes: float | None, qualifier: str) -> None:
+    """Print AGENT's log events, oldest first."""
+    start = datetime.now(UTC) - timedelta(minutes=minutes) if minutes is not None else None
+    with place.connect() as bench:
+        frame = bench.agent(agent).logs(session_id=session, limit=limit, start=start, qualifier=qualifier)
+    rows: list[dict[str, Any]] = frame.to_dict("records")  # pyright: ignore[reportAssignmentType]
+    if place.as_json:
+        emit_json(rows)
+        return
+    for row in rows:
+        click.echo(
+            f"{row['timestamp'].to_pydatetime().astimezone():%H:%M:%S.%f}"[:-3] + f"  {printable(str(row['message']))}"
+        )
+    if not rows:
+        say("no log events in that range; an agent's output appears here after its first invocation")
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--session", help="The session's first call (else the agent's newest invocation).")
+@pass_place
+def latency(place: Place, agent: str, session: str | None) -> int:
+    """Find the agent's start in the logs and print the cold-start latency of an invocation."""
+    from ..workbench import start_facts, start_sentence
+
+    with place.connect() as bench:
+        inv = bench.agent(agent).last_invocation(session_id=session)
+        found = inv.latency()
+    if place.as_json:
+        emit_json({**inv.to_dict(), "start": start_facts(found)})
+    else:
+        say(start_sentence(found))
+    return 0 if found.state == "found" else 1
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--env")
+    return name, value
+
+
+def _about(agent: Agent) -> dict[str, Any]:
+    return {
+        "name": agent.name,
+        "arn": agent.arn,
+        "runtime_id": agent.runtime_id,
+        "status": agent.status,
+        "qualifiers": list(agent.qualifiers),
+    }
+
+
+COMMANDS = (deploy, register, agents, remove, invoke, logs, latency)

@@ -1,0 +1,157 @@
+"""`loom doctor` checks what Loom needs; `loom plugins` lists what is plugged in and what is broken."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from .. import local
+from ..errors import LocalServiceNotRunning, LoomError
+from ..plugins import HOOKS, load_plugins
+from .output import emit_json, emit_table, say
+from .place import Place, pass_place
+
+_NEEDED = (
+    "boto3",
+    "pandas",
+    "plotly",
+    "sqlalchemy",
+    "strands-agents",
+    "bedrock-agentcore",
+    "moto",
+    "papermill",
+    "jupyterlab",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at: whether it is well, what was seen, and the mend when it is not."""
+
+    name: str
+    ok: bool
+    seen: str
+    mend: str = ""
+
+
+@click.command()
+@pass_place
+def doctor(place: Place) -> int:
+    """Check Python, packages, folder, loopback, the store and the AgentCore of this place."""
+    checks = [
+        _python(),
+        *(_package(name) for name in _NEEDED),
+        _guarded("state folder", lambda: _folder(place)),
+        _guarded("loopback", _loopback),
+        _guarded("store", lambda: _store(place)),
+        _guarded("AgentCore", lambda: _agentcore(place)),
+        _plugins(),
+    ]
+    well = all(check.ok for check in checks)
+    if place.as_json:
+        emit_json([{"name": c.name, "ok": c.ok, "seen": c.seen, "mend": c.mend} for c in checks])
+    else:
+        for check in checks:
+            mark = "ok    " if check.ok else "BROKEN"
+            click.echo(
+                f"{mark}  {check.name}: {check.seen}" + (f"  → {check.mend}" if check.mend and not check.ok else "")
+            )
+        say("all is well" if well else "something is broken; each line above says what to do")
+    return 0 if well else 1
+
+
+@click.command()
+@pass_place
+def plugins(place: Place) -> int:
+    """List plugins, and for a broken one its distribution, version, target, error and mend."""
+    found = load_plugins()
+    rows = [{"kind": kind, "name": name} for kind in HOOKS for name in found.names(kind)]
+    problems = [
+        {
+            "distribution": problem.distribution,
+            "version": problem.version,
+            "target": problem.target,
+            "error": problem.error,
+            "mend": problem.mend,
+        }
+        for problem in found.problems
+    ]
+    if place.as_json:
+        emit_json({"plugins": rows, "problems": problems})
+    else:
+        emit_table(rows, empty="No plugins. A distribution offers one through the entry-point group loom.plugins.")
+        for problem in problems:
+            say(f"broken: {problem['distribution']} {problem['version']} ({problem['target']}): {problem['error']}")
+            say(f"  mend: {problem['mend']}")
+    return 1 if problems else 0
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Check(name="Python", ok=sys.version_info >= (3, 11), seen=version, mend="Python 3.11 or newer")
+
+
+def _package(name: str) -> Check:
+    try:
+        return Check(name=name, ok=True, seen=importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Check(name=name, ok=False, seen="not installed", mend="pip install 'loomlib[local,notebook]'")
+
+
+def _guarded(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name=name, ok=True, seen=look())
+    except LoomError as error:
+        return Check(name=name, ok=False, seen=error.what + (f" ({error.on})" if error.on else ""), mend=error.try_)
+    except OSError as error:
+        return Check(name=name, ok=False, seen=str(error), mend="check the folder's owner and the free space")
+
+
+def _folder(place: Place) -> str:
+    place.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    probe = place.settings.home / ".doctor"
+    probe.write_text("")
+    probe.unlink()
+    free = shutil.disk_usage(place.settings.home).free / 2**30
+    return f"{place.settings.home} ({free:.0f} GB free)"
+
+
+def _loopback() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"a port is free ({server.getsockname()[1]})"
+
+
+def _store(place: Place) -> str:
+    from ..store import Store
+
+    store = Store.open(place.settings.database_url)
+    try:
+        return store.url
+    finally:
+        store.close()
+
+
+def _agentcore(place: Place) -> str:
+    if place.where == "aws":
+        with place.connect() as bench:
+            return f"AWS · account {bench.account_id()} · {bench.region}"
+    try:
+        found = local.status(place.settings.home)
+    except LocalServiceNotRunning:
+        return "local, not running (loom up or connect() starts it)"
+    return f"local, up at {found.state.url}"
+
+
+def _plugins() -> Check:
+    problems = load_plugins().problems
+    seen = "none broken" if not problems else ", ".join(problem.distribution for problem in problems)
+    return Check(name="plugins", ok=not problems, seen=seen, mend="loom plugins")
+
+
+COMMANDS = (doctor, plugins)

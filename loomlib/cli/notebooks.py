@@ -1,0 +1,84 @@
+"""`loom report` runs a parameterized notebook; `loom lab` opens JupyterLab on *Start here*."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from ..errors import LoomError, ReportError
+from .output import emit_json, say, seconds_since
+from .place import Place, pass_place
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "-p", "--parameter", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook; repeatable."
+)
+@click.option("--out", default="reports", show_default=True, help="Folder, or s3://bucket/prefix.")
+@pass_place
+def report(place: Place, name: str, pairs: tuple[str, ...], out: str) -> int:
+    """Run the report NAME (or the notebook at that path) and write notebook, page and JSON.
+
+    Exit code 0: done; 1: a cell failed; 2: a gate given as a parameter was missed.
+    """
+    from ..reports import run_report
+
+    parameters: dict[str, str] = {}
+    for text in pairs:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="-p")
+        if key in parameters:
+            raise ReportError("A parameter is given twice", on=key, try_="one -p for each name")
+        parameters[key] = value
+    where = parameters.get("where", place.where)
+    if where != "local":
+        parameters.setdefault("where", where)
+    start = time.perf_counter()
+    outcome = run_report(name, parameters, out, settings=place.settings, say=say)
+    if place.as_json:
+        emit_json(
+            {**outcome.summary, "exit_code": outcome.exit_code, "html": outcome.html, "notebook": outcome.notebook}
+        )
+    else:
+        if outcome.message:
+            say(outcome.message)
+        if outcome.html:
+            say(f"{outcome.html}   ← open this  ({seconds_since(start)})")
+    return outcome.exit_code
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@pass_place
+def lab(place: Place, arguments: tuple[str, ...]) -> None:
+    """Open JupyterLab on *Start here*; ARGUMENTS go to JupyterLab (such as --no-browser)."""
+    notebooks = _notebooks()
+    os.environ["LOOM_HOME"] = str(place.settings.home)
+    root = notebooks.parent
+    command = [
+        sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
+        f"--LabApp.default_url=/lab/tree/{notebooks.name}/00_start_here.ipynb", "--ServerApp.ip=127.0.0.1",
+    ]  # fmt: skip
+    # JupyterLab refuses to run as root unless told so; in a container there often is nobody else.
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
+    say("JupyterLab opens on Start here; end it with Ctrl-C twice")
+    sys.stdout.flush()
+    os.execv(sys.executable, [*command, *arguments])  # noqa: S606 - the terminal and its signals belong to JupyterLab now
+
+
+def _notebooks() -> Path:
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package.parent / "notebooks", package / "notebooks"):
+        if (folder / "00_start_here.ipynb").is_file():
+            return folder
+    raise LoomError("The notebooks are not installed", on=str(package), try_="installing loomlib[notebook] again")
+
+
+COMMANDS = (report, lab)

@@ -1,0 +1,69 @@
+"""What the command line prints: lines that begin with `loom`, plain tables, or JSON when `--json` asks for it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+
+def say(text: str) -> None:
+    """One line about what is going on, on standard error, so that standard output stays the result."""
+    click.echo(f"loom  {text}", err=True)
+
+
+def emit_json(value: object) -> None:
+    """The machine-readable form of a result."""
+    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+
+
+def emit_table(rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:
+    """Rows as an aligned table whose head is the first row's keys; `empty` when there are none."""
+    if not rows:
+        click.echo(empty)
+        return
+    head = list(rows[0])
+    cells = [[_text(row[name]) for name in head] for row in rows]
+    widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(head)]
+    for line in (head, *cells):
+        click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def printable(text: str) -> str:
+    """An agent's text without control characters: an agent must not drive the reader's terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def seconds_since(start: float) -> str:
+    """Time since `start` (`time.perf_counter()`), such as `0.4 s`."""
+    return f"{time.perf_counter() - start:.1f} s"
+
+
+def is_terminal() -> bool:
+    """Whether a person reads standard output."""
+    return sys.stdout.isatty()
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, datetime):
+        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(item) for item in value)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+    return printable(str(value)).replace("\n", " ")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, tuple | set | frozenset):
+        return list(value)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+    return str(value)

@@ -1,0 +1,19 @@
+"""What a notebook opens: `connect()` → `Workbench` → `Agent` → `Invocation`."""
+
+from .agent import Agent
+from .bench import Workbench
+from .blueprints import Blueprint, list_blueprints
+from .connect import connect
+from .invocation import Invocation
+from .starts import start_facts, start_sentence
+
+__all__ = [
+    "Agent",
+    "Blueprint",
+    "Invocation",
+    "Workbench",
+    "connect",
+    "list_blueprints",
+    "start_facts",
+    "start_sentence",
+]

@@ -1,0 +1,206 @@
+"""The workbench: what `connect()` opens, and where the rooms are wired together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from ..agents import AgentEntry, Catalog, InvocationRecord, Invoker, record_from_row
+from ..aws import Clients
+from ..aws.deploy import deploy_package
+from ..aws.packages import make_package, runtime_name
+from ..aws.runtimes import delete_runtime, stop_session
+from ..errors import AgentNotFound, ResourceNotFound
+from ..settings import Settings
+from ..store import InvocationRow, Store
+from ..telemetry import AgentStart, LogReader, find_agent_start
+from .agent import Agent
+from .blueprints import find_blueprint, find_code, list_blueprints
+from .cards import card
+from .frames import agent_frame, blueprint_frame, study_frame
+from .house import House
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Workbench:
+    """A store, a catalog and a connection to one AgentCore; made by `connect()`, closed by `close()` or `with`."""
+
+    def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: House) -> None:
+        self.where, self.settings, self.store, self.clients = where, settings, store, clients
+        self._house = house
+        self.labels = house.labels()
+        self.catalog = Catalog(store, clients, scope=where)
+        self.invoker = Invoker(store, clients, read_timeout_s=settings.read_timeout_s)
+        self.log_reader = LogReader(clients)
+
+    @property
+    def region(self) -> str:
+        """The connection's AWS region."""
+        return self.clients.region
+
+    def account_id(self) -> str:
+        """The AWS account that the credentials belong to."""
+        return self.clients.account_id()
+
+    def environment(self) -> dict[str, str]:
+        """The variables that point other AWS clients at the same place (empty on AWS, where the usual ones do).
+
+        os.environ.update(bench.environment()); boto3.client("bedrock-agentcore")
+        """
+        return dict(self._house.environment())
+
+    def agents(self, *, refresh: bool = False) -> pd.DataFrame:
+        """The catalog, newest first; `refresh` asks the service about each one before."""
+        entries = self.catalog.list()
+        if refresh:
+            entries = [self.catalog.refresh(entry) for entry in entries]
+        return agent_frame(entries)
+
+    def agent(self, key: str) -> Agent:
+        """The agent of that name, runtime id or ARN; raises `AgentNotFound` naming what there is."""
+        return Agent(self.catalog.get(key), self)
+
+    def register(self, arn: str) -> Agent:
+        """Add a deployed runtime to the catalog: describes it and its endpoints.
+
+        agent = bench.register("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4")
+        """
+        return Agent(self.catalog.register(arn), self)
+
+    def deploy(
+        self,
+        what: str | Path,
+        *,
+        name: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Agent:
+        """Deploy a blueprint, or the `agent.py` or folder at a path, and wait until it is READY.
+
+        A runtime of that name gets a new version. `environment` are variables of the agent's processes; they are never
+        shown or stored by Loom. Raises `LoomError` when there is nothing to deploy, `NotYetSupported` on AWS.
+
+            agent = bench.deploy("calculator")
+            agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
+        """
+        self._house.check_deploy(str(what))
+        code = find_code(what)
+        package = make_package(code)
+        runtime = deploy_package(
+            self.clients,
+            name
+            or runtime_name(code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name),
+            package,
+            environment=environment,
+            progress=progress,
+        )
+        return Agent(self.catalog.add(runtime), self)
+
+    def ensure_agent(self, key: str) -> Agent:
+        """The agent called `key`; when there is none, the blueprint of that name is deployed or the ARN registered."""
+        with contextlib.suppress(AgentNotFound):
+            agent = self.agent(key)
+            with contextlib.suppress(ResourceNotFound):
+                if not agent.refresh().entry.is_deleted:
+                    return agent
+        if key.startswith("arn:"):
+            return self.register(key)
+        if find_blueprint(key) is None:
+            return self.agent(key)  # raises, naming what there is
+        return self.deploy(key)
+
+    def blueprints(self) -> pd.DataFrame:
+        """The templates that `deploy` knows by name."""
+        return blueprint_frame(list_blueprints())
+
+    def studies(self) -> pd.DataFrame:
+        """The stored latency studies, newest first."""
+        return study_frame(self.store.studies.list())
+
+    def find_start(self, record: InvocationRecord, *, progress: Callable[[str], None] | None = None) -> AgentStart:
+        """When the agent began with an invocation, by its logs; stored once found (see `Invocation.latency`)."""
+        attempts = self.settings.log_poll_attempts
+        interval_s = self._house.poll_interval_s(attempts) or self.settings.log_poll_interval_s
+
+        def looked(look: int, looks: int, lines: int) -> None:
+            if progress is not None:
+                progress(f"looked {look} of {looks} times for the start line · {lines} log lines so far")
+
+        return find_agent_start(
+            self.store,
+            self.log_reader,
+            self.catalog.get(record.agent_arn).arn,
+            record.id,
+            attempts=attempts,
+            interval_s=interval_s,
+            progress=looked,
+        )
+
+    def record_of(self, row: InvocationRow) -> InvocationRecord:
+        """The record that a stored row means."""
+        return record_from_row(row)
+
+    def stored_invocation(self, record: InvocationRecord) -> InvocationRecord:
+        """The record as it is stored now (the one given when it is not stored)."""
+        row = self.store.invocations.get(record.id)
+        return record if row is None else record_from_row(row)
+
+    def stop_session(self, entry: AgentEntry, session_id: str, *, qualifier: str) -> bool:
+        """End a runtime session; False when it was gone already."""
+        return stop_session(self.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region)
+
+    def delete_runtime(self, entry: AgentEntry) -> None:
+        """Delete the deployed runtime; one that is gone is no error."""
+        delete_runtime(self.clients, entry.runtime_id, region=entry.region)
+
+    async def is_alive(self, entry: AgentEntry) -> bool:
+        """Whether the data plane takes connections."""
+        address = urlsplit(await asyncio.to_thread(self.clients.data_endpoint, entry.region))
+        port = address.port or (443 if address.scheme == "https" else 80)
+        try:
+            _, writer = await asyncio.wait_for(asyncio.open_connection(address.hostname, port), timeout=10.0)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        return True
+
+    def close(self) -> None:
+        """Store what is under way and let go; a local service that only this process used ends."""
+        self.invoker.close()
+        self.store.close()
+        self._house.leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Workbench: {' · '.join(self.labels) or 'AWS'}, {self.store.url}>"
+
+    def _repr_html_(self) -> str:
+        entries = self.catalog.list()
+        note = "" if entries else 'No agents yet. bench.deploy("calculator") gives you one in half a second.'
+        return card(
+            "Workbench",
+            state=("good", "connected"),
+            labels=self.labels or ("AWS",),
+            facts=[
+                ("agents", ", ".join(entry.name for entry in entries[:12]) or "none"),
+                ("store", self.store.url),
+                ("state folder", str(self.settings.home)),
+            ],
+            note=note,
+        )

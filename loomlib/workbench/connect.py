@@ -1,0 +1,53 @@
+"""`connect()`: the one place that knows whether AgentCore is the local one or AWS's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import local
+from ..aws import Clients, Connection
+from ..settings import Settings
+from ..store import Store
+from .bench import Workbench
+from .house import AwsHouse, LocalHouse
+
+
+def connect(
+    where: str = "local",
+    *,
+    region: str | None = None,
+    profile: str | None = None,
+    home: str | Path | None = None,
+    database_url: str | None = None,
+    options: local.ServiceOptions | None = None,
+    settings: Settings | None = None,
+) -> Workbench:
+    """A workbench on the local AgentCore (started if it is not up) or, with `"aws"`, on AWS.
+
+        bench = loom.connect()
+        bench = loom.connect("aws", region="us-east-1", profile="team")
+
+    Locally `home` (else `LOOM_HOME`, else `.loom` here or above) holds everything; notebooks that name the same folder
+    share one service, and it ends when the last of them has, unless `loom up` started it. `options` are those of a
+    service that has to be started (quotas, log delay, latency profile of the simulated model). On AWS credentials come
+    from boto3's chain and are read at the first call. Raises `SettingsError`, `LocalServiceNotStarted`, `StoreError`.
+    """
+    if where not in ("local", "aws"):
+        raise ValueError(f'where is "local" or "aws", not {where!r}')
+    if settings is None:
+        settings = Settings.load(
+            region=region, profile=profile, home=None if home is None else str(home), database_url=database_url
+        )
+    if where == "local":
+        state, _ = local.start(settings.home, options, persistent=False)
+        house = LocalHouse(state, local.hold(state))
+        connection = Connection(region=state.region, environment=state.environment())
+    else:
+        house = AwsHouse()
+        connection = Connection(region=settings.region, profile=settings.profile)
+    try:
+        store = Store.open(settings.database_url)
+    except BaseException:
+        house.leave()
+        raise
+    return Workbench(where=where, settings=settings, store=store, clients=Clients(connection), house=house)

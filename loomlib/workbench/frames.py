@@ -1,0 +1,106 @@
+"""Stored rows and log events as DataFrames: one row each, aware timestamps, units in the column names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..agents import AgentEntry
+    from ..store import InvocationRow, SessionRow, StudyRow
+    from ..telemetry import LogEvent
+    from .blueprints import Blueprint
+
+_AGENTS = ("name", "status", "runtime_id", "region", "qualifiers", "registered_at", "last_refreshed_at", "arn")
+_LOGS = ("timestamp", "level", "message", "session_id", "request_id", "stream")
+_SESSIONS = ("session_id", "qualifier", "invocations", "failed", "first_call", "last_done", "cold_start_ms")
+_INVOCATIONS = (
+    "id", "started_at", "session_id", "qualifier", "status", "failure", "duration_ms", "ttft_ms", "cold_start_ms",
+    "prompt", "response", "labels",
+)  # fmt: skip
+_STUDIES = ("id", "agent", "state", "created_at", "finished_at", "labels")
+_BLUEPRINTS = ("name", "title", "description", "try")
+
+
+def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
+    """The catalog."""
+    return _frame(
+        _AGENTS,
+        (
+            (
+                e.name,
+                e.status,
+                e.runtime_id,
+                e.region,
+                ", ".join(e.qualifiers),
+                e.registered_at,
+                e.last_refreshed_at,
+                str(e.arn),
+            )
+            for e in entries
+        ),
+    )
+
+
+def log_frame(events: Iterable[LogEvent]) -> pd.DataFrame:
+    """Log events in the order given."""
+    return _frame(_LOGS, ((e.timestamp, e.level, e.message, e.session_id, e.request_id, e.stream) for e in events))
+
+
+def session_frame(rows: Iterable[SessionRow]) -> pd.DataFrame:
+    """Sessions."""
+    return _frame(
+        _SESSIONS,
+        (
+            (
+                r.session_id, r.qualifier, r.invocations, r.failed, _time(r.first_invoke_time), _time(r.last_done_time),
+                r.cold_start_latency_ms,
+            )
+            for r in rows
+        ),
+    )  # fmt: skip
+
+
+def invocation_frame(rows: Iterable[InvocationRow]) -> pd.DataFrame:
+    """Stored invocations."""
+    return _frame(
+        _INVOCATIONS,
+        (
+            (
+                r.id, _time(r.client_invoke_time), r.session_id, r.qualifier, r.status, r.failure, r.client_duration_ms,
+                r.ttft_ms, r.cold_start_latency_ms, r.prompt, r.response, " · ".join(r.labels),
+            )
+            for r in rows
+        ),
+    )  # fmt: skip
+
+
+def study_frame(rows: Iterable[StudyRow]) -> pd.DataFrame:
+    """Stored studies."""
+    return _frame(
+        _STUDIES,
+        (
+            (r.id, r.agent_arn.rpartition("/")[2], r.state, r.created_at, r.finished_at, " · ".join(r.labels))
+            for r in rows
+        ),
+    )
+
+
+def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
+    """The templates that can be deployed by name."""
+    return _frame(
+        _BLUEPRINTS, ((b.name, b.title, b.description, b.prompts[0] if b.prompts else "") for b in blueprints)
+    )
+
+
+def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(rows), columns=list(columns))
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

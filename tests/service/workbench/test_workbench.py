@@ -1,0 +1,147 @@
+"""The face of Loom against a running local AgentCore."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import boto3
+import pytest
+
+import loomlib as loom
+from loomlib.errors import AgentNotFound, InvocationFailed, LoomError, NotYetSupported, RequestRejected
+
+RAISES = """
+from bedrock_agentcore import BedrockAgentCoreApp
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+def answer(payload):
+    raise RuntimeError("no such order <b>4711</b>")
+
+app.run()
+"""
+
+
+def test_a_blueprint_is_deployed_and_answers(calculator):
+    inv = calculator.invoke("What is 15*37?")
+    assert inv.ok, inv.error
+    assert "555" in inv.text
+    assert 0 < inv.ttft_ms <= inv.duration_ms
+    assert any("simulated" in label for label in inv.labels)
+
+
+def test_the_agents_start_is_found_in_its_logs_and_kept(calculator):
+    inv = calculator.invoke("What is 2+2?")
+    found = inv.latency()
+    assert found.state == "found"
+    assert 0 < found.cold_start_latency_ms < inv.duration_ms
+    assert inv.record.cold_start_latency_ms == pytest.approx(found.cold_start_latency_ms)
+    assert calculator.last_invocation().latency().cold_start_latency_ms == pytest.approx(found.cold_start_latency_ms)
+
+
+def test_a_session_remembers_and_is_listed(calculator):
+    first = calculator.invoke("What is 3+4?")
+    second = calculator.invoke("What is 5*6?", session_id=first.session_id)
+    assert second.ok
+    assert second.session_id == first.session_id
+    sessions = calculator.sessions().set_index("session_id")
+    assert sessions.loc[first.session_id, "invocations"] == 2
+    assert calculator.end_session(first.session_id)
+    assert not calculator.end_session(first.session_id)
+
+
+def test_logs_of_a_session_hold_its_start_line(calculator):
+    inv = calculator.invoke("What is 1+1?")
+    inv.latency()
+    logs = inv.logs()
+    assert logs["message"].str.contains("Agent invoked - Start time:").sum() == 1
+    assert logs["timestamp"].is_monotonic_increasing
+    assert logs["stream"].nunique() == 1
+
+
+def test_words_arrive_one_by_one(bench):
+    writer = bench.deploy("writer")
+    events = list(writer.stream("Write 60 words about looms"))
+    assert isinstance(events[0], loom.SessionStart)
+    assert isinstance(events[-1], loom.SessionEnd), events[-1]
+    assert sum(isinstance(event, loom.Chunk) for event in events) > 20
+
+
+async def test_several_invocations_run_at_once_in_a_running_loop(calculator):
+    runs = await asyncio.gather(*(calculator.ainvoke(f"What is {n}+{n}?") for n in range(3)))
+    assert all(run.ok for run in runs)
+    assert len({run.session_id for run in runs}) == 3
+    assert calculator.invoke("What is 9+1?").ok  # and the blocking call works inside a loop, too
+
+
+def test_an_agent_that_raises_is_an_invocation_with_a_failure(bench, tmp_path):
+    (tmp_path / "agent.py").write_text(RAISES)
+    inv = bench.deploy(tmp_path, name="raises").invoke("hello")
+    assert (inv.ok, inv.failure) == (False, "agent_error")
+    assert "no such order" in inv.error
+    assert "<b>" not in inv._repr_html_()
+    with pytest.raises(InvocationFailed, match="no such order"):
+        inv.raise_for_status()
+
+
+def test_a_session_id_of_32_characters_is_refused_before_anything_is_sent(calculator):
+    before = len(calculator.invocations())
+    with pytest.raises(RequestRejected, match="33"):
+        calculator.invoke("hello", session_id="x" * 32)
+    assert len(calculator.invocations()) == before
+
+
+def test_the_catalog_says_what_there_is_when_an_agent_is_missing(bench, calculator):
+    with pytest.raises(AgentNotFound, match="calculator"):
+        bench.agent("calculater")
+    with pytest.raises(LoomError, match="calculator"):
+        bench.deploy("no_such_blueprint")
+
+
+def test_registering_the_arn_again_gives_the_same_agent(bench, calculator):
+    assert bench.register(calculator.arn).entry.id == calculator.entry.id
+    assert calculator.name in set(bench.agents()["name"])
+    assert bench.ensure_agent("calculator").arn == calculator.arn
+
+
+def test_plain_boto3_finds_the_service_by_the_environment_alone(bench, calculator, monkeypatch):
+    for name, value in bench.environment().items():
+        monkeypatch.setenv(name, value)
+    answer = boto3.client("bedrock-agentcore").invoke_agent_runtime(
+        agentRuntimeArn=calculator.arn, payload=b'{"prompt": "What is 6*7?"}'
+    )
+    assert b"42" in answer["response"].read()
+    assert bench.environment()["AWS_ACCESS_KEY_ID"] == os.environ["AWS_ACCESS_KEY_ID"]
+
+
+def test_two_workbenches_on_one_folder_share_one_service(bench, home):
+    with loom.connect(home=home) as other:
+        assert other.environment() == bench.environment()
+    assert bench.agents() is not None  # and closing one leaves the other its service
+
+
+def test_removing_an_agent_with_its_runtime_leaves_nothing_to_ask(bench, tmp_path):
+    (tmp_path / "agent.py").write_text(RAISES)
+    agent = bench.deploy(tmp_path, name="short_lived")
+    agent.remove(delete_runtime=True)
+    with pytest.raises(AgentNotFound):
+        bench.agent("short_lived")
+
+
+def test_keys_are_in_no_representation(bench, calculator):
+    keys = [value for name, value in bench.environment().items() if "KEY" in name]
+    shown = "".join((repr(bench), bench._repr_html_(), repr(calculator), calculator._repr_html_(), repr(bench.clients)))
+    assert not any(key in shown for key in keys)
+
+
+def test_deploying_to_aws_says_not_yet(monkeypatch, tmp_path):
+    with loom.connect("aws", region="us-east-1", home=tmp_path) as bench:
+        with pytest.raises(NotYetSupported, match=r"bench\.register"):
+            bench.deploy("calculator")
+        assert bench.environment() == {}
+
+
+def test_an_unknown_place_is_a_value_error():
+    with pytest.raises(ValueError, match="local"):
+        loom.connect("mars")

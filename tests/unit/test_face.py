@@ -1,0 +1,50 @@
+"""The public face: every name is there, and importing the package costs and does nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+import loomlib
+
+HEAVY = (
+    "boto3",
+    "botocore",
+    "pandas",
+    "plotly",
+    "sqlalchemy",
+    "alembic",
+    "aiohttp",
+    "numpy",
+    "moto",
+    "IPython",
+    "click",
+)
+
+
+def test_every_name_of_the_face_can_be_imported():
+    for name in loomlib.__all__:
+        assert getattr(loomlib, name) is not None
+
+
+def test_the_face_lists_its_names():
+    assert set(loomlib.__all__) <= set(dir(loomlib))
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'konnect'"):
+        loomlib.konnect  # noqa: B018
+
+
+def test_importing_loomlib_loads_nothing_heavy():
+    code = f"import sys, loomlib; print([name for name in {HEAVY!r} if name in sys.modules])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("room", ["agents", "aws", "telemetry", "store", "latency", "local", "settings", "errors"])
+def test_a_room_loads_no_data_or_cloud_library_until_it_is_used(room):
+    heavy = ("boto3", "pandas", "plotly", "aiohttp", "moto")
+    code = f"import sys, loomlib.{room}; print([name for name in {heavy!r} if name in sys.modules])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"

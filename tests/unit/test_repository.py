@@ -1,0 +1,73 @@
+"""What the repository promises to the machines that install it."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PINS = (ROOT / "requirements.txt").read_text()
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+
+
+def test_conda_installs_what_pip_installs():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    plain = [item for item in environment["dependencies"] if isinstance(item, str)]
+    (pip,) = [item["pip"] for item in environment["dependencies"] if isinstance(item, dict)]
+    assert f"python{PROJECT['requires-python']}" in plain
+    assert pip == ["-r requirements.txt", f"-e .[{','.join(PROJECT['optional-dependencies'])}]"]
+
+
+def test_every_declared_dependency_is_pinned():
+    pinned = {_name(line) for line in PINS.splitlines() if line and not line.startswith("#")}
+    declared = {_name(item) for item in PROJECT["dependencies"]}
+    declared |= {_name(item) for extra in PROJECT["optional-dependencies"].values() for item in extra}
+    assert declared - pinned == set()
+
+
+def test_pins_carry_no_download_address():
+    assert not re.search(r"https?:|file:|@ |--(index|find|extra)", PINS)
+    lines = [line for line in PINS.splitlines() if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._\-]+(\[[a-z0-9,]+\])?==[^ ;]+", line) for line in lines)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs_code_definitions_or_keys(path):
+    notebook = json.loads(path.read_text())
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        source = "".join(cell["source"])
+        assert not cell["outputs"]
+        assert cell["execution_count"] is None
+        assert not re.search(r"^\s*(def|class) ", source, re.MULTILINE)
+        assert not re.search(r"AKIA[0-9A-Z]{16}|aws_secret_access_key", source)
+
+
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.parent.name == "reports"], ids=lambda path: path.stem)
+def test_a_report_has_exactly_one_parameters_cell(path):
+    notebook = json.loads(path.read_text())
+    tagged = [cell for cell in notebook["cells"] if "parameters" in cell["metadata"].get("tags", [])]
+    assert len(tagged) == 1
+
+
+def test_the_readme_policy_is_json_with_exactly_the_needed_actions():
+    readme = (ROOT / "README.md").read_text()
+    (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", readme, re.DOTALL)
+    actions = {action for statement in json.loads(policy)["Statement"] for action in statement["Action"]}
+    assert actions == {
+        "bedrock-agentcore:GetAgentRuntime",
+        "bedrock-agentcore:ListAgentRuntimeEndpoints",
+        "bedrock-agentcore:InvokeAgentRuntime",
+        "bedrock-agentcore:StopRuntimeSession",
+        "logs:FilterLogEvents",
+        "logs:DescribeLogStreams",
+    }
