@@ -73,7 +73,8 @@ async def ask_async(port: int, request: bytes) -> Heard:
     writer.write(request)
     answer = _Answer()
     while not answer.complete:
-        answer.take(time.perf_counter_ns(), await reader.read(65536))
+        data = await reader.read(65536)
+        answer.take(time.perf_counter_ns(), data)
     writer.close()
     await writer.wait_closed()
     return Heard(sent_ns, answer.arrivals)
