@@ -3,6 +3,7 @@
 from .design import StudyDesign
 from .estimates import Estimate
 from .measurements import Measurement
+from .ports import MeasuredAgent, Progress
 from .progress import LogLines, Silent, Snapshot
 from .result import StudyResult
 from .scenarios import Scenario
@@ -12,7 +13,9 @@ __all__ = [
     "Estimate",
     "LatencyStudy",
     "LogLines",
+    "MeasuredAgent",
     "Measurement",
+    "Progress",
     "Scenario",
     "Silent",
     "Snapshot",

@@ -70,6 +70,12 @@ class Ledger:
                 on=self.study_id,
                 try_="LatencyStudy(agent) without study_id starts a new one",
             )
+        if (qualifier := stored.environment.get("qualifier")) != agent.qualifier:
+            raise StudyError(
+                f"This study measures the endpoint {qualifier}, not {agent.qualifier}",
+                on=self.study_id,
+                try_=f'agent.at("{qualifier}")',
+            )
         known, asked = stored.design, design.stored()
         if differing := sorted(name for name in asked if known.get(name) != asked[name]):
             raise StudyError(

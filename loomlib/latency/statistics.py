@@ -13,7 +13,7 @@ How many observations a percentile needs (`needed_for`): six at least, the small
 95 % confidence (2·0.5ⁿ ≤ 0.05); and so many that one observation is expected beyond it, n·(1−p) ≥ 1: 10 for p90, 100
 for p99. From there to n = ln(0.025)/ln(p) (36 for p90, 368 for p99) the largest observation lies below the true
 percentile with more than 2.5 % probability, no distribution-free upper bound exists, and the interval is marked open
-above. Measured on log-normal samples: intervals of the median cover it in 93–95 % of samples for n = 6–100; those of p90
+above. Measured on log-normal samples: the median's interval covers it in 93–95 % of samples for n = 6–100, that of p90
 in 94 % at n = 50, 89 % at n = 36, 87 % at n = 20 and 62 % at n = 10, missing by an upper end that is too low.
 """
 

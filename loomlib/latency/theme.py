@@ -34,4 +34,5 @@ GRID = "rgba(128,128,128,0.22)"
 
 PART_COLOURS = {"start-up": "#56B4E9", "answer": "#E69F00", "unsplit": "#b5b9c1", "floor": "#6b7280"}
 PART_PATTERNS = {"start-up": "", "answer": "/", "unsplit": ".", "floor": "x"}
-FONT = "var(--jp-ui-font-family, system-ui, -apple-system, 'Segoe UI', sans-serif)"
+FONT = "var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',sans-serif)"
+PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"

@@ -1,0 +1,64 @@
+"""How far the agent's clock and this machine's can disagree, bounded by calls that cannot lie.
+
+A warm call is sent, then its agent starts, then its first byte comes back: send ≤ start ≤ receive on any one clock. The
+start line carries the agent's clock, so its distance to the send and to the receive brackets the offset between the two
+clocks, and every warm call narrows the bracket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .measurements import Measurement, of_scenario
+from .numbers import milliseconds, number
+from .scenarios import Scenario
+from .starts import FOUND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockBound:
+    """The agent's clock is between `low_ms` and `high_ms` ahead of this machine's (negative: behind).
+
+    Taken from `n` warm calls. `is_consistent` is False when no single offset fits them all (a clock was set, or several
+    machines answered); the bound is then the widest that some call allows.
+    """
+
+    low_ms: float
+    high_ms: float
+    n: int
+    is_consistent: bool = True
+
+    @property
+    def allows_agreement(self) -> bool:
+        """True when the calls are compatible with clocks that agree."""
+        return self.low_ms <= 0 <= self.high_ms
+
+    @property
+    def correction_ms(self) -> float:
+        """What to take off a start latency: nothing while the clocks may agree, else the middle of the bound."""
+        return 0.0 if self.allows_agreement else (self.low_ms + self.high_ms) / 2
+
+    def __str__(self) -> str:
+        return f"{number(self.low_ms)} to {milliseconds(self.high_ms)}"
+
+
+def bound_clocks(measurements: Sequence[Measurement]) -> ClockBound | None:
+    """The bound from a study's warm calls, None when no warm call's start is known."""
+    brackets = [
+        (each.start_latency_ms - received_ms, each.start_latency_ms)
+        for each in of_scenario(measurements, Scenario.WARM)
+        if each.is_done and each.start_state == FOUND and each.start_latency_ms is not None
+        if (received_ms := each.ttft_ms if each.ttft_ms is not None else each.duration_ms) is not None
+    ]
+    if not brackets:
+        return None
+    low, high = max(low for low, _ in brackets), min(high for _, high in brackets)
+    if low <= high:
+        return ClockBound(low_ms=low, high_ms=high, n=len(brackets))
+    return ClockBound(
+        low_ms=min(low for low, _ in brackets),
+        high_ms=max(high for _, high in brackets),
+        n=len(brackets),
+        is_consistent=False,
+    )

@@ -1,0 +1,207 @@
+"""A study as charts: every call in order, the distributions, and where the time goes. Each has a table beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import floor as floor_of
+from math import log10
+from typing import TYPE_CHECKING, Any
+
+from .floor import Floor
+from .measurements import Measurement, of_scenario
+from .numbers import milliseconds, number, percent
+from .parts import split_time
+from .scenarios import Scenario
+from .theme import FAILED_COLOUR, FAILED_SYMBOL, GRID, INK, LOOKS, PART_COLOURS, PART_PATTERNS, PLOT_FONT
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# A linear axis shows a factor of 8 well; beyond it the fast scenario is a line on the floor.
+_LOG_FROM = 8
+_DASHES = {Scenario.COLD: "solid", Scenario.WARM: "dash", Scenario.STICKY: "dot"}
+
+
+def draw(measurements: Sequence[Measurement], floor: Floor, *, subtitle: str) -> dict[str, go.Figure]:
+    """The charts by name: `calls`, `distribution` and `time`. `subtitle` carries the labels of the study."""
+    return {
+        "calls": _figure(_calls(measurements), subtitle),
+        "distribution": _figure(_distribution(measurements), subtitle),
+        "time": _figure(_time(measurements, floor), subtitle),
+    }
+
+
+def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
+    """Every call as a dot over its place in the order; failed ones stand on the lower edge, without a duration."""
+    done = [each.duration_ms for each in measurements if each.is_done and each.duration_ms is not None]
+    traces: list[dict[str, Any]] = []
+    for scenario in Scenario:
+        calls = [each for each in of_scenario(measurements, scenario) if each.is_done]
+        if calls:
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": scenario.value,
+                    "x": [each.position for each in calls],
+                    "y": [each.duration_ms for each in calls],
+                    "customdata": [[each.block, each.ttft_ms, each.attempt] for each in calls],
+                    "hovertemplate": "call %{x}, block %{customdata[0]}<br>%{y:.1f} ms, first byte "
+                    "%{customdata[1]:.1f} ms<extra>" + scenario.value + "</extra>",
+                    "marker": _marker(scenario),
+                }
+            )
+    failed = [each for each in measurements if each.is_failed]
+    if failed:
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "failed (no duration)",
+                "x": [each.position for each in failed],
+                "y": [min(done, default=1.0) * 0.8] * len(failed),
+                "text": [f"{each.scenario}: {each.failure}" for each in failed],
+                "hovertemplate": "call %{x}<br>failed, %{text}<extra></extra>",
+                "marker": {"color": FAILED_COLOUR, "symbol": FAILED_SYMBOL, "size": 9},
+            }
+        )
+    return {
+        "traces": traces,
+        "title": "Every call, in the order it was made",
+        "xaxis": {"title": {"text": "place in the order"}, "zeroline": False},
+        "yaxis": {"title": {"text": "whole answer, ms"}, **_scale(done)},
+    }
+
+
+def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
+    """The share of calls answered within a time, every call a mark: a mixture shows as a step; a box would hide it."""
+    traces: list[dict[str, Any]] = []
+    everything: list[float] = []
+    for scenario in Scenario:
+        durations = sorted(
+            each.duration_ms for each in of_scenario(measurements, scenario) if each.duration_ms is not None
+        )
+        everything += durations
+        if durations:
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": f"{scenario.value} (n {len(durations)})",
+                    "x": durations,
+                    "y": [(place + 1) / len(durations) for place in range(len(durations))],
+                    "line": {"shape": "hv", "width": 1.2, "color": LOOKS[scenario].colour, "dash": _DASHES[scenario]},
+                    "marker": _marker(scenario),
+                    "hovertemplate": "%{y:.0%} within %{x:.1f} ms<extra>" + scenario.value + "</extra>",
+                }
+            )
+    return {
+        "traces": traces,
+        "title": "How many calls are answered within a time",
+        "xaxis": {"title": {"text": "whole answer, ms"}, **_scale(everything)},
+        "yaxis": {"title": {"text": "share of calls"}, "range": [0, 1.04], "tickformat": ".0%"},
+    }
+
+
+def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
+    """Stacked shares of each scenario's time, from the outside: what the client and the start lines can tell."""
+    bars: dict[str, dict[str, Any]] = {}
+    for scenario in reversed(Scenario):
+        for part in split_time(measurements, floor, scenario):
+            bar = bars.setdefault(
+                part.key,
+                {
+                    "type": "bar",
+                    "orientation": "h",
+                    "name": part.label,
+                    "x": [],
+                    "y": [],
+                    "text": [],
+                    "textposition": "inside",
+                    "insidetextanchor": "middle",
+                    "insidetextfont": {"color": "#111"},
+                    "hovertemplate": "%{y}: %{x:.1%}<extra>" + part.label + "</extra>",
+                    "marker": {
+                        "color": PART_COLOURS[part.key],
+                        "pattern": {"shape": PART_PATTERNS[part.key], "fgcolor": "rgba(0,0,0,0.25)", "size": 6},
+                    },
+                },
+            )
+            bar["x"].append(part.share)
+            bar["y"].append(scenario.value)
+            bar["text"].append(percent(part.share) if part.share >= 0.04 else "")
+    return {
+        "traces": [bars[key] for key in PART_COLOURS if key in bars],
+        "title": "Where the time goes, seen from outside the agent",
+        "xaxis": {"title": {"text": "share of the scenario's time"}, "range": [0, 1], "tickformat": ".0%"},
+        "yaxis": {"categoryorder": "array", "categoryarray": [each.value for each in reversed(Scenario)]},
+        "barmode": "stack",
+        "height": 300,
+        "legend_y": -0.42,
+    }
+
+
+def _marker(scenario: Scenario) -> dict[str, Any]:
+    look = LOOKS[scenario]
+    return {"color": look.colour, "symbol": look.symbol, "size": 7, "opacity": 0.85}
+
+
+def _scale(values: Sequence[float]) -> dict[str, Any]:
+    if not values or min(values) <= 0 or max(values) / min(values) <= _LOG_FROM:
+        return {"rangemode": "tozero"}
+    steps = (1, 2, 5) if max(values) / min(values) < 2000 else (1,)
+    first, last = floor_of(log10(min(values))) - 1, floor_of(log10(max(values))) + 1
+    ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    return {"type": "log", "tickmode": "array", "tickvals": ticks, "ticktext": [_tick(tick) for tick in ticks]}
+
+
+def _tick(value: float) -> str:
+    return number(value, 0) if value >= 1 else f"{value:g}"
+
+
+def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
+    import plotly.graph_objects as go
+
+    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True}
+    layout = {
+        "title": {
+            "text": spec["title"],
+            "subtitle": {"text": escape(subtitle), "font": {"size": 12}},
+            "x": 0,
+            "xanchor": "left",
+            "xref": "paper",
+            "font": {"size": 15},
+        },
+        "font": {"family": PLOT_FONT, "size": 12, "color": INK},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": {**axis, **spec["xaxis"]},
+        "yaxis": {**axis, **spec["yaxis"]},
+        "barmode": spec.get("barmode", "group"),
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": spec.get("legend_y", -0.2),
+            "yanchor": "top",
+            "traceorder": "normal",
+        },
+        "margin": {"l": 60, "r": 20, "t": 70, "b": 60},
+        "height": spec.get("height", 380),
+    }
+    if not spec["traces"]:
+        layout["annotations"] = [
+            {"text": "No answered call yet.", "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+        ]
+    return go.Figure({"data": list(spec["traces"]), "layout": layout})
+
+
+def floor_note(floor: Floor) -> str:
+    """What the harness floor is, in a line under the charts."""
+    if not floor.durations_ms:
+        return f"Harness floor not measured ({floor.reason})."
+    ordered = sorted(floor.durations_ms)
+    return (
+        f"Harness floor {milliseconds(ordered[len(ordered) // 2])} (median of {len(ordered)} calls by the same client "
+        f"to a process that does nothing, {floor.content_type}, {floor.size_bytes} bytes)."
+    )
