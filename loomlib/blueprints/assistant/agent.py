@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -119,7 +119,7 @@ def agent_for(session_id: str | None) -> Agent:
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[find_order, get_weather, current_time, convert_units],
-        system_prompt="You are a shop's assistant. Use the tools for facts. Answer in one short sentence for each question.",
+        system_prompt="You are a shop's assistant. Use the tools for facts. Answer each question in a short sentence.",
         callback_handler=None,  # the default one prints the answer to the log
     )
 
@@ -127,7 +127,7 @@ def agent_for(session_id: str | None) -> Agent:
 @app.entrypoint
 async def invoke(payload, context):
     """Stream the answer to {"prompt": …}."""
-    started = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
         f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True
@@ -141,10 +141,9 @@ async def invoke(payload, context):
     async for event in agent_for(context.session_id).stream_async(prompt):
         if "data" in event:
             yield event["data"]
-        elif use := event.get("current_tool_use"):
-            if use["toolUseId"] not in told:
-                told.add(use["toolUseId"])
-                yield {"tool": use["name"]}
+        elif (use := event.get("current_tool_use")) and use["toolUseId"] not in told:
+            told.add(use["toolUseId"])
+            yield {"tool": use["name"]}
 
 
 if __name__ == "__main__":

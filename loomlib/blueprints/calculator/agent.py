@@ -65,7 +65,7 @@ def agent_for(session_id: str | None) -> Agent:
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],
-        system_prompt="You are a calculator. Work out every sum with the calculator tool. Answer in one short sentence.",
+        system_prompt="You are a calculator. Work out every sum with the calculator tool. Answer in a short sentence.",
         callback_handler=None,  # the default one prints the answer to the log
     )
 

@@ -3,7 +3,7 @@
 It answers at once with plain JSON: {"result": "You said: …"}. The payload is {"prompt": "Hello"}.
 """
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext
 
@@ -13,7 +13,7 @@ app = BedrockAgentCoreApp()
 @app.entrypoint
 def invoke(payload, context):
     """Say {"prompt": …} back."""
-    started = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
         f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True

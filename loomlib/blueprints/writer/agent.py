@@ -5,7 +5,7 @@ It streams: each event is a JSON string, a piece of the text. The payload is {"p
 
 import functools
 import os
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext
 from strands import Agent, tool
@@ -33,7 +33,7 @@ def agent_for(session_id: str | None) -> Agent:
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[word_count],
-        system_prompt="You are a writer. Write exactly as much as asked for. When asked how long a text is, count with word_count.",
+        system_prompt="You are a writer. Write as much as asked for. Count with word_count, not in your head.",
         callback_handler=None,  # the default one prints the answer to the log
     )
 
@@ -41,7 +41,7 @@ def agent_for(session_id: str | None) -> Agent:
 @app.entrypoint
 async def invoke(payload, context):
     """Stream the text that {"prompt": …} asks for."""
-    started = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
         f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True

@@ -11,8 +11,8 @@ from loomlib.local.models.choosing import Unfilled, describe
 from loomlib.local.models.json_values import as_list, as_object
 from loomlib.local.models.prose import best_sentence, wants_text, write_text
 from loomlib.local.models.recall import answer_from_facts, asked_for, facts_in, say_fact
-from loomlib.local.models.recognize import split_name
 from loomlib.local.models.request import ConverseRequest, Tool, ToolCall, ToolOutcome
+from loomlib.local.models.words import split_name
 
 _LONG = 400
 _SENTENCE = re.compile(r"\s.*[.!?…]$", re.DOTALL)
@@ -75,7 +75,10 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled])
         kinds = ", ".join(dict.fromkeys(question.attachments))
         return f"I received an attachment ({kinds}), which a scripted model cannot look into."
     asked = prompt if len(prompt) <= 160 else f"{prompt[:157]}…"
-    return f"You said: “{asked}” No tool of mine fits that, and as a scripted model I have no knowledge of my own to answer from."
+    return (
+        f"You said: “{asked}” No tool of mine fits that, "
+        "and as a scripted model I have no knowledge of my own to answer from."
+    )
 
 
 def _personal(request: ConverseRequest) -> str:

@@ -1,41 +1,18 @@
 """Finding sums in prose: "15*37, add 42", "what is twelve squared", "20% of 80", "the average of 3, 4 and 5".
 
-Each finding is an expression in Python's notation, made of numbers, `+ - * / % **` and brackets only, with the place where
-it stood. A lone number is no sum. Numbers in words and thousands separators are read; a date or a version is left alone.
+Each finding is an expression in Python's notation, made of numbers, `+ - * / % **` and brackets only, with the place
+where it stood. A lone number is no sum. Numbers in words and thousands separators are read; a date or a version is
+left alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 
-_SMALL = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_WORDS = {word: value for value, word in enumerate(_SMALL)} | {
-    word: 10 * tens
-    for tens, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2)
-}
-_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+from loomlib.local.models.numerals import Token, read_tokens
+
 _OPERATORS = {
     "+": "+", "-": "-", "−": "-", "–": "-", "*": "*", "×": "*", "·": "*", "/": "/", "÷": "/", "^": "**", "**": "**",
     "plus": "+", "minus": "-", "times": "*", "x": "*", "over": "/", "mod": "%", "modulo": "%",
@@ -55,16 +32,6 @@ _COLLECTIONS = {
     "mean": "+",
 }
 
-_LOOSE_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d+(?!\w))?"
-_PHRASES = sorted((phrase for phrase in (*_OPERATORS, *_VERBS) if " " in phrase), key=len, reverse=True)
-_TOKEN = re.compile(
-    rf"(?P<number>{_LOOSE_NUMBER})|(?P<phrase>{'|'.join(_PHRASES)})\b|(?P<word>[A-Za-z]+)|(?P<power>\*\*)"
-    r"|(?P<sign>[-+*/^×·÷−–%()])|(?P<comma>[,;.])(?=\s|$)|(?P<other>\S)",
-    re.IGNORECASE,
-)
-_DATE_LIKE = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}\S*)?|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d+\.\d+\.\d+\S*|\b\d{1,2}:\d{2}\b|https?://\S+|\S+@\S+"
-)
 _FILLERS = frozenset({"it", "that", "this", "the", "result", "of", "to", "by", "with", "from", "answer", "a"})
 _LINKS = frozenset({",", ";", ".", "and", "then", "next", "finally", "afterwards"})
 
@@ -78,17 +45,9 @@ class Sum:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
 def find_sums(text: str) -> list[Sum]:
     """The sums in `text`, in order, not overlapping."""
-    tokens = _tokens(text)
+    tokens = read_tokens(text)
     sums: list[Sum] = []
     at = 0
     while at < len(tokens):
@@ -102,65 +61,10 @@ def find_sums(text: str) -> list[Sum]:
     return sums
 
 
-def find_numbers(text: str) -> list[float | int]:
-    """The numbers in `text` in order, in figures or in words."""
-    return [_value(token.text) for token in _tokens(text, signed=True) if token.kind == "number"]
-
-
-def _value(text: str) -> float | int:
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < 1e15 and "e" not in text.lower() else number
-
-
-def _tokens(text: str, *, signed: bool = False) -> list[_Token]:
-    masked = _DATE_LIKE.sub(lambda match: "\x00" * len(match.group()), text)
-    found: list[_Token] = []
-    for match in _TOKEN.finditer(masked):
-        kind, value = match.lastgroup or "other", match.group().lower()
-        start, end = match.span()
-        if kind == "number":
-            glued = start > 0 and (masked[start - 1].isalpha() or masked[start - 1] == "_")
-            kind, value = ("other", value) if glued else ("number", value.replace(",", ""))
-            if signed and found and found[-1].text in ("-", "−") and found[-1].end == start:
-                before = masked[found[-1].start - 1 : found[-1].start]
-                if kind == "number" and not before.strip():
-                    found.pop()
-                    value, start = f"-{value}", start - 1
-        elif kind == "word" and (value in _WORDS or value in _SCALES):
-            if _extend_number(found, value, start, end):
-                continue
-            if value in _WORDS:
-                kind, value = "spelled", str(_WORDS[value])
-        found.append(_Token(kind, value, start, end))
-    return [_Token("number", t.text, t.start, t.end) if t.kind == "spelled" else t for t in found]
-
-
-def _extend_number(found: list[_Token], word: str, start: int, end: int) -> bool:
-    """Join "twenty" "five" or "3" "million" into one number; True when it did."""
-    last = found[-1] if found else None
-    hyphen = last is not None and last.text == "-" and last.end == start and len(found) > 1
-    last = found[-2] if hyphen else last
-    if last is None or last.kind not in ("spelled", "number"):
-        return False
-    value = float(last.text)
-    if word in _SCALES:
-        value *= _SCALES[word]
-    elif (
-        last.kind == "spelled" and value >= 20 and value % 10 == 0 and 0 < _WORDS[word] < (100 if value >= 100 else 10)
-    ):
-        value += _WORDS[word]
-    else:
-        return False
-    if hyphen:
-        found.pop()
-    found[-1] = _Token(last.kind, str(int(value)) if value.is_integer() else repr(value), last.start, end)
-    return True
-
-
 class _Reader:
     """Reads one sum from a place in the tokens on."""
 
-    def __init__(self, tokens: list[_Token], at: int) -> None:
+    def __init__(self, tokens: list[Token], at: int) -> None:
         self._tokens, self._at = tokens, at
 
     def read(self) -> tuple[str, int] | None:
@@ -319,9 +223,9 @@ class _Reader:
     def _peek(self) -> str:
         return self._tokens[self._at].text if self._at < len(self._tokens) else ""
 
-    def _take_text(self, wanted: object) -> str | None:
+    def _take_text(self, wanted: Container[str]) -> str | None:
         text = self._peek()
-        if text and text in wanted:  # type: ignore[operator]
+        if text and text in wanted:
             self._at += 1
             return text
         return None

@@ -1,8 +1,8 @@
 """Which tools fit a prompt, and with which arguments: one call for each thing the prompt asks for.
 
-A prompt is cut into clauses ("the weather in Paris" / "and 3*7"). Every clause is compared with every tool: the words of the
-tool's name count most, then its parameters and allowed values, then its description, each less when other tools share the
-word; an argument of the right kind (a sum for an expression, an address for a url) counts as well.
+A prompt is cut into clauses ("the weather in Paris" / "and 3*7"). Every clause is compared with every tool: the words
+of the tool's name count most, then its parameters and allowed values, then its description, each less when other
+tools share the word; an argument of the right kind (a sum for an expression, an address for a url) counts as well.
 """
 
 from __future__ import annotations
@@ -16,20 +16,11 @@ from dataclasses import dataclass
 from loomlib.local.models.arithmetic import find_sums
 from loomlib.local.models.filling import fill
 from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_texts
-from loomlib.local.models.recognize import (
-    STOPWORDS,
-    find_codes,
-    find_emails,
-    find_places,
-    find_quoted,
-    find_urls,
-    split_name,
-    stem,
-    words,
-)
+from loomlib.local.models.recognize import find_codes, find_emails, find_places, find_quoted, find_urls
 from loomlib.local.models.request import Tool
 from loomlib.local.models.schemas import kinds, resolve
 from loomlib.local.models.units import units_in
+from loomlib.local.models.words import STOPWORDS, split_name, stem, words
 
 _THRESHOLD = 2.5
 _NAME_WEIGHT, _PARAMETER_WEIGHT, _DESCRIPTION_WEIGHT = 3.0, 1.0, 1.0
@@ -45,38 +36,11 @@ _LENGTH = re.compile(
 _GENERIC = frozenset(
     stem(word)
     for word in [
-        "get",
-        "fetch",
-        "tool",
-        "return",
-        "returns",
-        "use",
-        "used",
-        "given",
-        "value",
-        "current",
-        "input",
-        "run",
-        "do",
-        "string",
-        "name",
-        "type",
-        "data",
-        "result",
-        "results",
-        "text",
-        "number",
-        "info",
-        "information",
-        "list",
-        "show",
-        "read",
-        "example",
-        "optional",
-        "default",
-        "user",
+        "get", "fetch", "tool", "return", "returns", "use", "used", "given", "value", "current", "input",
+        "run", "do", "string", "name", "type", "data", "result", "results", "text", "number", "info",
+        "information", "list", "show", "read", "example", "optional", "default", "user",
     ]
-)
+)  # fmt: skip
 _RELATED = [
     frozenset(stem(word) for word in group.split())
     for group in (
@@ -260,7 +224,7 @@ def _argument_score(tool: Tool, clause: str) -> float:
 
 
 def _calls_of(tool: Tool, clause: str, prompt: str) -> tuple[list[PlannedCall], tuple[str, ...]]:
-    """One call for each candidate that the clause names; the whole prompt helps out with what the clause leaves open."""
+    """One call for each candidate that the clause names; the whole prompt helps out with what it leaves open."""
     made: dict[str, PlannedCall] = {}
     missing: tuple[str, ...] = ()
     for nth in range(8):
@@ -272,7 +236,7 @@ def _calls_of(tool: Tool, clause: str, prompt: str) -> tuple[list[PlannedCall], 
             break
         call = PlannedCall(tool=tool, arguments=filled.arguments)
         told = {repr(value) for other in made.values() for value in other.arguments.values()}
-        # Another candidate is another call only if it brings something new: "10 miles to km" is one conversion, not two.
+        # Another candidate is another call only if it brings something new: "10 miles to km" is one conversion.
         if made and told.issuperset(map(repr, call.arguments.values())):
             break
         made[call.key] = call

@@ -1,6 +1,7 @@
 """Arguments for a tool, taken from what was said, so that they fit the tool's schema.
 
-`fill` gives what the text supports; `fill_anyway` completes it with the plainest valid values, for a tool that must be called.
+`fill` gives what the text supports; `fill_anyway` completes it with the plainest valid values, for a tool that must
+be called.
 """
 
 from __future__ import annotations
@@ -11,10 +12,20 @@ from dataclasses import dataclass
 
 from loomlib.local.models.json_values import JsonObject, as_list, as_number, as_object, as_text, as_texts, as_whole
 from loomlib.local.models.reading import labelled, number_for, said, strings_for
-from loomlib.local.models.recognize import split_name
 from loomlib.local.models.schemas import Schema, is_valid, kinds, resolve
+from loomlib.local.models.words import split_name
 
 _MAX_DEPTH = 6
+_FORMATS = {
+    "date": "2000-01-01",
+    "date-time": "2000-01-01T00:00:00Z",
+    "time": "00:00:00Z",
+    "email": "nobody@example.com",
+    "uri": "https://example.com",
+    "uuid": "00000000-0000-0000-0000-000000000000",
+    "ipv4": "127.0.0.1",
+    "hostname": "localhost",
+}
 
 
 class Missing:
@@ -61,7 +72,7 @@ def fill(schema: Schema, evidence: str, *, nth: int = 0) -> Filled:
 
 
 def fill_anyway(schema: Schema, evidence: Sequence[str]) -> object | Missing:
-    """A value valid for `schema`, from the first of the texts that says each part, else the plainest; MISSING if none is found."""
+    """A value valid for `schema`: each part from the first text that says it, else the plainest; or MISSING."""
     value = _forced(schema, "", evidence, schema, 0)
     if is_valid(value, schema, schema):
         return value
@@ -101,7 +112,7 @@ def _value(
         candidates = [
             text for text in strings_for(name, hint, schema, evidence, needed=needed) if is_valid(text, schema, root)
         ]
-        fresh = [text for text in candidates if text not in used] or candidates
+        fresh = [text for text in candidates if text not in used] or (candidates if needed else [])
         return fresh[nth] if nth < len(fresh) else (fresh[-1] if fresh else MISSING)
     if kind in ("number", "integer"):
         numbers = [n for n in used if as_number(n) is not None]
@@ -124,7 +135,7 @@ def _enum(allowed: list[object], name: str, hint: str, evidence: str, used: list
 
 
 def _array(schema: Schema, name: str, evidence: str, root: Schema, depth: int) -> object | Missing:
-    from loomlib.local.models.arithmetic import find_numbers
+    from loomlib.local.models.numerals import find_numbers
 
     item = resolve(schema.get("items"), root)
     kind = next(iter(kinds(item)), "string")
@@ -195,7 +206,7 @@ def _forced(declared: object, name: str, evidence: Sequence[str], root: Schema, 
 
 
 def plainest(declared: object, root: Schema, depth: int = 0) -> object:
-    """The plainest value that a schema suggests: its default, first example or first enum entry, an empty list, the minimum."""
+    """The plainest value that a schema suggests: its default, an example, an enum entry, an empty list, the minimum."""
     schema = resolve(declared, root)
     for suggestion in (
         schema.get("default"),
@@ -242,10 +253,8 @@ def _plain_number(schema: Schema, root: Schema) -> int | float:
 
 
 def _plain_text(schema: Schema, root: Schema) -> str:
-    formats = {"date": "2000-01-01", "date-time": "2000-01-01T00:00:00Z", "time": "00:00:00Z", "email": "nobody@example.com",
-               "uri": "https://example.com", "uuid": "00000000-0000-0000-0000-000000000000", "ipv4": "127.0.0.1", "hostname": "localhost"}  # fmt: skip
+    text = _FORMATS.get(as_text(schema.get("format")), "")
     shortest = as_whole(schema.get("minLength")) or 0
-    text = formats.get(as_text(schema.get("format")), "")
     for attempt in (text, "unknown", "n/a", "a", "A", "0", "1", "a1", "00000", "x" * min(shortest, 100_000)):
         padded = attempt.ljust(min(shortest, 100_000), ".") if text == "" else attempt
         for candidate in (attempt, padded):

@@ -1,4 +1,4 @@
-"""A reply in Converse's two wire forms: one JSON body, or event-stream frames with the pause that belongs before each."""
+"""A reply in Converse's two wire forms: one JSON body, or event-stream frames, each with when it is due."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def encode_exception(kind: str, message: str) -> bytes:
 
 def body_of(reply: Reply, latency_ms: float) -> JsonObject:
     """The body of a Converse response."""
-    content: list[JsonObject] = [{"text": reply.text}] if reply.text or not reply.calls else []
+    content: list[object] = [{"text": reply.text}] if reply.text or not reply.calls else []
     content += [
         {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}} for call in reply.calls
     ]

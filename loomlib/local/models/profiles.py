@@ -1,6 +1,7 @@
 """How long the scripted model takes: profiles, which are data, and every number that comes from one is *simulated*.
 
-`field-notes` has the shape of published measurements of one real agent on AgentCore (a calculator agent, four model calls):
+`field-notes` has the shape of published measurements of one real agent on AgentCore (a calculator agent, four model
+calls):
 
     input tokens   kind       output tokens   first token   whole call
     1,752          tool use    44             2.707 s       2.916 s
@@ -8,10 +9,11 @@
     1,822          answer      54             1.395 s       1.489 s
     1,952          answer     117             2.662 s       3.455 s
 
-together with "about 1.5 s at 1,750 input tokens, 4.0 s at 5,000", which is 0.77 ms an input token. The rest follows: a tool
-decision starts at 2,707 − 0.77·1,752 = 1,360 ms, an answer at the mean of both, 2,028 − 0.77·1,887 = 575 ms; a token takes
-209/44 = 4.8 ms in a tool call and (94 + 793)/(54 + 117) = 5.2 ms in text. The spread (a log-normal with σ = 0.2) is read off
-the same notes' warm calls (1.7 to 3.8 s around 2.6 s). Four calls are few: use it to learn, not to plan capacity.
+together with "about 1.5 s at 1,750 input tokens, 4.0 s at 5,000", which is 0.77 ms an input token. The rest follows:
+a tool decision starts at 2,707 − 0.77·1,752 = 1,360 ms, an answer at the mean of both, 2,028 − 0.77·1,887 = 575 ms; a
+token takes 209/44 = 4.8 ms in a tool call and (94 + 793)/(54 + 117) = 5.2 ms in text. The spread (a log-normal with σ
+= 0.2) is read off the same notes' warm calls (1.7 to 3.8 s around 2.6 s). Four calls are few: use it to learn, not to
+plan capacity.
 """
 
 from __future__ import annotations

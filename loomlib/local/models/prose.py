@@ -1,7 +1,7 @@
 """Plain text on request: deterministic sentences about a topic, in the length asked for, that claim no knowledge.
 
-The scripted model knows nothing about the world, so its texts speak about the topic as a writer's exercise would. Asked to
-summarise a text it picks sentences of that text.
+The scripted model knows nothing about the world, so its texts speak about the topic as a writer's exercise would.
+Asked to summarise a text it picks sentences of that text.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from loomlib.local.models.arithmetic import find_numbers
+from loomlib.local.models.numerals import find_numbers
 from loomlib.local.models.reading import topic
-from loomlib.local.models.recognize import STOPWORDS, stem, words
+from loomlib.local.models.words import STOPWORDS, stem, words
 
 _REQUEST = re.compile(
     r"\b(?:write|compose|draft|tell\b.*\b(?:story|about)|explain|describe|essay|poem|story|paragraphs?|haiku|article|limerick|blog)\b",

@@ -8,99 +8,56 @@ from functools import cache
 from typing import TypeVar
 
 from loomlib.local.models import recognize
-from loomlib.local.models.arithmetic import find_numbers, find_sums
+from loomlib.local.models.arithmetic import find_sums
 from loomlib.local.models.json_values import as_text
-from loomlib.local.models.recognize import split_name, stem, words
+from loomlib.local.models.numerals import find_numbers
 from loomlib.local.models.schemas import Schema
 from loomlib.local.models.units import unit_names, units_in
+from loomlib.local.models.words import STOPWORDS, split_name, stem, words
 
 _Default = TypeVar("_Default")
 
-_EXPRESSION = frozenset(["expression", "formula", "equation", "calculation", "math", "arithmetic", "sum", "expr"])
+_EXPRESSION = frozenset([
+        "expression", "formula", "equation", "calculation", "math", "arithmetic", "sum", "expr",
+    ])  # fmt: skip
 _PLACE = frozenset(
-    ["city", "location", "place", "town", "country", "destination", "origin", "region", "where", "capital"]
-)
+    [
+        "city", "location", "place", "town", "country", "destination", "origin", "region", "where", "capital",
+    ]
+)  # fmt: skip
 _ZONE = frozenset(["timezone", "zone", "tz"])
 _NAME = frozenset(
     [
-        "name",
-        "person",
-        "customer",
-        "user",
-        "author",
-        "who",
-        "contact",
-        "recipient",
-        "owner",
-        "employee",
-        "patient",
-        "guest",
-        "attendee",
+        "name", "person", "customer", "user", "author", "who", "contact", "recipient", "owner", "employee",
+        "patient", "guest", "attendee",
     ]
-)
+)  # fmt: skip
 _TEXT = frozenset(
-    ["text", "content", "body", "message", "passage", "sentence", "document", "input", "paragraph", "note", "draft"]
-)
+    [
+        "text", "content", "body", "message", "passage", "sentence", "document", "input", "paragraph", "note",
+        "draft",
+    ]
+)  # fmt: skip
 _QUERY = frozenset(
     [
-        "query",
-        "question",
-        "topic",
-        "subject",
-        "term",
-        "keyword",
-        "keywords",
-        "search",
-        "prompt",
-        "task",
-        "title",
-        "theme",
-        "about",
-        "request",
-        "instruction",
-        "q",
+        "query", "question", "topic", "subject", "term", "keyword", "keywords", "search", "prompt", "task",
+        "title", "theme", "about", "request", "instruction", "q",
     ]
-)
-_CODE = frozenset(["id", "identifier", "number", "sku", "order", "ticket", "reference", "code", "key"])
+)  # fmt: skip
+_CODE = frozenset([
+        "id", "identifier", "number", "sku", "order", "ticket", "reference", "code", "key",
+    ])  # fmt: skip
 _TO = frozenset(["to", "target", "destination", "output", "into"])
 _FROM = frozenset(["from", "source", "origin", "input"])
 _NEGATIONS = re.compile(r"\b(?:no|not|without|never|disable[ds]?|off|don't|isn't|aren't|exclud\w+)\b", re.IGNORECASE)
 _REQUEST_WORDS = frozenset(
     [
-        "write",
-        "compose",
-        "draft",
-        "create",
-        "make",
-        "generate",
-        "search",
-        "find",
-        "look",
-        "lookup",
-        "tell",
-        "explain",
-        "describe",
-        "summarize",
-        "summarise",
-        "show",
-        "give",
-        "want",
-        "need",
-        "story",
-        "poem",
-        "essay",
-        "article",
-        "paragraph",
-        "sentence",
-        "sentences",
-        "words",
-        "word",
-        "outline",
-        "information",
-        "info",
-        "details",
+        "write", "compose", "draft", "create", "make", "generate", "search", "find", "look", "lookup", "tell",
+        "explain", "describe", "summarize", "summarise", "show", "give", "want", "need", "story", "poem",
+        "essay", "article", "paragraph", "sentence", "sentences", "words", "word", "outline", "information",
+        "info", "details",
     ]
-)
+)  # fmt: skip
 
 
 def labelled(name: str, evidence: str) -> str | None:
@@ -118,7 +75,7 @@ def labelled(name: str, evidence: str) -> str | None:
 
 
 def strings_for(name: str, hint: str, schema: Schema, evidence: str, *, needed: bool) -> list[str]:
-    """Candidates for a text parameter, best first; a free-text parameter takes the request itself when it is `needed`."""
+    """Candidates for a text parameter, best first; free text takes the request itself when it is `needed`."""
     own = frozenset(split_name(name))
     about = own | frozenset(words(hint.split(".", 1)[0]))
     found: list[str] = []
@@ -229,19 +186,21 @@ def topic(text: str) -> str:
     if quoted:
         return quoted[0]
     about = re.search(
-        r"\b(?:about|on|regarding|concerning|titled|called|explain|describe|summari[sz]e|search for|look up|find|of)\s+(?:the topic of\s+|me\s+)?(.+)",
+        r"\b(?:about|on|regarding|concerning|titled|called|explain|describe|summari[sz]e|search for|look up|find|of)\s+"
+        r"(?:the topic of\s+|me\s+)?(.+)",
         text,
         re.IGNORECASE,
     )
     rest = about[1] if about else text
     rest = re.split(
-        r"[.?!;\n]|,\s|\b(?:in|with|using|of)\s+(?:about\s+|exactly\s+|at most\s+|around\s+)?(?:\d+|one|two|three|four|five|six|ten|a few)\s+(?:word|sentence|paragraph|line)",
+        r"[.?!;\n]|,\s|\b(?:in|with|using|of)\s+(?:about\s+|exactly\s+|at most\s+|around\s+)?"
+        r"(?:\d+|one|two|three|four|five|six|ten|a few)\s+(?:word|sentence|paragraph|line)",
         rest,
         maxsplit=1,
     )[0]
     if about:
         return rest.strip(" ,")
-    kept = [word for word in rest.split() if word.lower().strip(",'\"") not in recognize.STOPWORDS | _REQUEST_WORDS]
+    kept = [word for word in rest.split() if word.lower().strip(",'\"") not in STOPWORDS | _REQUEST_WORDS]
     return " ".join(kept).strip(" ,")
 
 

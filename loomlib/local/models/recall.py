@@ -1,4 +1,4 @@
-"""What people say about themselves in a conversation, and questions about it: "My name is Anuja." … "What's my name?"."""
+"""What people say about themselves, and questions about it: "My name is Anuja." … "What's my name?"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,14 @@ _QUESTIONS: tuple[tuple[re.Pattern[str], str | None], ...] = (
     (re.compile(r"\bhow old am i\b", re.IGNORECASE), "age"),
     (re.compile(r"\bwhat do i (?:like|love|enjoy|prefer)\b", re.IGNORECASE), "likes"),
     (re.compile(r"\bwhat did i (?:ask|tell) you to remember\b|\bwhat should you remember\b", re.IGNORECASE), "note"),
-    (re.compile(r"\b(?:what(?:'s|’s| is| was| are)|(?:do you )?(?:know|remember)|tell me|recall)\s+my\s+([a-z][a-z' -]{1,40}?)(?=[?.!,\n]|\s+(?:and|again|then|please)\b|$)", re.IGNORECASE), None),
+    (
+        re.compile(
+            r"\b(?:what(?:'s|’s| is| was| are)|(?:do you )?(?:know|remember)|tell me|recall)\s+my\s+"
+            r"([a-z][a-z' -]{1,40}?)(?=[?.!,\n]|\s+(?:and|again|then|please)\b|$)",
+            re.IGNORECASE,
+        ),
+        None,
+    ),
 )  # fmt: skip
 _SAID = {"home": "you live in {}", "employer": "you work for {}", "job": "you work as {}", "likes": "you like {}",
          "age": "you are {}", "note": "{}"}  # fmt: skip

@@ -6,133 +6,15 @@ import re
 from functools import cache
 from zoneinfo import available_timezones
 
-STOPWORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "get",
-        "give",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "just",
-        "let",
-        "like",
-        "me",
-        "more",
-        "my",
-        "need",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "our",
-        "out",
-        "please",
-        "she",
-        "should",
-        "show",
-        "so",
-        "some",
-        "tell",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "too",
-        "up",
-        "us",
-        "use",
-        "using",
-        "want",
-        "was",
-        "we",
-        "were",
-        "what",
-        "what's",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "yours",
-        "also",
-        "about",
-        "any",
-        "all",
-        "know",
-        "now",
-        "hello",
-        "hi",
-        "hey",
-        "thanks",
-        "thank",
-        "ok",
-        "okay",
-        "yes",
-    ]
-)
+from loomlib.local.models.words import STOPWORDS, words
 
 _URL = re.compile(r"https?://[^\s<>\"')]+[^\s<>\"').,;:!?]")
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'([^']+)'(?!\w)|`([^`]+)`|«([^»]+)»")
 _MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+        "november", "december",
+    ]  # fmt: skip
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _ISO_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _DATE = re.compile(
@@ -146,92 +28,26 @@ _TIME = re.compile(
 )
 _ZONE = re.compile(r"\b(?:[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|UTC|GMT)\b")
 _CODE = re.compile(r"#\w+|\b[A-Za-z]{1,8}-\d[\w-]*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{3,}\b")
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _CAPITALS = re.compile(r"[A-ZÀ-Þ][\w'’-]*(?:\s+(?:(?:of|de|da|la|the|von|van)\s+)?[A-ZÀ-Þ][\w'’-]*)*")
 _PLACE_WORDS = frozenset(
-    {"in", "at", "near", "for", "from", "to", "of", "around", "and", "or", "versus", "vs", "between"}
-)
+    {
+        "in", "at", "near", "for", "from", "to", "of", "around", "and", "or", "versus", "vs", "between",
+    }
+)  # fmt: skip
 _NOT_NAMES = (
     STOPWORDS
     | frozenset(
         [
-            "calculate",
-            "compute",
-            "convert",
-            "write",
-            "find",
-            "search",
-            "look",
-            "list",
-            "describe",
-            "explain",
-            "draft",
-            "compose",
-            "summarize",
-            "summarise",
-            "add",
-            "subtract",
-            "multiply",
-            "divide",
-            "set",
-            "create",
-            "make",
-            "send",
-            "translate",
-            "count",
-            "call",
-            "remember",
-            "is",
-            "are",
-            "weather",
-            "time",
-            "date",
-            "temperature",
-            "forecast",
-            "monday",
-            "tuesday",
-            "wednesday",
-            "thursday",
-            "friday",
-            "saturday",
-            "sunday",
-            "i'm",
-            "i've",
-            "i'd",
-            "it's",
-            "let's",
-            "what's",
-            "who's",
-            "celsius",
-            "fahrenheit",
-            "kelvin",
-        ]
+        "calculate", "compute", "convert", "write", "find", "search", "look", "list", "describe", "explain",
+        "draft", "compose", "summarize", "summarise", "add", "subtract", "multiply", "divide", "set",
+        "create", "make", "send", "translate", "count", "call", "remember", "is", "are", "weather", "time",
+        "date", "temperature", "forecast", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
+        "sunday", "i'm", "i've", "i'd", "it's", "let's", "what's", "who's", "celsius", "fahrenheit", "kelvin",
+    ]
     )
     | frozenset(_MONTHS)
-)
+)  # fmt: skip
 _AFTER_PLACE = re.compile(r"\b(?:in|at|near|for|around|from|to|of)\s+([a-zà-ÿ][\w'’-]*)", re.IGNORECASE)
-
-
-def words(text: str) -> list[str]:
-    """The words of `text` in lower case."""
-    return [match.group().lower().replace("’", "'") for match in _WORD.finditer(text)]
-
-
-@cache
-def stem(word: str) -> str:
-    """A rough stem, the same for "converts", "converting" and "conversion"-like pairs."""
-    base = word.lower().removesuffix("'s")
-    for ending, instead in (("ations", ""), ("ation", ""), ("ators", ""), ("ator", ""), ("ersions", "ert"), ("ersion", "ert"),
-                            ("ingly", ""), ("ings", ""), ("ing", ""), ("ies", "y"), ("ures", "ur"), ("ers", ""), ("ated", ""), ("ates", ""),
-                            ("ate", ""), ("ed", ""), ("er", ""), ("es", ""), ("s", ""), ("e", "")):  # fmt: skip
-        if base.endswith(ending) and len(base) - len(ending) >= 3:
-            return base[: len(base) - len(ending)] + instead
-    return base
-
-
-def split_name(name: str) -> list[str]:
-    """The words in an identifier: `get_weatherNow` is get, weather, now."""
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", re.sub(r"[^A-Za-z0-9]+", " ", name)).lower().split()
 
 
 def find_urls(text: str) -> list[str]:

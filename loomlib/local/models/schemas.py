@@ -1,7 +1,7 @@
 """JSON schemas of tool inputs: following references, checking a value, and the plainest value that is valid.
 
-The check knows the keywords that tool schemas use. Where a schema says something else (`if`, `contains`…) it answers False:
-the scripted model would rather not call a tool than call it with arguments that might be wrong.
+The check knows the keywords that tool schemas use. Where a schema says something else (`if`, `contains`…) it answers
+False: the scripted model would rather not call a tool than call it with arguments that might be wrong.
 """
 
 from __future__ import annotations
@@ -16,57 +16,19 @@ Schema = Mapping[str, object]
 
 _ANNOTATIONS = frozenset(
     [
-        "title",
-        "description",
-        "default",
-        "examples",
-        "example",
-        "$schema",
-        "$id",
-        "$defs",
-        "definitions",
-        "$comment",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "format",
-        "contentMediaType",
-        "contentEncoding",
-        "nullable",
-        "strict",
-        "discriminator",
+        "title", "description", "default", "examples", "example", "$schema", "$id", "$defs", "definitions",
+        "$comment", "deprecated", "readOnly", "writeOnly", "format", "contentMediaType", "contentEncoding",
+        "nullable", "strict", "discriminator",
     ]
-)
+)  # fmt: skip
 _CHECKED = frozenset(
     [
-        "$ref",
-        "type",
-        "enum",
-        "const",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "prefixItems",
-        "minItems",
-        "maxItems",
-        "uniqueItems",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "not",
-        "minProperties",
-        "maxProperties",
+        "$ref", "type", "enum", "const", "properties", "required", "additionalProperties", "items",
+        "prefixItems", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "minimum",
+        "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "anyOf", "oneOf", "allOf", "not",
+        "minProperties", "maxProperties",
     ]
-)
+)  # fmt: skip
 _MAX_DEPTH = 12
 
 
@@ -125,8 +87,7 @@ def is_valid(value: object, schema: object, root: Schema, depth: int = 0) -> boo
         and ("const" not in rules or same(value, rules["const"]))
         and ("enum" not in rules or any(same(value, allowed) for allowed in as_list(rules["enum"])))
         and _fits_scalar(value, rules)
-        and (not isinstance(value, list) or _fits_array(as_list(cast(object, value)), rules, root, depth))
-        and (not isinstance(value, dict) or _fits_object(as_object(cast(object, value)), rules, root, depth))
+        and _fits_parts(value, rules, root, depth)
         and _fits_combination(value, rules, root, depth)
     )
 
@@ -189,6 +150,12 @@ def _fits_scalar(value: object, rules: Schema) -> bool:
         and not any(isinstance(rules.get(key), bool) for key in ("exclusiveMinimum", "exclusiveMaximum"))
         and (step is None or (step > 0 and (number / step).is_integer()))
     )
+
+
+def _fits_parts(value: object, rules: Schema, root: Schema, depth: int) -> bool:
+    if isinstance(value, list):
+        return _fits_array(as_list(cast(object, value)), rules, root, depth)
+    return not isinstance(value, dict) or _fits_object(as_object(cast(object, value)), rules, root, depth)
 
 
 def _fits_array(items: list[object], rules: Schema, root: Schema, depth: int) -> bool:

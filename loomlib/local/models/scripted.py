@@ -1,4 +1,4 @@
-"""The scripted model: no network, no weights, the same answer for the same request, and it really reads what it is given."""
+"""The scripted model: no weights, the same answer for the same request, and it really reads what it is given."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
     names = [request.forced_tool] if request.forced_tool else _by_relevance(request)
     for tool in [tool for name in names for tool in request.tools if tool.name == name]:
         value = fill_anyway(tool.schema, _evidence(request))
-        if isinstance(value, dict):
+        if not isinstance(value, Missing) and (value == {} or as_object(value)):
             return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=as_object(value))]))
     raise ModelRefused(
         "ModelErrorException",

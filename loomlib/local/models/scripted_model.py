@@ -20,8 +20,8 @@ _PROFILE_FIELD = "loom_profile"
 class ScriptedModel:
     """Deterministic answers, paced by a profile: the service's, or the request's own.
 
-    A request chooses with a model id that ends in `@profile`, or with `additionalModelRequestFields={"loom_profile": …}`,
-    which wins over the id.
+    A request chooses with a model id that ends in `@profile`, or with
+    `additionalModelRequestFields={"loom_profile": …}`, which wins over the id.
     """
 
     simulated = True

@@ -1,7 +1,8 @@
 """Token counts, estimated: one token per four characters, which is the usual rule of thumb for English text.
 
-No tokenizer is shipped, so the numbers are good for watching growth and comparing runs of the same model, not for a bill.
-Each message adds four tokens for its frame, each content that is neither text nor JSON (an image…) a flat amount.
+No tokenizer is shipped, so the numbers are good for watching growth and comparing runs of the same model, not for a
+bill. Each message adds four tokens for its frame, each content that is neither text nor JSON (an image…) a flat
+amount.
 """
 
 from __future__ import annotations

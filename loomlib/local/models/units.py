@@ -5,14 +5,40 @@ from __future__ import annotations
 import re
 
 _NAMES = (
-    "meter meters metre metres m", "kilometer kilometers kilometre kilometres km kms", "centimeter centimeters centimetre centimetres cm",
-    "millimeter millimeters millimetre millimetres mm", "mile miles mi", "yard yards yd", "foot feet ft", "inch inches",
-    "gram grams g", "kilogram kilograms kilo kilos kg", "pound pounds lb lbs", "ounce ounces oz", "tonne tonnes ton tons",
-    "celsius centigrade c °c", "fahrenheit f °f", "kelvin k", "liter liters litre litres l", "milliliter milliliters millilitre millilitres ml",
-    "gallon gallons gal", "cup cups", "second seconds sec s", "minute minutes min", "hour hours h hr hrs", "day days", "week weeks",
-    "byte bytes", "kilobyte kilobytes kb", "megabyte megabytes mb", "gigabyte gigabytes gb", "watt watts w", "joule joules j",
-    "kmh kph km/h", "mph",
-)  # fmt: skip
+    "meter meters metre metres m",
+    "kilometer kilometers kilometre kilometres km kms",
+    "centimeter centimeters centimetre centimetres cm",
+    "millimeter millimeters millimetre millimetres mm",
+    "mile miles mi",
+    "yard yards yd",
+    "foot feet ft",
+    "inch inches",
+    "gram grams g",
+    "kilogram kilograms kilo kilos kg",
+    "pound pounds lb lbs",
+    "ounce ounces oz",
+    "tonne tonnes ton tons",
+    "celsius centigrade c °c",
+    "fahrenheit f °f",
+    "kelvin k",
+    "liter liters litre litres l",
+    "milliliter milliliters millilitre millilitres ml",
+    "gallon gallons gal",
+    "cup cups",
+    "second seconds sec s",
+    "minute minutes min",
+    "hour hours h hr hrs",
+    "day days",
+    "week weeks",
+    "byte bytes",
+    "kilobyte kilobytes kb",
+    "megabyte megabytes mb",
+    "gigabyte gigabytes gb",
+    "watt watts w",
+    "joule joules j",
+    "kmh kph km/h",
+    "mph",
+)
 _GROUPS = tuple(frozenset(names.split()) for names in _NAMES)
 _FIRST = tuple(names.split()[0] for names in _NAMES)
 _UNIT = re.compile(

@@ -1,0 +1,151 @@
+"""A real model behind an OpenAI-compatible address, spoken to as if it were Bedrock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from loomlib.local.models.frames import body_of, encode_exception, metadata_frame
+from loomlib.local.models.json_values import JsonObject, as_object, as_text
+from loomlib.local.models.openai_stream import ChatStream, events_of
+from loomlib.local.models.openai_wire import from_chat, to_chat
+from loomlib.local.models.refusals import ModelRefused, invalid
+from loomlib.local.models.reply import Reply
+from loomlib.local.models.request import read_request
+from loomlib.local.models.tokens import estimate_input_tokens
+
+API_KEY_VARIABLE = "LOOM_MODEL_API_KEY"
+MODEL_NAME_VARIABLE = "LOOM_MODEL_NAME"
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
+
+
+class OpenAiModel:
+    """Passes Converse calls on to `{url}/chat/completions`.
+
+    The key comes from LOOM_MODEL_API_KEY only; the model is the request's model id unless LOOM_MODEL_NAME names one.
+    Connecting may take 10 s, silence may last 300 s.
+    """
+
+    simulated = False
+
+    def __init__(self, *, url: str | None, timeout: aiohttp.ClientTimeout = _TIMEOUT) -> None:
+        parts = urlsplit(url or "")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(
+                f"the model's address must be an http or https URL such as http://127.0.0.1:11434/v1, not {url!r}"
+            )
+        self._url = f"{(url or '').rstrip('/')}/chat/completions"
+        self._host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+        self._timeout = timeout
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def label(self) -> str:
+        return f"openai-compatible {self._host}"
+
+    async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
+        started = asyncio.get_running_loop().time()
+        async with self._posted(model_id, request, stream=False) as response:
+            try:
+                answer = as_object(json.loads(await response.read()))
+                reply = from_chat(answer)
+            except ValueError as error:
+                raise ModelRefused(
+                    "ModelErrorException", f"The model at {self._host} answered what is no chat completion: {error}"
+                ) from error
+        return body_of(_counted(reply, request), (asyncio.get_running_loop().time() - started) * 1000)
+
+    async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
+        started = asyncio.get_running_loop().time()
+        chat = ChatStream()
+        begun = False
+        try:
+            async with self._posted(model_id, request, stream=True) as response:
+                async for event in events_of(aiter(response.content)):
+                    if "error" in event:
+                        detail = as_text(as_object(event["error"]).get("message")) or "it did not say why"
+                        raise ModelRefused(
+                            "ModelStreamErrorException", f"The model at {self._host} broke off: {detail}"
+                        )
+                    for frame in chat.feed(event):
+                        begun = True
+                        yield frame
+        except (ModelRefused, ValueError) as error:
+            refused = (
+                error
+                if isinstance(error, ModelRefused)
+                else ModelRefused(
+                    "ModelStreamErrorException", f"The model at {self._host} sent an event that is no JSON: {error}"
+                )
+            )
+            if not begun:
+                raise refused from error
+            # The status is out already: all that is left is to say it inside the stream.
+            yield encode_exception("modelStreamErrorException", refused.message)
+            return
+        for frame in chat.finish():
+            yield frame
+        tokens = Reply(input_tokens=chat.input_tokens, output_tokens=chat.output_tokens)
+        yield metadata_frame(_counted(tokens, request), (asyncio.get_running_loop().time() - started) * 1000)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    @asynccontextmanager
+    async def _posted(
+        self, model_id: str, request: JsonObject, *, stream: bool
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """The response to a request that was accepted; every other outcome as a `ModelRefused`."""
+        read_request(model_id, request)
+        model = os.environ.get(MODEL_NAME_VARIABLE) or model_id
+        key = os.environ.get(API_KEY_VARIABLE)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=self._timeout)
+        try:
+            async with self._session.post(
+                self._url, json=to_chat(model, request, stream=stream), headers=headers
+            ) as response:
+                if response.status >= 400:
+                    raise _refusal(response.status, self._host, await response.text())
+                yield response
+        except TimeoutError as error:
+            raise ModelRefused("ModelTimeoutException", f"The model at {self._host} did not answer in time.") from error
+        except aiohttp.ClientError as error:
+            raise ModelRefused(
+                "ServiceUnavailableException", f"The model at {self._host} cannot be reached: {error}"
+            ) from error
+
+
+def _refusal(status: int, host: str, text: str) -> ModelRefused:
+    """What an HTTP status of the model's server means in Bedrock's words."""
+    try:
+        detail = as_object(as_object(json.loads(text)).get("error")).get("message")
+    except ValueError:
+        detail = None
+    reason = f"The model at {host} answered {status}: {detail or text[:300] or 'no reason given'}"
+    if status == 429:
+        return ModelRefused("ThrottlingException", reason)
+    if status in (401, 403):
+        return ModelRefused("AccessDeniedException", f"{reason} (the key is read from {API_KEY_VARIABLE})")
+    if status == 404:
+        return ModelRefused("ResourceNotFoundException", reason)
+    if status in (408, 504):
+        return ModelRefused("ModelTimeoutException", reason)
+    if status in (502, 503):
+        return ModelRefused("ServiceUnavailableException", reason)
+    return ModelRefused("ModelErrorException", reason) if status >= 500 else invalid(reason)
+
+
+def _counted(reply: Reply, request: JsonObject) -> Reply:
+    """`reply` with an estimate of the input tokens when the server did not count them."""
+    return reply if reply.input_tokens else replace(reply, input_tokens=estimate_input_tokens(request))

@@ -1,0 +1,101 @@
+"""A chat completion's server-sent events, turned into ConverseStream frames one by one as they come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+from loomlib.local.models.frames import encode_event
+from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_whole
+from loomlib.local.models.openai_wire import STOP_REASONS, tokens_of
+
+
+class ChatStream:
+    """Takes events, gives frames; afterwards knows the tokens that were counted.
+
+    Converse numbers its content blocks and closes one before it opens the next; a chat stream does neither.
+    """
+
+    def __init__(self) -> None:
+        self.input_tokens = self.output_tokens = 0
+        self._started = False
+        self._open: str | None = None
+        self._block = -1
+        self._reason = ""
+        self._called = False
+
+    def feed(self, event: JsonObject) -> list[bytes]:
+        """The frames that one event leads to."""
+        frames: list[bytes] = []
+        counted = tokens_of(event)
+        if any(counted):
+            self.input_tokens, self.output_tokens = counted
+        for entry in as_list(event.get("choices"))[:1]:
+            choice = as_object(entry)
+            delta = as_object(choice.get("delta"))
+            if not self._started:
+                self._started = True
+                frames.append(encode_event("messageStart", {"role": "assistant"}))
+            if text := as_text(delta.get("content")):
+                frames += self._switch("text")
+                frames.append(self._delta({"text": text}))
+            for call in as_list(delta.get("tool_calls")):
+                frames += self._feed_call(as_object(call))
+            self._reason = as_text(choice.get("finish_reason")) or self._reason
+        return frames
+
+    def finish(self) -> list[bytes]:
+        """The frames that end the message."""
+        frames = [] if self._started else [encode_event("messageStart", {"role": "assistant"})]
+        if self._block < 0:
+            frames += self._switch("text")
+            frames.append(self._delta({"text": ""}))
+        frames += self._close()
+        reason = STOP_REASONS.get(self._reason, "end_turn")
+        stop = "tool_use" if self._called and reason == "end_turn" else reason
+        return [*frames, encode_event("messageStop", {"stopReason": stop})]
+
+    def _feed_call(self, call: JsonObject) -> list[bytes]:
+        function = as_object(call.get("function"))
+        frames: list[bytes] = []
+        identity = as_text(call.get("id"))
+        key = f"call {as_whole(call.get('index')) or 0}"
+        if self._open != key:
+            start: JsonObject = {
+                "toolUse": {"toolUseId": identity or f"call_{self._block + 1}", "name": as_text(function.get("name"))}
+            }
+            frames += self._switch(key, start)
+            self._called = True
+        if arguments := as_text(function.get("arguments")):
+            frames.append(self._delta({"toolUse": {"input": arguments}}))
+        return frames
+
+    def _switch(self, key: str, start: JsonObject | None = None) -> list[bytes]:
+        if self._open == key:
+            return []
+        frames = self._close()
+        self._open = key
+        self._block += 1
+        if start is not None:
+            frames.append(encode_event("contentBlockStart", {"contentBlockIndex": self._block, "start": start}))
+        return frames
+
+    def _close(self) -> list[bytes]:
+        if self._open is None:
+            return []
+        self._open = None
+        return [encode_event("contentBlockStop", {"contentBlockIndex": self._block})]
+
+    def _delta(self, delta: JsonObject) -> bytes:
+        return encode_event("contentBlockDelta", {"contentBlockIndex": self._block, "delta": delta})
+
+
+async def events_of(lines: AsyncIterator[bytes]) -> AsyncIterator[JsonObject]:
+    """The JSON objects of a server-sent event stream, up to its `[DONE]`. Raises `ValueError` for what is no JSON."""
+    async for line in lines:
+        field, _, value = line.decode("utf-8", "replace").strip().partition(":")
+        if field != "data":
+            continue
+        if value.strip() == "[DONE]":
+            return
+        yield as_object(json.loads(value))

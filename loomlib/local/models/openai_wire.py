@@ -1,0 +1,149 @@
+"""Converse ↔ /chat/completions: messages, tools, results and stop reasons in each other's words."""
+
+from __future__ import annotations
+
+import json
+
+from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_whole
+from loomlib.local.models.reply import Reply
+from loomlib.local.models.request import ToolCall
+
+STOP_REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "content_filtered",
+}
+_IMAGE_TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp"}
+
+
+def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
+    """The body of a chat completion that asks what the Converse body asks."""
+    messages: list[JsonObject] = []
+    system = "\n".join(as_text(as_object(block).get("text")) for block in as_list(body.get("system"))).strip()
+    if system:
+        messages.append({"role": "system", "content": system})
+    for message in as_list(body.get("messages")):
+        messages += _messages(as_object(message))
+    chat: JsonObject = {"model": model, "messages": messages}
+    limits = as_object(body.get("inferenceConfig"))
+    names = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}
+    chat.update({theirs: limits[ours] for ours, theirs in names.items() if limits.get(ours) is not None})
+    tool_config = as_object(body.get("toolConfig"))
+    tools = [
+        _tool(as_object(as_object(tool).get("toolSpec")))
+        for tool in as_list(tool_config.get("tools"))
+        if "toolSpec" in as_object(tool)
+    ]
+    if tools:
+        chat["tools"] = tools
+        chat["tool_choice"] = _tool_choice(as_object(tool_config.get("toolChoice")))
+    output = as_object(
+        as_object(as_object(as_object(body.get("outputConfig")).get("textFormat")).get("structure")).get("jsonSchema")
+    )
+    if as_text(output.get("schema")):
+        shape = {"name": as_text(output.get("name")) or "answer", "schema": json.loads(as_text(output["schema"]))}
+        chat["response_format"] = {"type": "json_schema", "json_schema": shape}
+    if stream:
+        chat["stream"] = True
+        chat["stream_options"] = {"include_usage": True}
+    return chat
+
+
+def from_chat(answer: JsonObject) -> Reply:
+    """The reply in a chat completion. Raises `ValueError` when the answer is not one."""
+    choices = as_list(answer.get("choices"))
+    if not choices:
+        raise ValueError("the answer has no choices")
+    choice = as_object(choices[0])
+    message = as_object(choice.get("message"))
+    calls = tuple(_call(as_object(entry)) for entry in as_list(message.get("tool_calls")))
+    input_tokens, output_tokens = tokens_of(answer)
+    reason = STOP_REASONS.get(as_text(choice.get("finish_reason")), "end_turn")
+    return Reply(
+        text=as_text(message.get("content")),
+        calls=calls,
+        # Some servers say "stop" although they call tools.
+        stop_reason="tool_use" if calls and reason == "end_turn" else reason,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )
+
+
+def tokens_of(answer: JsonObject) -> tuple[int, int]:
+    """Input and output tokens of a completion or a stream's last event, 0 where it does not say."""
+    usage = as_object(answer.get("usage"))
+    return as_whole(usage.get("prompt_tokens")) or 0, as_whole(usage.get("completion_tokens")) or 0
+
+
+def _messages(message: JsonObject) -> list[JsonObject]:
+    """One Converse message is an assistant message, or tool messages (one a result) and then a user message."""
+    blocks = [as_object(block) for block in as_list(message.get("content"))]
+    text = "\n".join(as_text(block["text"]) for block in blocks if "text" in block)
+    if message.get("role") == "assistant":
+        uses = [as_object(block["toolUse"]) for block in blocks if "toolUse" in block]
+        said: JsonObject = {"role": "assistant", "content": text or None}
+        return [{**said, "tool_calls": [_tool_call(use) for use in uses]} if uses else said]
+    found: list[JsonObject] = []
+    for result in (as_object(block["toolResult"]) for block in blocks if "toolResult" in block):
+        found.append(
+            {"role": "tool", "tool_call_id": as_text(result.get("toolUseId")), "content": _result_text(result)}
+        )
+    images = [_image(as_object(block["image"])) for block in blocks if "image" in block]
+    if images:
+        found.append({"role": "user", "content": [*([{"type": "text", "text": text}] if text else []), *images]})
+    elif text:
+        found.append({"role": "user", "content": text})
+    return found
+
+
+def _image(image: JsonObject) -> JsonObject:
+    kind = _IMAGE_TYPES.get(as_text(image.get("format")), "image/png")
+    return {
+        "type": "image_url",
+        "image_url": {"url": f"data:{kind};base64,{as_text(as_object(image.get('source')).get('bytes'))}"},
+    }
+
+
+def _result_text(result: JsonObject) -> str:
+    parts = [
+        json.dumps(block["json"], ensure_ascii=False) if "json" in block else as_text(block.get("text"))
+        for block in map(as_object, as_list(result.get("content")))
+    ]
+    text = "\n".join(part for part in parts if part)
+    return f"Error: {text}" if result.get("status") == "error" and not text.startswith("Error") else text
+
+
+def _tool_call(use: JsonObject) -> JsonObject:
+    arguments = json.dumps(use.get("input") or {}, ensure_ascii=False)
+    return {
+        "id": as_text(use.get("toolUseId")),
+        "type": "function",
+        "function": {"name": as_text(use.get("name")), "arguments": arguments},
+    }
+
+
+def _tool(spec: JsonObject) -> JsonObject:
+    schema = as_object(as_object(spec.get("inputSchema")).get("json")) or {"type": "object", "properties": {}}
+    function = {
+        "name": as_text(spec.get("name")),
+        "description": as_text(spec.get("description")),
+        "parameters": schema,
+    }
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: JsonObject) -> object:
+    if "tool" in choice:
+        return {"type": "function", "function": {"name": as_text(as_object(choice["tool"]).get("name"))}}
+    return "required" if "any" in choice else "auto"
+
+
+def _call(entry: JsonObject) -> ToolCall:
+    function = as_object(entry.get("function"))
+    try:
+        arguments = as_object(json.loads(as_text(function.get("arguments")) or "{}"))
+    except ValueError as error:
+        raise ValueError(f"the arguments of {as_text(function.get('name'))} are not JSON: {error}") from error
+    return ToolCall(id=as_text(entry.get("id")), name=as_text(function.get("name")), arguments=arguments)

@@ -1,0 +1,176 @@
+"""Converse and ConverseStream as boto3 and Strands see them, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+from pydantic import BaseModel, Field
+from strands import Agent, tool
+from strands.models import BedrockModel
+
+from loomlib.local.models import PROFILES, ModelRefused, ModelRoom
+
+WEATHER = {
+    "toolSpec": {
+        "name": "get_weather",
+        "description": "Tell the weather of a city.",
+        "inputSchema": {"json": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+    }
+}
+
+
+def said(text: str) -> list[dict]:
+    return [{"role": "user", "content": [{"text": text}]}]
+
+
+def collect(stream) -> tuple[list[str], str, list[dict], dict]:
+    """The kinds of events, the text, the tool inputs and the metadata of a stream."""
+    kinds, text, inputs, metadata = [], "", {}, {}
+    for event in stream:
+        [(kind, value)] = event.items()
+        kinds.append(kind)
+        delta = value.get("delta", {})
+        text += delta.get("text", "")
+        if "toolUse" in delta:
+            inputs[value["contentBlockIndex"]] = inputs.get(value["contentBlockIndex"], "") + delta["toolUse"]["input"]
+        if kind == "metadata":
+            metadata = value
+    return kinds, text, [json.loads(text) for text in inputs.values()], metadata
+
+
+def test_converse_answers_with_usage_metrics_and_a_label(models) -> None:
+    answer = models.client().converse(modelId="any", messages=said("Hello"))
+    assert answer["stopReason"] == "end_turn"
+    assert answer["output"]["message"]["content"][0]["text"]
+    assert answer["usage"]["totalTokens"] == answer["usage"]["inputTokens"] + answer["usage"]["outputTokens"]
+    assert answer["metrics"]["latencyMs"] >= 0
+    assert answer["additionalModelResponseFields"] == {
+        "loom": {"simulated": True, "model": "scripted", "profile": "instant"}
+    }
+
+
+def test_a_stream_says_what_the_whole_answer_says_word_by_word(models) -> None:
+    asked = {"modelId": "any", "messages": said("Write 40 words about rivers")}
+    whole = models.client().converse(**asked)
+    kinds, text, _, metadata = collect(models.client().converse_stream(**asked)["stream"])
+    assert text == whole["output"]["message"]["content"][0]["text"]
+    assert kinds == ["messageStart", *["contentBlockDelta"] * 40, "contentBlockStop", "messageStop", "metadata"]
+    assert metadata["usage"] == whole["usage"]
+
+
+def test_parallel_tool_calls_stream_as_partial_json(models) -> None:
+    asked = {
+        "modelId": "any",
+        "messages": said("Weather in Paris and San Francisco?"),
+        "toolConfig": {"tools": [WEATHER]},
+    }
+    kinds, text, inputs, _ = collect(models.client().converse_stream(**asked)["stream"])
+    assert (text, inputs) == ("", [{"city": "Paris"}, {"city": "San Francisco"}])
+    assert kinds.count("contentBlockStart") == kinds.count("contentBlockStop") == 2
+    assert kinds.count("contentBlockDelta") > 2
+    whole = models.client().converse(**asked)
+    uses = [block["toolUse"] for block in whole["output"]["message"]["content"]]
+    assert (whole["stopReason"], len({use["toolUseId"] for use in uses})) == ("tool_use", 2)
+
+
+def test_a_forced_tool_is_called_even_when_nothing_fits(models) -> None:
+    config = {"tools": [WEATHER], "toolChoice": {"tool": {"name": "get_weather"}}}
+    answer = models.client().converse(modelId="any", messages=said("Good evening"), toolConfig=config)
+    assert answer["output"]["message"]["content"][0]["toolUse"]["name"] == "get_weather"
+
+
+@pytest.mark.parametrize("operation", ["converse", "converse_stream"])
+def test_a_refusal_is_an_error_of_bedrock(models, operation: str) -> None:
+    with pytest.raises(ClientError) as failed:
+        getattr(models.client(), operation)(modelId="any@no-such-profile", messages=said("Hello"))
+    assert failed.value.response["Error"]["Code"] == "ValidationException"
+    assert failed.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert "fast, field-notes, instant" in failed.value.response["Error"]["Message"]
+
+
+@pytest.mark.parametrize("by", ["model id", "field"])
+def test_a_request_chooses_its_latency_profile(models, by: str) -> None:
+    asked = (
+        {"modelId": "any@fast"}
+        if by == "model id"
+        else {"modelId": "any", "additionalModelRequestFields": {"loom_profile": "fast"}}
+    )
+    started = time.perf_counter()
+    answer = models.client().converse(messages=said("Hello"), **asked)
+    took_ms = (time.perf_counter() - started) * 1000
+    assert answer["additionalModelResponseFields"]["loom"]["profile"] == "fast"
+    assert took_ms >= answer["metrics"]["latencyMs"] >= 20
+
+
+def test_a_profile_repeats_its_times_and_grows_with_the_input() -> None:
+    profile = PROFILES["field-notes"]
+    one = profile.timing(input_tokens=1752, calls_tools=True, digest="a")
+    assert one == profile.timing(input_tokens=1752, calls_tools=True, digest="a")
+    assert profile.timing(input_tokens=5000, calls_tools=True, digest="a").first_token_ms > one.first_token_ms
+    mean = (
+        sum(profile.timing(input_tokens=1752, calls_tools=True, digest=str(i)).first_token_ms for i in range(500)) / 500
+    )
+    assert mean == pytest.approx(2707, rel=0.1)
+
+
+def test_an_unknown_model_or_profile_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="openai, scripted"):
+        ModelRoom(model="gpt")
+    with pytest.raises(ModelRefused, match="field-notes"):
+        ModelRoom(profile="slow")
+    assert ModelRoom(profile="fast").label == "scripted (simulated, profile fast)"
+
+
+class Person(BaseModel):
+    """A person."""
+
+    name: str = Field(description="The person's name")
+    age: int = Field(ge=0)
+    city: str
+
+
+@pytest.fixture
+def bedrock(models, monkeypatch: pytest.MonkeyPatch) -> BedrockModel:
+    for name, value in models.environment().items():
+        monkeypatch.setenv(name, value)
+    return BedrockModel(model_id="global.anthropic.claude-sonnet-4-6")
+
+
+def test_a_strands_agent_with_its_own_bedrock_model_calls_tools_and_answers(bedrock) -> None:
+    seen: list[str] = []
+
+    @tool
+    def calculator(expression: str) -> str:
+        """Evaluate an arithmetic expression.
+
+        Args:
+            expression: The expression.
+        """
+        seen.append(expression)
+        return "597"
+
+    agent = Agent(model=bedrock, tools=[calculator], callback_handler=None)
+    assert str(agent("What is 15*37, add 42?")).strip() == "15 * 37 + 42 = 597."
+    assert "597" in str(agent("What is 15*37, add 42?"))
+    assert seen == ["15 * 37 + 42"] * 2
+    assert agent.event_loop_metrics.accumulated_usage["inputTokens"] > 0
+
+
+def test_strands_structured_output_is_filled_from_the_prompt(bedrock) -> None:
+    agent = Agent(model=bedrock, callback_handler=None)
+    result = agent("John Smith is 42 years old and lives in Berlin.", structured_output_model=Person)
+    assert result.structured_output == Person(name="John Smith", age=42, city="Berlin")
+
+
+def test_an_answer_can_be_json_of_a_schema(models) -> None:
+    shape = {"jsonSchema": {"name": "Person", "schema": json.dumps(Person.model_json_schema())}}
+    answer = models.client().converse(
+        modelId="any",
+        messages=said("Ada Lovelace, age: 36, city: London"),
+        outputConfig={"textFormat": {"type": "json_schema", "structure": shape}},
+    )
+    person = Person.model_validate_json(answer["output"]["message"]["content"][0]["text"])
+    assert person == Person(name="Ada Lovelace", age=36, city="London")

@@ -1,0 +1,41 @@
+"""What a listing of blueprints relies on, and that a blueprint is all it claims to be."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+FOLDERS = sorted((Path(__file__).parents[2] / "loomlib" / "blueprints").glob("*/blueprint.toml"))
+
+
+def test_there_are_the_promised_blueprints() -> None:
+    assert [path.parent.name for path in FOLDERS] == ["assistant", "calculator", "echo", "writer"]
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
+def test_a_blueprint_has_what_a_listing_shows(path: Path) -> None:
+    told = tomllib.loads(path.read_text())
+    assert set(told) == {"title", "description", "response", "shows", "prompts"}
+    assert told["response"] in ("json", "stream")
+    assert told["prompts"]
+    assert (path.parent / "requirements.txt").read_text().strip()
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
+def test_a_blueprint_imports_nothing_of_loom(path: Path) -> None:
+    tree = ast.parse((path.parent / "agent.py").read_text())
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not [module for module in modules if module.startswith("loom")]
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
+def test_a_blueprint_notes_its_start_before_anything_else(path: Path) -> None:
+    tree = ast.parse((path.parent / "agent.py").read_text())
+    invoke = next(node for node in ast.walk(tree) if getattr(node, "name", "") == "invoke")
+    first = [ast.unparse(statement) for statement in invoke.body[1:4]]  # type: ignore[attr-defined]
+    assert first[0].startswith("started = datetime.now")
+    assert first[2].startswith("print(f'Agent invoked - Start time:")

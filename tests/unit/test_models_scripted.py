@@ -1,0 +1,274 @@
+"""The scripted model: whatever it is asked, it neither breaks nor calls a tool with arguments that the schema forbids."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from loomlib.local.models import ModelRefused
+from loomlib.local.models.request import read_request
+from loomlib.local.models.schemas import is_valid
+from loomlib.local.models.scripted import scripted_reply
+
+CALCULATOR = {"expression": {"type": "string"}}
+TOOLS = {
+    "calculator": ("Evaluate an arithmetic expression.", CALCULATOR, ["expression"]),
+    "get_weather": ("Tell the weather of a city.", {"city": {"type": "string"}}, ["city"]),
+    "current_time": ("Tell the current time in a time zone.", {"timezone": {"type": "string"}}, []),
+    "convert_units": (
+        "Convert a value from one unit to another.",
+        {
+            "value": {"type": "number"},
+            "from_unit": {"type": "string", "enum": ["mile", "km", "kg", "pound"]},
+            "to_unit": {"type": "string", "enum": ["mile", "km", "kg", "pound"]},
+        },
+        ["value", "from_unit", "to_unit"],
+    ),
+    "find_order": ("Look up an order.", {"order_id": {"type": "string"}}, ["order_id"]),
+    "send_email": (
+        "Send an email.",
+        {"to": {"type": "string", "format": "email"}, "subject": {"type": "string"}, "body": {"type": "string"}},
+        ["to", "subject"],
+    ),
+}
+
+
+def tool(name: str, description: str, schema: object) -> dict:
+    return {"toolSpec": {"name": name, "description": description, "inputSchema": {"json": schema}}}
+
+
+def declared() -> list[dict]:
+    return [
+        tool(name, text, {"type": "object", "properties": properties, "required": required})
+        for name, (text, properties, required) in TOOLS.items()
+    ]
+
+
+def said(text: str, role: str = "user") -> dict:
+    return {"role": role, "content": [{"text": text}]}
+
+
+def reply_to(*prompts: str, **body: object):
+    messages = []
+    for prompt in prompts[:-1]:
+        messages += [said(prompt), said("All right.", "assistant")]
+    request = {"messages": [*messages, said(prompts[-1])], "toolConfig": {"tools": declared()}, **body}
+    return scripted_reply(read_request("any", {key: value for key, value in request.items() if value is not None}))
+
+
+def calls(*prompts: str, **body: object) -> list[tuple[str, dict]]:
+    return [(call.name, dict(call.arguments)) for call in reply_to(*prompts, **body).calls]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("What is 2+2?", [("calculator", {"expression": "2 + 2"})]),
+        ("15*37, add 42, tell me the time", [("calculator", {"expression": "15 * 37 + 42"}), ("current_time", {})]),
+        (
+            "Weather in Paris and London, and 3*7?",
+            [
+                ("get_weather", {"city": "Paris"}),
+                ("get_weather", {"city": "London"}),
+                ("calculator", {"expression": "3 * 7"}),
+            ],
+        ),
+        ("is it raining in oslo", [("get_weather", {"city": "Oslo"})]),
+        ("What time is it in Tokyo?", [("current_time", {"timezone": "Asia/Tokyo"})]),
+        ("how many km are 26.2 miles?", [("convert_units", {"value": 26.2, "from_unit": "mile", "to_unit": "km"})]),
+        ("convert 10 pounds to kg", [("convert_units", {"value": 10, "from_unit": "pound", "to_unit": "kg"})]),
+        ("Where is order A-1042?", [("find_order", {"order_id": "A-1042"})]),
+        ("Hello there", []),
+        ("What's my name?", []),
+        ("Who wrote Hamlet?", []),
+    ],
+)
+def test_a_prompt_leads_to_the_calls_that_it_asks_for(prompt: str, expected: list) -> None:
+    assert calls(prompt) == expected
+
+
+def test_an_email_takes_its_address_and_subject_from_the_prompt() -> None:
+    made = calls('Send an email to bob@example.com with the subject "Lunch on Friday"')
+    assert made == [("send_email", {"to": "bob@example.com", "subject": "Lunch on Friday"})]
+
+
+def test_a_tool_that_lacks_an_argument_is_asked_for_and_not_called() -> None:
+    reply = reply_to("What's the weather?")
+    assert not reply.calls
+    assert "city" in reply.text
+
+
+def test_what_was_said_earlier_is_remembered() -> None:
+    assert reply_to("My name is Anuja.", "What's my name?").text == "Your name is Anuja."
+    assert reply_to("I live in Pune and my favourite colour is blue", "what is my favorite color?").text == (
+        "Your favourite colour is blue."
+    )
+    assert "not told me" in reply_to("Hello", "What's my name?").text
+
+
+def test_a_system_prompt_is_read_for_an_answer() -> None:
+    reply = reply_to("When does the shop open?", system=[{"text": "You are kind. The shop opens at nine on weekdays."}])
+    assert reply.text == "The shop opens at nine on weekdays."
+
+
+@pytest.mark.parametrize("count", [1, 12, 250])
+def test_a_text_has_the_number_of_words_asked_for(count: int) -> None:
+    assert len(reply_to(f"Write {count} words about autumn").text.split()) == count
+
+
+def with_results(prompt: str, *results: dict) -> dict:
+    first = reply_to(prompt)
+    uses = [{"toolUse": {"toolUseId": c.id, "name": c.name, "input": dict(c.arguments)}} for c in first.calls]
+    answers = [
+        {"toolResult": {"toolUseId": call.id, "status": "success", **result}}
+        for call, result in zip(first.calls, results, strict=True)
+    ]
+    messages = [said(prompt), {"role": "assistant", "content": uses}, {"role": "user", "content": answers}]
+    return {"messages": messages, "toolConfig": {"tools": declared()}}
+
+
+def test_results_are_told_and_no_call_is_repeated() -> None:
+    body = with_results(
+        "15*37 and the weather in Rome", {"content": [{"text": "555"}]}, {"content": [{"json": {"sky": "sunny"}}]}
+    )
+    reply = scripted_reply(read_request("any", body))
+    assert reply.text == "15 * 37 = 555. Weather (Rome): sky: sunny."
+    assert not reply.calls
+
+
+def test_a_failed_tool_is_told_as_failed() -> None:
+    body = with_results("weather in Rome", {"content": [{"text": "no connection"}], "status": "error"})
+    assert scripted_reply(read_request("any", body)).text == "The tool get_weather failed (Rome): no connection."
+
+
+def test_the_input_grows_with_the_conversation() -> None:
+    short = read_request("any", {"messages": [said("Hello")]})
+    long = read_request("any", {"messages": [said("Hello"), said("Hi. " * 50, "assistant"), said("More")]})
+    assert long.input_tokens > short.input_tokens > 0
+
+
+def test_limits_hold() -> None:
+    cut = reply_to("Write 200 words about autumn", inferenceConfig={"maxTokens": 20})
+    assert (cut.stop_reason, cut.output_tokens <= 20) == ("max_tokens", True)
+    stopped = reply_to("Write 200 words about autumn", inferenceConfig={"stopSequences": ["written"]})
+    assert stopped.stop_reason == "stop_sequence"
+    assert "written" not in stopped.text
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"messages": []}, "empty"),
+        ({"messages": [said("Hi", "assistant")]}, "start with a user message"),
+        ({"messages": [said("  ")]}, "blank"),
+        (
+            {"messages": [{"role": "user", "content": [{"toolResult": {"toolUseId": "x", "content": []}}]}]},
+            "toolConfig",
+        ),
+        ({"messages": [said("Hi")], "toolConfig": {"tools": declared(), "toolChoice": {"tool": {"name": "no"}}}}, "no"),
+    ],
+)
+def test_a_request_that_bedrock_would_refuse_is_refused(body: dict, message: str) -> None:
+    with pytest.raises(ModelRefused, match=message) as refused:
+        read_request("any", body)
+    assert (refused.value.code, refused.value.status) == ("ValidationException", 400)
+
+
+PROPERTY_NAMES = st.sampled_from(
+    ["city", "expression", "count", "name", "tags", "when", "date", "verbose", "q", "to", "unit"]
+)
+SCALARS = st.one_of(
+    st.fixed_dictionaries({"type": st.just("string")}, optional={"minLength": st.integers(0, 8), "maxLength": st.integers(8, 30), "format": st.sampled_from(["date", "email", "uri"])}),
+    st.fixed_dictionaries({"type": st.sampled_from(["number", "integer"])}, optional={"minimum": st.integers(-50, 50), "exclusiveMaximum": st.integers(51, 99), "multipleOf": st.sampled_from([1, 2, 0.5, 7])}),
+    st.just({"type": "boolean"}),
+    st.just({"type": ["string", "null"]}),
+    st.fixed_dictionaries({"enum": st.lists(st.sampled_from(["red", "blue", 3, True, None, "New York"]), min_size=1, unique_by=repr)}),
+    st.fixed_dictionaries({"const": st.sampled_from(["x", 1, None])}),
+    st.fixed_dictionaries({"type": st.just("string"), "pattern": st.sampled_from([r"^\d+$", r"^[A-Z]{2}-\d+$", "("])}),
+    st.sampled_from([{}, {"$ref": "#/$defs/Place"}, {"not": {"type": "string"}}, {"if": {"type": "string"}, "then": {"minLength": 99}}]),
+)  # fmt: skip
+
+
+def nested(inner: st.SearchStrategy) -> st.SearchStrategy:
+    return st.one_of(
+        st.fixed_dictionaries({"type": st.just("array"), "items": inner}, optional={"minItems": st.integers(0, 3), "maxItems": st.integers(3, 5), "uniqueItems": st.booleans()}),
+        objects(inner),
+        st.fixed_dictionaries({"anyOf": st.lists(inner, min_size=1, max_size=3)}),
+        st.fixed_dictionaries({"oneOf": st.lists(inner, min_size=1, max_size=2)}),
+        st.fixed_dictionaries({"allOf": st.lists(inner, min_size=1, max_size=2)}),
+    )  # fmt: skip
+
+
+def objects(inner: st.SearchStrategy) -> st.SearchStrategy:
+    def with_required(properties: dict) -> st.SearchStrategy:
+        return st.fixed_dictionaries(
+            {
+                "type": st.just("object"),
+                "properties": st.just(properties),
+                "required": st.lists(st.sampled_from(sorted(properties)), unique=True) if properties else st.just([]),
+            },
+            optional={"additionalProperties": st.booleans()},
+        )
+
+    return st.dictionaries(PROPERTY_NAMES, inner, max_size=4).flatmap(with_required)
+
+
+PLACE = {"$defs": {"Place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
+SCHEMAS = objects(st.recursive(SCALARS, nested, max_leaves=5)).map(lambda schema: {**schema, **PLACE})
+FRAGMENTS = st.sampled_from(
+    ["weather in Paris", "2+2", "and", "15*37", "call", "search", "tomorrow", "“quoted”", '"', "((", "- -", "my name is", "?",
+     "red", "3 red tags", "city: Oslo", "https://x.org/a", "a@b.org", "AB-12", "write 10 words", "summarize:", "what's my", "\n", "%", "x", "half of"]
+)  # fmt: skip
+PROMPTS = st.one_of(
+    st.text(min_size=1, max_size=200), st.lists(FRAGMENTS, min_size=1, max_size=8).map(" ".join)
+).filter(str.strip)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    schema=SCHEMAS,
+    prompt=PROMPTS,
+    name=st.sampled_from(["search", "get_weather", "calculator", "red_tags"]),
+    choice=st.sampled_from(["auto", "any", "tool"]),
+)
+def test_arguments_are_always_valid_against_the_schema(schema: dict, prompt: str, name: str, choice: str) -> None:
+    choices = {"auto": {"auto": {}}, "any": {"any": {}}, "tool": {"tool": {"name": name}}}
+    tools = [tool(name, "Search the weather by city and call red tags.", schema)]
+    body = {"messages": [said(prompt)], "toolConfig": {"tools": tools, "toolChoice": choices[choice]}}
+    try:
+        reply = scripted_reply(read_request("any", body))
+    except ModelRefused as refused:
+        assert choice != "auto"
+        assert refused.code == "ModelErrorException"
+        return
+    assert reply.text or reply.calls
+    json.dumps([dict(call.arguments) for call in reply.calls], allow_nan=False)
+    for call in reply.calls:
+        jsonschema.Draft202012Validator(schema).validate(dict(call.arguments))
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-60, 60), st.floats(-60, 60), st.text(max_size=8), st.just("2000-01-01")
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(PROPERTY_NAMES, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(schema=SCHEMAS, value=VALUES)
+def test_what_the_own_check_calls_valid_is_valid(schema: dict, value: object) -> None:
+    for part in [schema, *schema["properties"].values()]:
+        if is_valid(value, part, schema) and "(" not in json.dumps(part):
+            jsonschema.Draft202012Validator({**part, **PLACE}).validate(value)
+
+
+@given(prompts=st.lists(PROMPTS, min_size=1, max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_any_conversation_gets_the_same_answer_twice(prompts: list[str]) -> None:
+    assert reply_to(*prompts) == reply_to(*prompts)
