@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import LoomError
-from .output import emit_json, emit_table, printable, say, seconds_since
+from .output import emit_json, emit_table, printable, records, say, seconds_since
 from .place import Place, pass_place
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def agents(place: Place, refresh: bool) -> None:
     """List the agents in the catalog."""
     with place.connect() as bench:
         frame = bench.agents(refresh=refresh)
-    rows: list[dict[str, Any]] = frame.to_dict("records")  # pyright: ignore[reportAssignmentType]
+    rows = records(frame)
     if place.as_json:
         emit_json(rows)
     else:
@@ -115,14 +115,12 @@ def logs(place: Place, agent: str, session: str | None, limit: int, minutes: flo
     start = datetime.now(UTC) - timedelta(minutes=minutes) if minutes is not None else None
     with place.connect() as bench:
         frame = bench.agent(agent).logs(session_id=session, limit=limit, start=start, qualifier=qualifier)
-    rows: list[dict[str, Any]] = frame.to_dict("records")  # pyright: ignore[reportAssignmentType]
+    rows = records(frame)
     if place.as_json:
         emit_json(rows)
         return
     for row in rows:
-        click.echo(
-            f"{row['timestamp'].to_pydatetime().astimezone():%H:%M:%S.%f}"[:-3] + f"  {printable(str(row['message']))}"
-        )
+        click.echo(f"{row['timestamp'].astimezone():%H:%M:%S.%f}"[:-3] + f"  {printable(str(row['message']))}")
     if not rows:
         say("no log events in that range; an agent's output appears here after its first invocation")
 

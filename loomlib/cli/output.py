@@ -7,9 +7,12 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def say(text: str) -> None:
@@ -34,6 +37,17 @@ def emit_table(rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:
         click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
 
 
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A DataFrame's rows as plain Python values: datetimes, and None where nothing is known."""
+    import pandas as pd
+
+    columns: dict[str, list[Any]] = {str(name): frame[name].tolist() for name in frame.columns}
+    return [
+        {name: _python(values[i], missing=bool(pd.isna(values[i]))) for name, values in columns.items()}
+        for i in range(len(frame))
+    ]
+
+
 def printable(text: str) -> str:
     """An agent's text without control characters: an agent must not drive the reader's terminal."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
@@ -47,6 +61,12 @@ def seconds_since(start: float) -> str:
 def is_terminal() -> bool:
     """Whether a person reads standard output."""
     return sys.stdout.isatty()
+
+
+def _python(value: Any, *, missing: bool) -> Any:
+    if missing:
+        return None
+    return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
 
 
 def _text(value: object) -> str:

@@ -186,7 +186,7 @@ class Agent:
         reader = self.bench.log_reader
         if session_id is None:
             return log_frame(reader.agent_logs(self.entry.arn, at, start=start, end=end, limit=limit))
-        return log_frame(reader.session_logs(self.entry.arn, session_id, at, start=start, end=end, limit=limit))
+        return log_frame(reader.session_logs(self.entry.arn, at, session_id, start=start, end=end, limit=limit))
 
     def sessions(self) -> pd.DataFrame:
         """The sessions of this agent that Loom knows, newest first, with their calls, failures and times."""
