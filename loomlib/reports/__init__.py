@@ -1,24 +1,63 @@
 """Reports: run a notebook with parameters, leave the executed notebook, a self-contained page and a JSON summary.
 
-from loomlib.reports import run_report
+    from loomlib.reports import run_report
 
-outcome = run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
-outcome.exit_code, outcome.html
+    outcome = run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
+    outcome.exit_code, outcome.html
+
+A report's notebook states its answer with `verdict(result)`; importing this room for that loads no papermill.
 """
 
-from .catalogue import find_report, report_notebooks
-from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
-from .run import ReportOutcome, run_report
-from .summary import SUMMARY_MIME
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .catalogue import find_report, report_notebooks
+    from .displays import Listing, Verdict, findings, method, verdict
+    from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
+    from .run import ReportOutcome, run_report
+    from .summary import SUMMARY_MIME
+
+_MODULES = {
+    "SUMMARY_MIME": "summary",
+    "Listing": "displays",
+    "Parameter": "parameters",
+    "ReportOutcome": "run",
+    "Verdict": "displays",
+    "bind_parameters": "parameters",
+    "describe_parameters": "parameters",
+    "find_report": "catalogue",
+    "findings": "displays",
+    "method": "displays",
+    "read_parameters": "parameters",
+    "report_notebooks": "catalogue",
+    "run_report": "run",
+    "verdict": "displays",
+}
 
 __all__ = [
     "SUMMARY_MIME",
+    "Listing",
     "Parameter",
     "ReportOutcome",
+    "Verdict",
     "bind_parameters",
     "describe_parameters",
     "find_report",
+    "findings",
+    "method",
     "read_parameters",
     "report_notebooks",
     "run_report",
+    "verdict",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -31,11 +31,11 @@ def stated_summary(notebook: Notebook) -> dict[str, Any]:
 
 
 def missed_gates(summary: Mapping[str, Any]) -> list[str]:
-    """A sentence for each gate that was missed (`{"gates": [{"passed": false, "sentence": …}]}`)."""
+    """A sentence for each gate that was missed: `{"gates": [{"outcome": "missed", "sentence": …}]}`."""
     return [
         str(gate.get("sentence") or f"Gate missed: {gate.get('name', 'unnamed')}")
         for gate in cast("list[Mapping[str, Any]]", summary.get("gates") or [])
-        if gate.get("passed") is False
+        if gate.get("outcome") == "missed"
     ]
 
 

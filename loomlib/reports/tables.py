@@ -12,7 +12,11 @@ _TAGS = re.compile(r"<[^>]*>")
 _NUMBER = re.compile(
     r"[-+−≥≤<>~]?\s*(?:\d[\d\s,.\u2009\u202f]*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|ms|s|min|[kM]?B|calls?)?(?:\s*\[.*\])?"
 )
-_NOTHING = ("", "–", "-", "—", "nan", "None", "NaN", "<NA>", "n too small")
+_NO_NUMBER = re.compile(r"(?:–|-|—|nan|NaN|None|NaT|<NA>|n too small.*|not found.*|not measured.*)?")
+_INDEX_NAME = re.compile(
+    r"<thead>(?P<before>\s*<tr[^>]*>\s*)<th></th>(?P<columns>(?:\s*<th>[^<]*</th>)+\s*</tr>)"
+    r"\s*<tr>\s*<th>(?P<name>[^<]+)</th>(?:\s*<th></th>)+\s*</tr>\s*</thead>"
+)
 
 
 def mark_numbers(markup: str) -> str:
@@ -21,7 +25,12 @@ def mark_numbers(markup: str) -> str:
     A column counts when one of its cells is a number and every other one is a number or says that there is none. Tables
     with spanning cells stay as they are.
     """
-    return _TABLE.sub(lambda table: _mark_table(table[0]), markup)
+    return _TABLE.sub(lambda table: _mark_table(_INDEX_NAME.sub(_one_heading, table[0])), markup)
+
+
+def _one_heading(head: re.Match[str]) -> str:
+    """pandas writes the name of the index on a row of its own; it belongs above the index, beside the others."""
+    return f"<thead>{head['before']}<th>{head['name']}</th>{head['columns']}</thead>"
 
 
 def _mark_table(table: str) -> str:
@@ -49,7 +58,7 @@ def _mark_table(table: str) -> str:
 def _is_numeric(column: list[tuple[str, str]]) -> bool:
     values = [text for tag, text in column if tag == "td"]
     numbers = [text for text in values if _NUMBER.fullmatch(text)]
-    return bool(numbers) and all(text in _NOTHING or text in numbers for text in values)
+    return bool(numbers) and all(text in numbers or _NO_NUMBER.fullmatch(text) for text in values)
 
 
 def _plain(content: str) -> str:

@@ -1,0 +1,125 @@
+"""What a report's notebook displays: the verdict in a box, findings and notes as lists. Static HTML, text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from .summary import SUMMARY_MIME
+
+if TYPE_CHECKING:
+    from loomlib.latency import StudyResult
+    from loomlib.latency.gate import GateVerdict
+
+_FONT = "var(--jp-content-font-family, system-ui, sans-serif)"
+_SOFT = "color:var(--jp-ui-font-color2,#616161)"
+_COLOURS = {
+    "missed": "var(--jp-error-color1,#b71c1c)",
+    "unclear": "var(--jp-warn-color1,#8d5a00)",
+    "passed": "var(--jp-success-color1,#2e7d32)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A report's answer: a box for a reader and `summary` for a program (MIME type `SUMMARY_MIME`).
+
+    `gates` are `(outcome, sentence)` with the outcome "passed", "missed" or "unclear"; a missed one comes first.
+    """
+
+    title: str
+    sentences: Sequence[str]
+    gates: Sequence[tuple[str, str]] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    def __str__(self) -> str:
+        missed = [sentence for outcome, sentence in self.gates if outcome == "missed"]
+        others = [sentence for outcome, sentence in self.gates if outcome != "missed"]
+        return "\n".join([self.title, *missed, *self.sentences, *others])
+
+    def _repr_html_(self) -> str:
+        missed = [gate for gate in self.gates if gate[0] == "missed"]
+        others = [gate for gate in self.gates if gate[0] != "missed"]
+        edge = _COLOURS["missed"] if missed else "var(--jp-brand-color1,#1976d2)"
+        lines = [
+            *(_gate(*gate) for gate in missed),
+            *(f'<p style="margin:.3em 0">{escape(sentence)}</p>' for sentence in self.sentences),
+            *(_gate(*gate) for gate in others),
+        ]
+        return (
+            f'<div style="font-family:{_FONT}"><div style="{_SOFT};font-size:13px">{escape(self.title)}</div>'
+            f'<div style="border:1px solid var(--jp-border-color2,#bdbdbd);border-left:4px solid {edge};'
+            'border-radius:4px;padding:.7em 1.2em;margin:.5em 0;font-size:17px;line-height:1.5">'
+            f"{''.join(lines)}</div></div>"
+        )
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        return {"text/plain": str(self), "text/html": self._repr_html_(), SUMMARY_MIME: dict(self.summary)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Points to read, each a title (which may be empty), a text and what to do about it (which may be empty)."""
+
+    items: Sequence[tuple[str, str, str]]
+    nothing: str = "Nothing."
+
+    def __str__(self) -> str:
+        return "\n".join(" ".join(filter(None, item)) for item in self.items) or self.nothing
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if not self.items:
+            return f"<p>{escape(self.nothing)}</p>"
+        return f'<ul style="font-family:{_FONT};padding-left:1.3em">{"".join(map(_item, self.items))}</ul>'
+
+
+def verdict(result: StudyResult, *gates: GateVerdict) -> Verdict:
+    """The answer of a latency study, judged by its gates; the study's summary travels with it.
+
+    >>> verdict(result, result.gate(900, "warm"))
+    """
+    return Verdict(
+        title=result.title(),
+        sentences=result.sentences(),
+        gates=[(gate.outcome, gate.sentence()) for gate in gates],
+        summary={
+            **result.summary(),
+            "table": result.table().reset_index().to_dict("records"),
+            "gates": [gate.summary() for gate in gates],
+        },
+    )
+
+
+def findings(result: StudyResult) -> Listing:
+    """What to look at next, each finding with its evidence."""
+    return Listing(
+        items=[(f"{each.title}.", each.evidence, each.advice) for each in result.findings()],
+        nothing="Nothing stands out in these calls.",
+    )
+
+
+def method(result: StudyResult) -> Listing:
+    """How a study was measured, and what it cannot tell."""
+    from loomlib.latency.method import cannot_tell, method_notes
+
+    notes = [("", note, "") for note in method_notes(result)]
+    return Listing(items=[*notes, *(("Not told:", limit, "") for limit in cannot_tell(result))])
+
+
+def _gate(outcome: str, sentence: str) -> str:
+    colour = _COLOURS.get(outcome, _COLOURS["unclear"])
+    return f'<p style="margin:.3em 0;color:{colour};font-weight:600">{escape(sentence)}</p>'
+
+
+def _item(item: tuple[str, str, str]) -> str:
+    title, text, advice = map(escape, item)
+    parts = [
+        f"<strong>{title}</strong> " if title else "",
+        text,
+        f'<br><span style="{_SOFT}">{advice}</span>' if advice else "",
+    ]
+    return f'<li style="margin:.35em 0">{"".join(parts)}</li>'
