@@ -36,7 +36,7 @@ class Database:
                 self.engine: Engine = (
                     sqlite.open_engine(parsed, lock_timeout_s)
                     if self.is_sqlite
-                    else create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
+                    else create_engine(parsed, pool_pre_ping=True)
                 )
         except StoreError as error:
             if isinstance(error.__cause__, NoSuchModuleError):
