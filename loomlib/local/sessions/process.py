@@ -22,6 +22,9 @@ class AgentProcess:
 
     The listening socket is made here and inherited, so no port is raced for and none but loopback is bound; our copy is
     closed at once, so that the agent's death resets whatever waits in the backlog.
+
+    It must be made on the event loop's own thread, one that lives as long as the service: Linux ends the agent together
+    with the thread that started it.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class AgentProcess:
         """Ask the kernel, not our memory: the exit may not have been noticed yet."""
         if self.exit_code is not None:
             return False
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return True
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
         except ChildProcessError:
@@ -100,7 +105,10 @@ class AgentProcess:
         threading.Thread(target=self._wait_in_thread, name=f"loom-session-{self.pid}", daemon=True).start()
 
     def _wait_in_thread(self) -> None:
-        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            self._popen.wait()
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._on_exit, -1)
 
