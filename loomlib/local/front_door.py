@@ -14,11 +14,14 @@ from .contract import AgentBroke, SessionEnded
 from .guard import Guard
 from .house_keeping import HouseKeeping
 from .invoke import Invoke
+from .log_filter import TARGET as FILTER_LOG_EVENTS
+from .log_filter import LogFilter
+from .models import ModelRefused
 from .operations import Operations
 from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
-_MODEL_REQUEST_LIMIT_BYTES = 25_000_000
+_MODEL_REQUEST_LIMIT_BYTES, _LOGS_REQUEST_LIMIT_BYTES = 25_000_000, 1_000_000
 _EVENT_STREAM = (b"content-type", b"application/vnd.amazon.eventstream")
 
 
@@ -41,10 +44,11 @@ class FrontDoor:
         models: Models,
         operations: tuple[Operations, ...],
         behind: Behind,
+        log_filter: LogFilter,
         house: HouseKeeping,
     ) -> None:
         self._guard, self._invoke, self._models = guard, invoke, models
-        self._operations, self._behind, self._house = operations, behind, house
+        self._operations, self._behind, self._log_filter, self._house = operations, behind, log_filter, house
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -99,7 +103,11 @@ class FrontDoor:
             else:
                 raise not_implemented(f"{scope['method']} {path}")
         elif service == "bedrock" and path.startswith("/model/"):
-            await self._converse(path, headers, receive, send)
+            await self._converse(path, headers, receive, send, request_id)
+            return
+        elif service == "logs" and headers.get(b"x-amz-target") == FILTER_LOG_EVENTS:
+            body = await read_body(receive, _LOGS_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
+            await send_json(send, await self._log_filter.filter_log_events(body), headers=_named(request_id))
             return
         elif service == "loom":
             await self._house.answer(path, scope["method"], receive, send)
@@ -107,9 +115,10 @@ class FrontDoor:
         scope["loom.service"] = service
         await self._behind(scope, receive, send)
 
-    async def _converse(self, path: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
-        from .models import ModelRefused
-
+    async def _converse(
+        self, path: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+    ) -> None:
+        named = _named(request_id)
         model_id, _, operation = path.removeprefix("/model/").rpartition("/")
         body = await read_body(receive, _MODEL_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
         try:
@@ -118,11 +127,11 @@ class FrontDoor:
             raise Refused("ValidationException", 400, f"The request is no JSON: {error}") from error
         try:
             if operation == "converse":
-                await send_json(send, await self._models.converse(unquote(model_id), request))
+                await send_json(send, await self._models.converse(unquote(model_id), request), headers=named)
             elif operation == "converse-stream":
                 frames = self._models.converse_stream(unquote(model_id), request)
                 first = await anext(aiter(frames))  # a refusal shows here, while a status can still say so
-                await send({"type": "http.response.start", "status": 200, "headers": [_EVENT_STREAM]})
+                await send({"type": "http.response.start", "status": 200, "headers": [_EVENT_STREAM, *named]})
                 await send({"type": "http.response.body", "body": first, "more_body": True})
                 async for frame in frames:
                     await send({"type": "http.response.body", "body": frame, "more_body": True})
@@ -131,3 +140,7 @@ class FrontDoor:
                 raise not_implemented(f"{operation} of models")
         except ModelRefused as refused:
             raise Refused(refused.code, refused.status, refused.message) from refused
+
+
+def _named(request_id: str) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"x-amzn-requestid", request_id.encode()),)

@@ -69,10 +69,9 @@ def _signed_by(authorization: str, query: bytes) -> tuple[str, list[str]]:
     """Access key and scope (date, region, service, "aws4_request") of a SigV4 header or of a presigned query."""
     if found := _CREDENTIAL.search(authorization):
         return found[1], found[2].split("/")
-    if b"X-Amz-Credential=" in query:
-        key, *scope = parse_qs(query.decode("latin-1"))["X-Amz-Credential"][0].split("/")
-        return key, scope
-    return "", []
+    presigned = parse_qs(query.decode("latin-1")).get("X-Amz-Credential", [""]) if query else [""]
+    key, *scope = presigned[0].split("/")
+    return key, scope
 
 
 def _denied(message: str) -> Refused:

@@ -1,4 +1,4 @@
-"""The paths under `/_loom/`: status, lease, persist and stop."""
+"""The paths under `/_loom/`: ping, status, lease, persist and stop."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class HouseKeeping:
         match (method, path):
             case ("GET", "/_loom/status"):
                 await send_body(send, json.dumps(self._status(), default=_iso).encode(), 200, [_JSON])
+            case ("GET", "/_loom/ping"):
+                await send_json(send, {})
             case ("GET", "/_loom/lease"):
                 await self._lease(receive, send)
             case ("POST", "/_loom/persist"):

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import LocalServiceError, LocalServiceNotStarted
+from ..errors import LocalServiceError, LocalServiceNotRunning, LocalServiceNotStarted
 from .loopback import ask
 from .state import ServiceLock, ServiceOptions, ServiceState, log_file, make_home, read_state
 
@@ -41,7 +41,7 @@ def start(
     """
     make_home(home)
     with _one_starter(home):
-        if running := find(home):
+        if running := _answering(home):
             if persistent and not running.persistent:
                 ask(running, "POST", "/_loom/persist")
                 running = find(home) or running
@@ -70,6 +70,22 @@ def stop(home: Path) -> bool:
                 return True
             time.sleep(0.01)
     raise LocalServiceError("The local AgentCore does not end", on=f"process {state.pid}")
+
+
+def _answering(home: Path) -> ServiceState | None:
+    """The living service once it has answered; None when there is none, or when it was just dying."""
+    deadline = time.monotonic() + _STOPPED_WITHIN_S
+    while running := find(home):
+        try:
+            ask(running, "GET", "/_loom/ping")
+        except LocalServiceNotRunning:
+            # A process that was killed holds its lock for another moment.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return running
+    return None
 
 
 @contextmanager

@@ -9,7 +9,10 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from moto.logs.models import LogsBackend
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +61,12 @@ class Logs:
     def wait_restored(self, timeout_s: float) -> bool:
         """Wait until the lines of earlier services are visible."""
         return self._restored.wait(timeout_s)
+
+    def backend(self) -> LogsBackend:
+        """moto's store of groups and streams; hold `backend_lock` while reading it."""
+        from moto.logs.models import logs_backends
+
+        return logs_backends[self._account_id][self._region]
 
     def close(self) -> None:
         """Journal what has arrived and end."""
@@ -124,9 +133,7 @@ class Logs:
         """Give lines to moto's backend, making groups and streams as they appear."""
         if not lines:
             return
-        from moto.logs.models import logs_backends
-
-        backend = logs_backends[self._account_id][self._region]
+        backend = self.backend()
         for (group_name, stream_name), run in itertools.groupby(lines, key=lambda line: line[:2]):
             with self.backend_lock:
                 if group_name not in backend.groups:

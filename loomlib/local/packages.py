@@ -16,7 +16,7 @@ ZIPPED_LIMIT_BYTES = 250_000_000
 UNZIPPED_LIMIT_BYTES = 750_000_000
 # Deflate cannot pass about 1,032 : 1. Real packages stay near 4 : 1; a small file of zeros may be far above.
 _RATIO_LIMIT, _RATIO_FROM_BYTES = 200, 10_000_000
-_ENTRY_LIMIT = 100_000
+_ENTRY_LIMIT = 50_000
 _PIECE_BYTES = 1 << 20
 
 

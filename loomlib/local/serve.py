@@ -27,6 +27,7 @@ from .guard import Guard, listening_socket
 from .house_keeping import HouseKeeping
 from .invoke import Invoke
 from .leases import Leases
+from .log_filter import LogFilter
 from .logs import Logs
 from .models import ModelRoom
 from .operations import Operations
@@ -109,6 +110,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         models=models,
         operations=operations,
         behind=behind,
+        log_filter=LogFilter(logs),
         house=house,
     )
     server = _Server(

@@ -167,7 +167,9 @@ def test_tags_are_added_and_taken_away(aws: Any) -> None:
 def test_an_operation_that_nobody_implements_says_so_and_is_not_repeated(aws: Any) -> None:
     for retries in ("legacy", "standard"):
         client = aws.client("bedrock-agentcore-control", retries={"mode": retries, "total_max_attempts": 3})
-        with pytest.raises(ClientError, match="does not implement ListAgentRuntimeVersionsByCapacityProvider") as caught:
+        with pytest.raises(
+            ClientError, match="does not implement ListAgentRuntimeVersionsByCapacityProvider"
+        ) as caught:
             client.list_agent_runtime_versions_by_capacity_provider(capacityProviderId="provider-1234567890")
         assert code_of(caught) == "NotImplementedException"
         assert caught.value.response["ResponseMetadata"]["RetryAttempts"] == 0

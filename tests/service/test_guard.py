@@ -38,7 +38,9 @@ def test_any_other_key_is_refused(service: local.ServiceState, key: str) -> None
     assert document["__type"] == "UnrecognizedClientException"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.0.0.7", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.0.0.7", ""]
+)
 def test_a_foreign_host_is_refused_whatever_the_key(service: local.ServiceState, host: str) -> None:
     status, document = request(service, {"Authorization": f"Bearer {service.access_key}", "Host": host})
     assert status == 403

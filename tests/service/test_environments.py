@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loomlib.local.environments import lacking
+from loomlib.local.packages import PackageRefused
+
+AGENT = """
+from bedrock_agentcore import BedrockAgentCoreApp
+import loom_greeting
+app = BedrockAgentCoreApp()
+@app.entrypoint
+def answer(payload):
+    return {"text": loom_greeting.TEXT, "file": loom_greeting.__file__}
+app.run()
+"""
+
+
+def build_wheel(folder: Path, name: str, version: str, source: str) -> None:
+    """The smallest wheel that pip installs."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": source,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(
+        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()},"
+        f"{len(text.encode())}\n"
+        for path, text in files.items()
+    )
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in (files | {f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}).items():
+            archive.writestr(path, text)
+
+
+@pytest.fixture
+def offline_service(start_service: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A service whose pip finds the wheels of this test and nothing else."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    build_wheel(wheels, "loom_greeting", "1.0", 'TEXT = "good morning"')
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    return start_service()
+
+
+def test_what_the_interpreter_lacks_is_installed_once_and_found_by_the_agent(offline_service: Any) -> None:
+    files = {"agent.py": AGENT, "requirements.txt": "boto3\nloom_greeting>=1\n"}
+    first = offline_service.create("needs_one", offline_service.upload(files))
+    described = offline_service.settled(first["agentRuntimeId"])
+    assert described["status"] == "READY", described
+    _, body = offline_service.invoke(first["agentRuntimeArn"])
+    assert b"good morning" in body
+    overlays = list((offline_service.state.home / "environments").iterdir())
+    assert len(overlays) == 1
+    assert str(overlays[0]).encode() in body
+    assert list(overlays[0].glob("__pycache__/loom_greeting.*.pyc"))
+    second = offline_service.create("needs_two", offline_service.upload(files))
+    assert offline_service.settled(second["agentRuntimeId"])["status"] == "READY"
+    assert list((offline_service.state.home / "environments").iterdir()) == overlays
+
+
+def test_what_pip_cannot_find_fails_the_runtime_with_pip_s_words(offline_service: Any) -> None:
+    files = {"agent.py": AGENT, "requirements.txt": "loom_missing==3"}
+    created = offline_service.create("needs_more", offline_service.upload(files))
+    described = offline_service.settled(created["agentRuntimeId"])
+    assert described["status"] == "CREATE_FAILED"
+    assert "No matching distribution found for loom_missing==3" in described["failureReason"]
+    assert not list((offline_service.state.home / "environments").iterdir())
+
+
+def write(folder: Path, text: str, **others: str) -> Path:
+    (folder / "requirements.txt").write_text(text)
+    for name, content in others.items():
+        (folder / f"{name}.txt").write_text(content)
+    return folder
+
+
+def test_a_package_whose_requirements_are_met_needs_no_overlay(tmp_path: Path) -> None:
+    assert lacking(tmp_path) == []
+    text = "# ours\nboto3>=1.0  # any\nbotocore\n\nmissing; python_version < '3'\n--index-url https://example.org\n"
+    assert lacking(write(tmp_path, text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("boto3>=999", ["boto3>=999"]),
+        ("boto3\nloom-missing", ["loom-missing"]),
+        ("loom-missing \\\n  >=1", ["loom-missing    >=1"]),
+        (
+            "--extra-index-url https://example.org\nloom-missing",
+            ["--extra-index-url https://example.org", "loom-missing"],
+        ),
+        ("./vendored", ["./vendored"]),
+        ("name @ https://example.org/name.whl", ["name @ https://example.org/name.whl"]),
+        ("moto[no_such_extra]", []),
+        ("boto3==1.0 --hash=sha256:00", ["boto3==1.0 --hash=sha256:00"]),
+    ],
+)
+def test_only_what_is_lacking_is_asked_for(tmp_path: Path, text: str, expected: list[str]) -> None:
+    assert lacking(write(tmp_path, text)) == expected
+
+
+def test_an_extra_whose_packages_are_missing_is_lacking(tmp_path: Path) -> None:
+    # moto's "proxy" extra needs py-partiql-parser and more; "botocore[crt]" needs awscrt, which nothing here installs.
+    assert lacking(write(tmp_path, "botocore[crt]")) == ["botocore[crt]"]
+
+
+def test_included_files_are_read_unless_they_are_outside(tmp_path: Path) -> None:
+    assert lacking(write(tmp_path, "-r more.txt", more="loom-missing\n-r requirements.txt")) == ["loom-missing"]
+    with pytest.raises(PackageRefused, match="not in the package"):
+        lacking(write(tmp_path, "-r ../../outside.txt"))

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loomlib import local
+from loomlib.local.log_filter import compile_pattern
+from loomlib.local.logs import Logs
+
+TALKER = """
+import sys
+from bedrock_agentcore import BedrockAgentCoreApp
+app = BedrockAgentCoreApp()
+@app.entrypoint
+def answer(payload):
+    for number in range(payload.get("lines", 1)):
+        print(f"line {number} of {payload['name']}")
+    return "done"
+app.run()
+"""
+
+
+def group_of(runtime: dict[str, Any]) -> str:
+    return f"/aws/bedrock-agentcore/runtimes/{runtime['agentRuntimeId']}-DEFAULT"
+
+
+def events(aws: Any, group: str, at_least: int, **more: Any) -> list[dict[str, Any]]:
+    """All events that match, once there are enough of them."""
+    logs = aws.client("logs")
+    found: list[dict[str, Any]] = []
+    deadline = time.monotonic() + 20
+    while len(found) < at_least and time.monotonic() < deadline:
+        try:
+            pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group, **more)
+            found = [event for page in pages for event in page["events"]]
+        except logs.exceptions.ResourceNotFoundException:
+            time.sleep(0.02)
+    return found
+
+
+def test_every_line_arrives_in_order_and_in_aws_s_places(aws: Any) -> None:
+    runtime = aws.deploy("talker", TALKER)
+    aws.invoke(runtime["agentRuntimeArn"], b'{"name": "all", "lines": 5000}')
+    found = events(aws, group_of(runtime), 5000, filterPattern='"line" "of all"')
+    assert [event["message"] for event in found] == [f"line {number} of all" for number in range(5000)]
+    (stream,) = {event["logStreamName"] for event in found}
+    assert re.fullmatch(r"\d{4}/\d\d/\d\d/\[runtime-logs\][0-9a-f-]{36}", stream)
+    logs = aws.client("logs")
+    described = logs.describe_log_streams(logGroupName=group_of(runtime))["logStreams"]
+    assert [item["logStreamName"] for item in described] == [stream]
+    read = logs.get_log_events(logGroupName=group_of(runtime), logStreamName=stream, startFromHead=True, limit=3)
+    assert len(read["events"]) == 3
+
+
+def test_pages_are_cut_by_limit_and_lose_nothing(aws: Any) -> None:
+    runtime = aws.deploy("pages", TALKER)
+    for name in ("a", "b"):
+        aws.invoke(runtime["agentRuntimeArn"], b'{"name": "%s", "lines": 50}' % name.encode())
+    assert len(events(aws, group_of(runtime), 100, filterPattern="line")) == 100
+    logs = aws.client("logs")
+    found: list[dict[str, Any]] = []
+    more: dict[str, str] = {}
+    while True:
+        page = logs.filter_log_events(logGroupName=group_of(runtime), filterPattern="line", limit=7, **more)
+        assert len(page["events"]) <= 7
+        found += page["events"]
+        if "nextToken" not in page:
+            break
+        more = {"nextToken": page["nextToken"]}
+    assert len({event["eventId"] for event in found}) == len(found) == 100
+    assert [event["timestamp"] for event in found] == sorted(event["timestamp"] for event in found)
+    moment = found[50]["timestamp"]
+    before = events(aws, group_of(runtime), 1, filterPattern="line", endTime=moment - 1)
+    after = events(aws, group_of(runtime), 1, filterPattern="line", startTime=moment)
+    assert len(before) + len(after) == 100
+    one_stream = events(aws, group_of(runtime), 1, filterPattern="line", logStreamNames=[found[0]["logStreamName"]])
+    assert len(one_stream) == 50
+
+
+def test_a_missing_group_and_a_pattern_that_is_not_understood_are_errors(aws: Any) -> None:
+    logs = aws.client("logs")
+    with pytest.raises(logs.exceptions.ResourceNotFoundException):
+        logs.filter_log_events(logGroupName="nothing")
+    logs.create_log_group(logGroupName="mine")
+    with pytest.raises(ClientError, match="use quoted terms"):
+        logs.filter_log_events(logGroupName="mine", filterPattern="{ $.level = ERROR }")
+    with pytest.raises(ClientError, match="nextToken"):
+        logs.filter_log_events(logGroupName="mine", nextToken="x/y")
+
+
+def test_events_of_a_client_are_found_as_those_of_agents(aws: Any) -> None:
+    logs = aws.client("logs")
+    logs.create_log_group(logGroupName="client")
+    logs.create_log_stream(logGroupName="client", logStreamName="s")
+    now = int(time.time() * 1000)
+    logs.put_log_events(
+        logGroupName="client", logStreamName="s", logEvents=[{"timestamp": now, "message": "from a client"}]
+    )
+    assert [event["message"] for event in events(aws, "client", 1, filterPattern='"from a"')] == ["from a client"]
+
+
+def test_lines_outlive_a_restart_without_being_doubled(start_service: Callable[..., Any]) -> None:
+    first = start_service()
+    runtime = first.deploy("remembered", TALKER)
+    first.invoke(runtime["agentRuntimeArn"], b'{"name": "before", "lines": 20}')
+    before = events(first, group_of(runtime), 20, filterPattern="before")
+    local.stop(first.state.home)
+    again = start_service()
+    after = events(again, group_of(runtime), 20, filterPattern="before")
+    assert [event["message"] for event in after] == [event["message"] for event in before]
+    assert [event["timestamp"] for event in after] == [event["timestamp"] for event in before]
+
+
+def test_a_log_delay_hides_lines_for_its_time_only(start_service: Callable[..., Any]) -> None:
+    aws = start_service(log_delay_s=1.5)
+    runtime = aws.deploy("late", TALKER)
+    aws.invoke(runtime["agentRuntimeArn"], b'{"name": "late", "lines": 3}')
+    spoken = time.time() * 1000
+    found = events(aws, group_of(runtime), 3, filterPattern="late")
+    assert len(found) == 3
+    assert all(event["ingestionTime"] - event["timestamp"] >= 1_400 for event in found)
+    assert all(event["timestamp"] <= spoken for event in found)
+
+
+def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: Path) -> None:
+    place = {"account_id": "123456789012", "region": "us-east-1"}
+    logs = Logs(tmp_path, **place)
+    for number in range(20_000):
+        logs.write(group="g", stream="s", timestamp_ms=int(time.time() * 1000), message=str(number))
+    logs.close()
+    again = Logs(tmp_path, **place)
+    assert again.wait_restored(30)
+    with again.backend_lock:
+        messages = [event.message for event in again.backend().groups["g"].streams["s"].events]
+    again.close()
+    assert messages[-20_000:] == [str(number) for number in range(20_000)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "expected"),
+    [
+        ("", "anything", True),
+        ("one two", "two and one", True),
+        ("one two", "one", False),
+        ('"one two"', "one two three", True),
+        ('"one two"', "two one", False),
+        ('"a" "b"', "b a", True),
+        ('"say \\"hi\\""', 'they say "hi"', True),
+        ("-debug", "info", True),
+        ("info -debug", "info debug", False),
+        ("?a ?b", "xbx", True),
+        ("?a ?b", "c", False),
+        ("%[0-9]{3}%", "code 404", True),
+        ("ERROR", "error", False),
+        ('"7f6de5ca-1"', '{"requestId": "7f6de5ca-1"}', True),
+    ],
+)
+def test_patterns_match_as_the_guide_says(pattern: str, line: str, expected: bool) -> None:
+    assert compile_pattern(pattern)(line) is expected
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_quoted_term_finds_every_line_that_contains_it(before: str, term: str, after: str) -> None:
+    quoted = '"' + re.sub(r'([\\"])', r"\\\1", term) + '"'
+    if not term.strip() or "\n" in term:
+        return
+    assert compile_pattern(quoted)(before + term + after)

@@ -1,0 +1,168 @@
+"""Whatever the local AgentCore answers has the form that botocore's service models promise."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.exceptions import ClientError
+from botocore.validate import ParamValidator
+
+from loomlib import local
+
+SERVICES = {"control": "bedrock-agentcore-control", "data": "bedrock-agentcore", "logs": "logs"}
+
+
+def faults(shape: Any, value: Any, where: str = "answer") -> Iterator[str]:
+    """Enums, patterns and lengths, which botocore itself does not check; required members and types, which it does."""
+    if where == "answer":
+        report = ParamValidator().validate(value, shape)
+        if report.has_errors():
+            yield report.generate_report()
+    rules = shape.metadata
+    if shape.type_name == "structure":
+        if unknown := set(value) - set(shape.members):
+            yield f"{where} has unknown members {unknown}"
+        for name in set(value) & set(shape.members):
+            yield from faults(shape.members[name], value[name], f"{where}.{name}")
+    elif shape.type_name == "list":
+        for item in value:
+            yield from faults(shape.member, item, f"{where}[]")
+    elif shape.type_name == "string":
+        if "enum" in rules and value not in rules["enum"]:
+            yield f"{where} is {value!r}, not one of {rules['enum']}"
+        if "pattern" in rules and not re.fullmatch(rules["pattern"], value):
+            yield f"{where} is {value!r}, not of {rules['pattern']}"
+        if not rules.get("min", 0) <= len(value) <= rules.get("max", len(value)):
+            yield f"{where} has {len(value)} characters, not {rules.get('min')} to {rules.get('max')}"
+
+
+class Checked:
+    """A boto3 client's calls, with each answer held against the model."""
+
+    def __init__(self, aws: Any) -> None:
+        self._aws = aws
+        self._session = botocore.session.get_session()
+        self.called: set[str] = set()
+
+    def call(self, room: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        self.called.add(operation)
+        model = self._session.get_service_model(SERVICES[room]).operation_model(operation)
+        method = re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
+        answer = getattr(self._aws.client(SERVICES[room]), method)(**parameters)
+        shown = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+        assert answer["ResponseMetadata"].get("RequestId") or operation in ("DescribeLogStreams", "GetLogEvents")
+        if model.has_streaming_output:
+            shown["response"] = shown["response"].read()
+        if model.output_shape is not None:
+            assert not list(faults(model.output_shape, shown)), operation
+        assert answer["ResponseMetadata"]["HTTPStatusCode"] == model.http["responseCode"] or room == "logs"
+        return shown
+
+
+@pytest.fixture
+def checked(aws: Any) -> Checked:
+    return Checked(aws)
+
+
+def test_every_answer_of_a_runtime_s_life_has_its_shape(aws: Any, checked: Checked) -> None:
+    control = lambda operation, **parameters: checked.call("control", operation, **parameters)  # noqa: E731
+    definition = {
+        "agentRuntimeArtifact": aws.upload(
+            {
+                "agent.py": "from bedrock_agentcore import BedrockAgentCoreApp\napp = BedrockAgentCoreApp()\n"
+                "@app.entrypoint\ndef answer(payload):\n    print('spoken')\n    return payload\napp.run()\n"
+            }
+        ),
+        "roleArn": "arn:aws:iam::123456789012:role/loom",
+        "networkConfiguration": {"networkMode": "PUBLIC"},
+        "environmentVariables": {"A": "b"},
+        "lifecycleConfiguration": {"idleRuntimeSessionTimeout": 120},
+        "requestHeaderConfiguration": {"requestHeaderAllowlist": ["X-Team"]},
+        "protocolConfiguration": {"serverProtocol": "HTTP"},
+    }
+    created = control("CreateAgentRuntime", agentRuntimeName="contract", **definition)
+    runtime_id, arn = created["agentRuntimeId"], created["agentRuntimeArn"]
+    control("GetAgentRuntime", agentRuntimeId=runtime_id)
+    aws.settled(runtime_id)
+    control("GetAgentRuntime", agentRuntimeId=runtime_id, agentRuntimeVersion="1")
+    control("UpdateAgentRuntime", agentRuntimeId=runtime_id, description="second", **definition)
+    control("ListAgentRuntimeVersions", agentRuntimeId=runtime_id)
+    aws.settled(runtime_id)
+    control("ListAgentRuntimes")
+    control("ListAgentRuntimeVersions", agentRuntimeId=runtime_id)
+    control("CreateAgentRuntimeEndpoint", agentRuntimeId=runtime_id, name="prod", agentRuntimeVersion="1")
+    for name in ("prod", "DEFAULT"):
+        control("GetAgentRuntimeEndpoint", agentRuntimeId=runtime_id, endpointName=name)
+    control("UpdateAgentRuntimeEndpoint", agentRuntimeId=runtime_id, endpointName="prod", agentRuntimeVersion="2")
+    control("ListAgentRuntimeEndpoints", agentRuntimeId=runtime_id, maxResults=1)
+    control("TagResource", resourceArn=arn, tags={"a": "b"})
+    control("ListTagsForResource", resourceArn=arn)
+    control("UntagResource", resourceArn=arn, tagKeys=["a"])
+    session_id = "contract-" * 5
+    invoked = checked.call(
+        "data", "InvokeAgentRuntime", agentRuntimeArn=arn, runtimeSessionId=session_id, payload=b'{"a": 1}'
+    )
+    assert invoked["response"] == b'{"a": 1}'
+    checked.call("data", "StopRuntimeSession", agentRuntimeArn=arn, runtimeSessionId=session_id)
+    group = f"/aws/bedrock-agentcore/runtimes/{runtime_id}-DEFAULT"
+    deadline = time.monotonic() + 20
+    while not aws.client("logs").describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert checked.call("logs", "FilterLogEvents", logGroupName=group, limit=1)["events"]
+    stream = checked.call("logs", "DescribeLogStreams", logGroupName=group)["logStreams"][0]["logStreamName"]
+    checked.call("logs", "GetLogEvents", logGroupName=group, logStreamName=stream)
+    control("DeleteAgentRuntimeEndpoint", agentRuntimeId=runtime_id, endpointName="prod")
+    control("DeleteAgentRuntime", agentRuntimeId=runtime_id)
+    ours = {name for name in dir_of_operations() if "AgentRuntime" in name or "Tag" in name}
+    assert ours <= checked.called
+
+
+def dir_of_operations() -> set[str]:
+    """The control plane's operations that the local AgentCore answers itself, by the names of its methods."""
+    from loomlib.local.control_plane import ControlPlane
+    from loomlib.local.endpoints import EndpointPlane
+
+    methods = [name for room in (ControlPlane, EndpointPlane) for name in vars(room) if not name.startswith("_")]
+    return {"".join(part.capitalize() for part in name.split("_")) for name in methods}
+
+
+def test_a_failed_runtime_has_its_shape_too(aws: Any, checked: Checked) -> None:
+    runtime_id = aws.create("contract_failed", aws.upload({"other.py": ""}))["agentRuntimeId"]
+    assert aws.settled(runtime_id)["status"] == "CREATE_FAILED"
+    assert checked.call("control", "GetAgentRuntime", agentRuntimeId=runtime_id)["failureReason"]
+    endpoint = checked.call("control", "GetAgentRuntimeEndpoint", agentRuntimeId=runtime_id, endpointName="DEFAULT")
+    assert endpoint["status"] == "CREATE_FAILED"
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters"),
+    [
+        ("GetAgentRuntime", {"agentRuntimeId": "missing-1234567890"}),
+        ("GetAgentRuntime", {"agentRuntimeId": "malformed"}),
+        ("DeleteAgentRuntime", {"agentRuntimeId": "missing-1234567890"}),
+        ("ListAgentRuntimes", {"maxResults": 1000}),
+        ("CreateAgentRuntimeEndpoint", {"agentRuntimeId": "missing-1234567890", "name": "prod"}),
+    ],
+)
+def test_every_error_is_one_that_the_model_declares(aws: Any, operation: str, parameters: dict[str, Any]) -> None:
+    client = aws.client(SERVICES["control"], parameter_validation=False)
+    model = client.meta.service_model.operation_model(operation)
+    method = re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
+    with pytest.raises(ClientError) as caught:
+        getattr(client, method)(**parameters)
+    declared = {shape.name: shape for shape in model.error_shapes}
+    response = caught.value.response
+    shape = declared[response["Error"]["Code"]]
+    assert response["ResponseMetadata"]["HTTPStatusCode"] == shape.metadata["error"]["httpStatusCode"]
+    present = {name for name in shape.members if response.get(name) or response["Error"].get(name.capitalize())}
+    assert set(shape.metadata.get("required", ())) <= present
+
+
+def test_the_service_is_the_one_that_was_started(service: local.ServiceState) -> None:
+    assert local.find(service.home) == service

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import io
+import os
+import signal
+import stat
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loomlib.local.packages import PackageRefused, extract
+
+
+def packed(path: Path, files: dict[str, bytes], **attributes: int) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = attributes.get("mode", 0o644) << 16
+            archive.writestr(entry, content)
+    return path
+
+
+def test_a_package_is_extracted_and_byte_compiled(tmp_path: Path) -> None:
+    package = packed(tmp_path / "p.zip", {"agent.py": b"import tools.one", "tools/one.py": b"", "empty/": b""})
+    extract(package, tmp_path / "code", ["opentelemetry-instrument", "agent.py"])
+    assert (tmp_path / "code" / "tools" / "one.py").is_file()
+    assert list((tmp_path / "code" / "__pycache__").glob("agent.*.pyc"))
+    assert (tmp_path / "code" / "empty").is_dir()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../agent.py", "/etc/passwd", "tools/../../x", "C:\\x", "C:/x", "..\\x", "\\\\host\\x", "a\0b", "x/..", "//x"],
+)
+def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    package = packed(tmp_path / "p.zip", {"agent.py": b""})
+    # zipfile mends such names when it writes them, so they are put in afterwards, at the same length.
+    placeholder = "N" * len(name.encode())
+    packed(package, {"agent.py": b"", placeholder: b"x"})
+    package.write_bytes(package.read_bytes().replace(placeholder.encode(), name.encode()))
+    with pytest.raises(PackageRefused, match="leaves its folder"):
+        extract(package, tmp_path / "code", ["agent.py"])
+    assert not (tmp_path / "code").exists()
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["p.zip"]
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
+def test_links_and_special_files_are_refused(tmp_path: Path, kind: int) -> None:
+    package = packed(tmp_path / "p.zip", {"agent.py": b"/etc/passwd"}, mode=kind | 0o777)
+    with pytest.raises(PackageRefused, match="link or special file"):
+        extract(package, tmp_path / "code", ["agent.py"])
+
+
+def test_a_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
+    package = packed(tmp_path / "p.zip", {"agent.py": b"", "zeros": bytes(60_000_000)})
+    with pytest.raises(PackageRefused, match="like a zip bomb"):
+        extract(package, tmp_path / "code", ["agent.py"])
+
+
+def test_a_bomb_that_understates_its_size_is_refused(tmp_path: Path) -> None:
+    package = packed(tmp_path / "p.zip", {"zeros": bytes(60_000_000)})
+    content = package.read_bytes()
+    # Both the local header and the directory now claim 1,000 bytes.
+    package.write_bytes(content.replace((60_000_000).to_bytes(4, "little"), (1_000).to_bytes(4, "little")))
+    with pytest.raises(PackageRefused):
+        extract(package, tmp_path / "code", ["zeros"])
+    assert not (tmp_path / "code").exists()
+
+
+def test_too_many_entries_are_refused(tmp_path: Path) -> None:
+    content = packed(tmp_path / "p.zip", {"0": b""}).read_bytes()
+    directory_bytes, offset = struct.unpack("<II", content[-10:-2])
+    many, directory = 50_001, content[offset : offset + directory_bytes]
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, many, many, directory_bytes * many, offset, 0)
+    (tmp_path / "p.zip").write_bytes(content[:offset] + directory * many + end)
+    with pytest.raises(PackageRefused, match="entries"):
+        extract(tmp_path / "p.zip", tmp_path / "code", ["0"])
+
+
+@given(st.binary(max_size=300))
+def test_damage_is_refused_and_never_breaks_anything(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    whole = packed(folder / "p.zip", {"agent.py": b"print(1)" * 20}).read_bytes()
+    (folder / "p.zip").write_bytes(whole[: len(whole) // 2] + noise)
+    with pytest.raises(PackageRefused):
+        extract(folder / "p.zip", folder / "code", ["agent.py"])
+    assert [item.name for item in folder.iterdir()] == ["p.zip"]
+
+
+def test_a_refused_package_fails_the_runtime_with_the_reason(aws: Any) -> None:
+    for content, reason in ((b"this is no zip", "no readable zip file"), (evil(), "leaves its folder")):
+        created = aws.create(f"evil_{len(content)}", aws.upload_bytes(content))
+        described = aws.settled(created["agentRuntimeId"])
+        assert described["status"] == "CREATE_FAILED"
+        assert reason in described["failureReason"]
+
+
+def test_the_named_version_of_an_object_is_deployed(aws: Any) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="loom-versioned")
+    s3.put_bucket_versioning(Bucket="loom-versioned", VersioningConfiguration={"Status": "Enabled"})
+    versions = []
+    for text in ("first", "second"):
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            archive.writestr("agent.py", f"# {text}")
+        versions.append(s3.put_object(Bucket="loom-versioned", Key="a.zip", Body=content.getvalue())["VersionId"])
+    code = {"s3": {"bucket": "loom-versioned", "prefix": "a.zip", "versionId": versions[0]}}
+    artifact = {"codeConfiguration": {"code": code, "runtime": "PYTHON_3_11", "entryPoint": ["agent.py"]}}
+    runtime_id = aws.create("first_version", artifact)["agentRuntimeId"]
+    assert aws.settled(runtime_id)["status"] == "READY"
+    assert (aws.state.home / "runtimes" / runtime_id / "1" / "code" / "agent.py").read_text() == "# first"
+
+
+def test_a_version_that_was_being_made_when_the_service_died_is_made_by_the_next(
+    start_service: Callable[..., Any],
+) -> None:
+    aws = start_service()
+    runtime_id = aws.create("resumed", aws.upload({"agent.py": "pass"}))["agentRuntimeId"]
+    os.kill(aws.state.pid, signal.SIGKILL)
+    again = start_service()
+    assert again.settled(runtime_id)["status"] == "READY"
+
+
+def evil() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("agent.py", "")
+        archive.writestr("NNNevil.py", "")
+    return content.getvalue().replace(b"NNNevil.py", b"../evil.py")

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+
+def test_a_large_object_goes_in_and_out_of_s3_unchanged(aws: Any) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="large")
+    content = hashlib.sha256(b"seed").digest() * 2_000_000  # 64 MB, in parts of 8 MB
+    s3.upload_fileobj(io.BytesIO(content), "large", "some folder/ä b+c.bin")
+    received = io.BytesIO()
+    s3.download_fileobj("large", "some folder/ä b+c.bin", received)
+    assert hashlib.sha256(received.getvalue()).digest() == hashlib.sha256(content).digest()
+    assert [item["Key"] for item in s3.list_objects_v2(Bucket="large")["Contents"]] == ["some folder/ä b+c.bin"]
+
+
+@pytest.mark.parametrize("key", ["plain", "a/b/c", "a%2Fb", "x//y", "end/", "q?mark", "per%cent", "..dots", "~tilde"])
+def test_s3_keys_keep_every_character(aws: Any, key: str) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="keys")
+    s3.put_object(Bucket="keys", Key=key, Body=key.encode())
+    assert s3.get_object(Bucket="keys", Key=key)["Body"].read() == key.encode()
+    assert key in {item["Key"] for item in s3.list_objects_v2(Bucket="keys")["Contents"]}
+
+
+def test_who_am_i(aws: Any) -> None:
+    assert aws.client("sts").get_caller_identity()["Account"] == aws.state.account_id
+
+
+def test_secrets_are_kept(aws: Any) -> None:
+    secrets = aws.client("secretsmanager")
+    secrets.create_secret(Name="token", SecretString="shh")
+    assert secrets.get_secret_value(SecretId="token")["SecretString"] == "shh"
+
+
+def test_tables_and_user_pools_and_metrics_work(aws: Any) -> None:
+    aws.client("dynamodb").create_table(
+        TableName="t",
+        KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    assert aws.client("dynamodb").list_tables()["TableNames"] == ["t"]
+    assert aws.client("cognito-idp").create_user_pool(PoolName="p")["UserPool"]["Name"] == "p"
+    data = [{"MetricName": "m", "Value": 1.0}]
+    assert aws.client("cloudwatch").put_metric_data(Namespace="n", MetricData=data)
+
+
+def test_what_moto_does_not_implement_is_said_in_aws_s_form_and_not_repeated(aws: Any) -> None:
+    client = aws.client("logs", retries={"mode": "standard", "total_max_attempts": 3})
+    with pytest.raises(ClientError) as caught:
+        client.list_anomalies()
+    assert caught.value.response["Error"]["Code"] == "NotImplementedException"
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
+    assert caught.value.response["ResponseMetadata"]["RetryAttempts"] == 0
