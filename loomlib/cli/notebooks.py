@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -40,7 +42,8 @@ def report(place: Place, name: str, pairs: tuple[str, ...], out: str) -> int:
     if where != "local":
         parameters.setdefault("where", where)
     start = time.perf_counter()
-    outcome = run_report(name, parameters, out, settings=place.settings, say=say)
+    with _prepared(place, parameters, local=where == "local"):
+        outcome = run_report(name, parameters, out, settings=place.settings, say=say)
     if place.as_json:
         emit_json(
             {**outcome.summary, "exit_code": outcome.exit_code, "html": outcome.html, "notebook": outcome.notebook}
@@ -71,6 +74,25 @@ def lab(place: Place, arguments: tuple[str, ...]) -> None:
     say("JupyterLab opens on Start here; end it with Ctrl-C twice")
     sys.stdout.flush()
     os.execv(sys.executable, [*command, *arguments])  # noqa: S606 - the terminal and its signals belong to JupyterLab now
+
+
+@contextmanager
+def _prepared(place: Place, parameters: Mapping[str, str], *, local: bool) -> Generator[None]:
+    """The local AgentCore up, and the agent that the report asks for deployed, each with a line; on AWS nothing.
+
+    The notebook would do both by itself; done here, a person sees what happens, and one service serves the whole run.
+    """
+    if not local:
+        yield
+        return
+    with place.connect() as bench:
+        say(f"local AgentCore up · loopback · {bench.session_count()} sessions")
+        if agent := parameters.get("agent"):
+            start = time.perf_counter()
+            found, deployed = bench.find_or_deploy(agent)
+            if deployed:
+                say(f"deployed {agent} → runtime/{found.runtime_id}  ({found.status} in {seconds_since(start)})")
+        yield
 
 
 def _notebooks() -> Path:

@@ -39,13 +39,8 @@ def emit_table(rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A DataFrame's rows as plain Python values: datetimes, and None where nothing is known."""
-    import pandas as pd
-
     columns: dict[str, list[Any]] = {str(name): frame[name].tolist() for name in frame.columns}
-    return [
-        {name: _python(values[i], missing=bool(pd.isna(values[i]))) for name, values in columns.items()}
-        for i in range(len(frame))
-    ]
+    return [{name: _python(values[i]) for name, values in columns.items()} for i in range(len(frame))]
 
 
 def printable(text: str) -> str:
@@ -63,8 +58,8 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _python(value: Any, *, missing: bool) -> Any:
-    if missing:
+def _python(value: Any) -> Any:
+    if value is None or value != value:  # NaN and NaT differ from themselves
         return None
     return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
 

@@ -15,7 +15,7 @@ from ..aws import Clients
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..aws.runtimes import delete_runtime, stop_session
-from ..errors import AgentNotFound, ResourceNotFound
+from ..errors import AgentNotFound
 from ..settings import Settings
 from ..store import InvocationRow, Store
 from ..telemetry import AgentStart, LogReader, find_agent_start
@@ -105,16 +105,23 @@ class Workbench:
 
     def ensure_agent(self, key: str) -> Agent:
         """The agent called `key`; when there is none, the blueprint of that name is deployed or the ARN registered."""
+        return self.find_or_deploy(key)[0]
+
+    def find_or_deploy(self, key: str) -> tuple[Agent, bool]:
+        """`ensure_agent`, and whether it had to be deployed."""
         with contextlib.suppress(AgentNotFound):
-            agent = self.agent(key)
-            with contextlib.suppress(ResourceNotFound):
-                if not agent.refresh().entry.is_deleted:
-                    return agent
+            agent = self.agent(key).refresh()
+            if not agent.entry.is_deleted:
+                return agent, False
         if key.startswith("arn:"):
-            return self.register(key)
+            return self.register(key), False
         if find_blueprint(key) is None:
-            return self.agent(key)  # raises, naming what there is
-        return self.deploy(key)
+            return self.agent(key), False  # raises, naming what there is
+        return self.deploy(key), True
+
+    def session_count(self) -> int | None:
+        """How many runtime sessions are alive; None where AgentCore does not tell (on AWS)."""
+        return self._house.session_count()
 
     def blueprints(self) -> pd.DataFrame:
         """The templates that `deploy` knows by name."""

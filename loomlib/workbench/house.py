@@ -24,6 +24,10 @@ class House(Protocol):
         """The variables that point other AWS clients here; empty where the usual ones do."""
         ...
 
+    def session_count(self) -> int | None:
+        """How many sessions are alive, None when that is not told."""
+        ...
+
     def check_deploy(self, what: str) -> None:
         """Raises `NotYetSupported` when nothing can be deployed here."""
         ...
@@ -57,6 +61,10 @@ class LocalHouse:
         """Endpoint variables, dummy credentials, region."""
         return self.state.environment()
 
+    def session_count(self) -> int | None:
+        """What the service says."""
+        return len(local.status(self.state.home).sessions)
+
     def check_deploy(self, what: str) -> None:
         """Everything can be deployed."""
 
@@ -79,6 +87,10 @@ class AwsHouse:
     def environment(self) -> Mapping[str, str]:
         """Nothing: AWS clients find AWS by themselves."""
         return {}
+
+    def session_count(self) -> int | None:
+        """AWS has no operation for it."""
+        return None
 
     def check_deploy(self, what: str) -> None:
         """Not yet: a package for AWS needs its dependencies built for the runtime's architecture."""
