@@ -12,7 +12,7 @@ from .payloads import Payload, check_session_id, make_payload, new_session_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvocationCall:
-    """Who is asked, what, in which session. `timeout_s` bounds the whole invocation, None leaves it open."""
+    """Who is asked, what, in which session. `timeout_s` bounds it from sending to the end, None leaves it open."""
 
     agent: AgentEntry
     payload: Payload = field(repr=False)

@@ -68,8 +68,7 @@ class Exchange:
         try:
             if self._stopped:
                 raise asyncio.CancelledError
-            async with asyncio.timeout(self._call.timeout_s):
-                await self._converse()
+            await self._converse()
         except TimeoutError:
             self._line.fail("timeout", f"No complete answer within {self._call.timeout_s:g} s")
         except asyncio.CancelledError:
@@ -104,9 +103,12 @@ class Exchange:
             body=call.payload.body,
             headers=call.headers,
         )
-        async with stream_invocation(
-            self._engine, request, read_timeout_s=self._read_timeout_s, on_send=self._on_send
-        ) as answer:
+        async with (
+            asyncio.timeout(call.timeout_s),
+            stream_invocation(
+                self._engine, request, read_timeout_s=self._read_timeout_s, on_send=self._on_send
+            ) as answer,
+        ):
             self._line.headers = answer.headers
             self._line.connect_ms, self._line.connection_reused = answer.connect_ms, answer.connection_reused
             if answer.status >= 400:

@@ -119,7 +119,7 @@ def translated(what: str, *, on: str) -> Generator[None]:
         raise failure(RequestRejected, f"{what}: {error}", on=on) from error
     except (vendor.ReadTimeoutError, vendor.ConnectTimeoutError) as error:
         raise failure(TimedOut, f"{what}: {error}", on=on) from error
-    except vendor.HTTPClientError as error:
+    except (vendor.HTTPClientError, vendor.ConnectionError) as error:
         raise failure(TransportFailed, f"{what}: {error}", on=on) from error
     except ResponseParserError as error:
         raise failure(MalformedResponse, f"{what}: {error}", on=on) from error

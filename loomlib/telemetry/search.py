@@ -33,6 +33,7 @@ class StartSearch:
         self._starts: dict[int, float] = {}
         self._page: LogPage | None = None
         self._quiet = 0
+        self._other_lines = False
         self.log_events_found = 0
 
     @property
@@ -70,6 +71,7 @@ class StartSearch:
         )
         self.log_events_found = len(self._page)
         lines = start_lines(self._page, self._row.session_id)
+        self._other_lines = bool(lines)
         self._assign(lines, rows)
         if self.start is not None:
             return True
@@ -78,18 +80,21 @@ class StartSearch:
         return self._quiet > 0
 
     def settle(self) -> str:
-        """The state in which the search ended, stored with all that was found."""
-        state = self._state()
-        skew = self.skew
-        if self._row.start_state != "found" or state == "found":
-            self._store.invocations.note_start(
-                self._row.id,
-                state=state,
-                agent_start_time=self.start,
-                cold_start_latency_ms=self.latency_ms,
-                skew_low_ms=None if skew is None else skew.low_ms,
-                skew_high_ms=None if skew is None else skew.high_ms,
-            )
+        """The state in which the search ended, stored; so are the other starts of the session that were seen."""
+        state, skew = self._state(), self.skew
+        for row in self._session():
+            start = self._starts.get(row.id)
+            if start is not None and row.client_invoke_time is not None and skew is not None:
+                self._store.invocations.note_start(
+                    row.id,
+                    state="found",
+                    agent_start_time=start,
+                    cold_start_latency_ms=(start - row.client_invoke_time) * 1000,
+                    skew_low_ms=skew.low_ms,
+                    skew_high_ms=skew.high_ms,
+                )
+        if self.start is None:
+            self._store.invocations.note_start(self._row.id, state=state)
         return state
 
     def _state(self) -> str:
@@ -99,7 +104,8 @@ class StartSearch:
             return "no_start_line"
         if self._page.state == "no_group":
             return "no_logs"
-        return "no_start_line" if self.log_events_found else "not_found_yet"
+        # Where other calls of the session have their line, this one's is still on its way.
+        return "no_start_line" if self.log_events_found and not self._other_lines else "not_found_yet"
 
     def _session(self) -> Sequence[InvocationRow]:
         found = self._store.invocations.list(agent_id=self._row.agent_id, session_id=self._row.session_id, limit=None)

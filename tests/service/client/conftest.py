@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from paced import PacedServer, Script, paced_server
 
+from loomlib import local
 from loomlib.agents import AgentEntry, Invoker, RuntimeArn, entry_from_row
 from loomlib.aws.connection import Clients, Connection
 from loomlib.aws.engine import Engine
+from loomlib.local import ServiceState
 from loomlib.store import Store
 
 ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4"
@@ -65,3 +67,16 @@ def invoker_for(store: Store, engine: Engine) -> Iterator[Callable[..., Invoker]
     yield make
     for invoker in made:
         invoker.close()
+
+
+@pytest.fixture(scope="session")
+def local_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceState]:
+    home = tmp_path_factory.mktemp("home")
+    state, _ = local.start(home, persistent=True)
+    yield state
+    local.stop(home)
+
+
+@pytest.fixture
+def clients(local_service: ServiceState) -> Clients:
+    return Clients(Connection(region=local_service.region, environment=local_service.environment()))
