@@ -1,4 +1,4 @@
-"""The scripted model: whatever it is asked, it neither breaks nor calls a tool with arguments that the schema forbids."""
+"""The scripted model: it calls what a prompt asks for, and never with arguments that the schema forbids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from loomlib.local.models import ModelRefused
@@ -181,36 +181,50 @@ def test_a_request_that_bedrock_would_refuse_is_refused(body: dict, message: str
 PROPERTY_NAMES = st.sampled_from(
     ["city", "expression", "count", "name", "tags", "when", "date", "verbose", "q", "to", "unit"]
 )
+TEXT = st.fixed_dictionaries(
+    {"type": st.just("string")},
+    optional={
+        "minLength": st.integers(0, 8),
+        "maxLength": st.integers(8, 30),
+        "format": st.sampled_from(["date", "email", "uri"]),
+        "pattern": st.sampled_from([r"^\d+$", r"^[A-Z]{2}-\d+$", "("]),
+    },
+)
+NUMBER = st.fixed_dictionaries(
+    {"type": st.sampled_from(["number", "integer"])},
+    optional={
+        "minimum": st.integers(-50, 50),
+        "exclusiveMaximum": st.integers(51, 99),
+        "multipleOf": st.sampled_from([1, 2, 0.5, 7]),
+    },
+)
+ENTRIES = st.lists(st.sampled_from(["red", "blue", 3, True, None, "New York"]), min_size=1, unique_by=repr)
 SCALARS = st.one_of(
-    st.fixed_dictionaries({"type": st.just("string")}, optional={"minLength": st.integers(0, 8), "maxLength": st.integers(8, 30), "format": st.sampled_from(["date", "email", "uri"])}),
-    st.fixed_dictionaries({"type": st.sampled_from(["number", "integer"])}, optional={"minimum": st.integers(-50, 50), "exclusiveMaximum": st.integers(51, 99), "multipleOf": st.sampled_from([1, 2, 0.5, 7])}),
+    TEXT,
+    NUMBER,
     st.just({"type": "boolean"}),
     st.just({"type": ["string", "null"]}),
-    st.fixed_dictionaries({"enum": st.lists(st.sampled_from(["red", "blue", 3, True, None, "New York"]), min_size=1, unique_by=repr)}),
+    st.fixed_dictionaries({"enum": ENTRIES}),
     st.fixed_dictionaries({"const": st.sampled_from(["x", 1, None])}),
-    st.fixed_dictionaries({"type": st.just("string"), "pattern": st.sampled_from([r"^\d+$", r"^[A-Z]{2}-\d+$", "("])}),
-    st.sampled_from([{}, {"$ref": "#/$defs/Place"}, {"not": {"type": "string"}}, {"if": {"type": "string"}, "then": {"minLength": 99}}]),
-)  # fmt: skip
+    st.sampled_from([{}, {"$ref": "#/$defs/Place"}, {"not": {"type": "string"}}]),
+    st.just({"if": {"type": "string"}, "then": {"minLength": 99}}),
+)
 
 
 def nested(inner: st.SearchStrategy) -> st.SearchStrategy:
+    sizes = {"minItems": st.integers(0, 3), "maxItems": st.integers(3, 5), "uniqueItems": st.booleans()}
     return st.one_of(
-        st.fixed_dictionaries({"type": st.just("array"), "items": inner}, optional={"minItems": st.integers(0, 3), "maxItems": st.integers(3, 5), "uniqueItems": st.booleans()}),
+        st.fixed_dictionaries({"type": st.just("array"), "items": inner}, optional=sizes),
         objects(inner),
-        st.fixed_dictionaries({"anyOf": st.lists(inner, min_size=1, max_size=3)}),
-        st.fixed_dictionaries({"oneOf": st.lists(inner, min_size=1, max_size=2)}),
-        st.fixed_dictionaries({"allOf": st.lists(inner, min_size=1, max_size=2)}),
-    )  # fmt: skip
+        *(st.fixed_dictionaries({key: st.lists(inner, min_size=1, max_size=2)}) for key in ("anyOf", "oneOf", "allOf")),
+    )
 
 
 def objects(inner: st.SearchStrategy) -> st.SearchStrategy:
     def with_required(properties: dict) -> st.SearchStrategy:
+        names = st.lists(st.sampled_from(sorted(properties)), unique=True) if properties else st.just([])
         return st.fixed_dictionaries(
-            {
-                "type": st.just("object"),
-                "properties": st.just(properties),
-                "required": st.lists(st.sampled_from(sorted(properties)), unique=True) if properties else st.just([]),
-            },
+            {"type": st.just("object"), "properties": st.just(properties), "required": names},
             optional={"additionalProperties": st.booleans()},
         )
 
@@ -219,12 +233,39 @@ def objects(inner: st.SearchStrategy) -> st.SearchStrategy:
 
 PLACE = {"$defs": {"Place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
 SCHEMAS = objects(st.recursive(SCALARS, nested, max_leaves=5)).map(lambda schema: {**schema, **PLACE})
-FRAGMENTS = st.sampled_from(
-    ["weather in Paris", "2+2", "and", "15*37", "call", "search", "tomorrow", "“quoted”", '"', "((", "- -", "my name is", "?",
-     "red", "3 red tags", "city: Oslo", "https://x.org/a", "a@b.org", "AB-12", "write 10 words", "summarize:", "what's my", "\n", "%", "x", "half of"]
-)  # fmt: skip
+FRAGMENTS = [
+    "weather in Paris",
+    "2+2",
+    "and",
+    "15*37",
+    "call",
+    "search",
+    "tomorrow",
+    "“quoted”",
+    '"',
+    "((",
+    "- -",
+    "my name is",
+    "?",
+    "red",
+    "3 red tags",
+    "city: Oslo",
+    "https://x.org/a",
+    "a@b.org",
+    "AB-12",
+    "write 10 words",
+    "summarize:",
+    "what's my",
+    "\n",
+    "%",
+    "x",
+    "half of",
+]
+PIECES = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=8).map(" ".join)
 PROMPTS = st.one_of(
-    st.text(min_size=1, max_size=200), st.lists(FRAGMENTS, min_size=1, max_size=8).map(" ".join)
+    st.text(min_size=1, max_size=200),
+    PIECES,
+    PIECES.map("search the weather by city, call red tags, calculate {}".format),
 ).filter(str.strip)
 
 
@@ -239,16 +280,25 @@ def test_arguments_are_always_valid_against_the_schema(schema: dict, prompt: str
     choices = {"auto": {"auto": {}}, "any": {"any": {}}, "tool": {"tool": {"name": name}}}
     tools = [tool(name, "Search the weather by city and call red tags.", schema)]
     body = {"messages": [said(prompt)], "toolConfig": {"tools": tools, "toolChoice": choices[choice]}}
-    try:
-        reply = scripted_reply(read_request("any", body))
-    except ModelRefused as refused:
-        assert choice != "auto"
-        assert refused.code == "ModelErrorException"
+    reply = forced_or_refused(body) if choice != "auto" else scripted_reply(read_request("any", body))
+    if reply is None:
         return
+    event(f"{choice}: {'calls' if reply.calls else 'answers'}")
     assert reply.text or reply.calls
     json.dumps([dict(call.arguments) for call in reply.calls], allow_nan=False)
     for call in reply.calls:
         jsonschema.Draft202012Validator(schema).validate(dict(call.arguments))
+
+
+def forced_or_refused(body: dict):
+    """A forced call, or None for a schema that no arguments of the model's could satisfy."""
+    try:
+        return scripted_reply(read_request("any", body))
+    except ModelRefused as refused:
+        event("refused")
+        if refused.code != "ModelErrorException":
+            raise
+        return None
 
 
 VALUES = st.recursive(

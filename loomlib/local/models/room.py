@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from loomlib.local.models.json_values import JsonObject
+from loomlib.local.models.json_values import JsonObject, as_object
 from loomlib.local.models.registry import MODELS, ConverseModel
 
 
@@ -32,7 +32,7 @@ class ModelRoom:
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
         """The JSON body of a Converse response; `request` is the parsed body. Raises `ModelRefused`."""
-        return await self._model.converse(model_id, request)
+        return await self._model.converse(model_id, as_object(request))
 
     def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
         """The frames of a ConverseStream response, one an item.
@@ -40,7 +40,7 @@ class ModelRoom:
         `ModelRefused` comes from this call or before the first frame, so wait for that frame before sending a status;
         whatever fails later is an exception frame inside the stream.
         """
-        return self._model.converse_stream(model_id, request)
+        return self._model.converse_stream(model_id, as_object(request))
 
     async def close(self) -> None:
         """Let go of connections."""

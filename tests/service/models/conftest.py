@@ -1,118 +1,22 @@
-"""A real HTTP server around a ModelRoom, and real boto3 clients pointed at it by environment variables alone."""
+"""The scripted model over HTTP, and blueprints that run against it."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
 
-import boto3
 import pytest
-import uvicorn
-from botocore.config import Config
+from model_service import AgentProcess, ConverseApp, ModelService, serving
 
-from loomlib.local.models import ModelRefused, ModelRoom
+from loomlib.local.models import ModelRoom
 
 BLUEPRINTS = Path(__file__).parents[3] / "loomlib" / "blueprints"
-
-
-class ConverseApp:
-    """The smallest front door: Converse and ConverseStream, with errors in rest-json form."""
-
-    def __init__(self, room: ModelRoom) -> None:
-        self.room = room
-
-    async def __call__(self, scope, receive, send) -> None:
-        if scope["type"] == "lifespan":
-            while True:
-                message = await receive()
-                if message["type"] == "lifespan.shutdown":
-                    await self.room.close()
-                await send({"type": message["type"] + ".complete"})
-                if message["type"] == "lifespan.shutdown":
-                    return
-        body = b""
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                break
-        _, _, model_id, operation = unquote(scope["raw_path"].decode()).split("/", 3)
-        started = False
-
-        async def start(status: int, content_type: str, *extra: tuple[bytes, bytes]) -> None:
-            headers = [(b"content-type", content_type.encode()), *extra]
-            await send({"type": "http.response.start", "status": status, "headers": headers})
-
-        try:
-            request = json.loads(body)
-            if operation == "converse":
-                answer = await self.room.converse(model_id, request)
-                await start(200, "application/json")
-                await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
-                return
-            async for frame in self.room.converse_stream(model_id, request):
-                if not started:
-                    await start(200, "application/vnd.amazon.eventstream")
-                    started = True
-                await send({"type": "http.response.body", "body": frame, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        except ModelRefused as refused:
-            await start(refused.status, "application/json", (b"x-amzn-errortype", refused.code.encode()))
-            await send({"type": "http.response.body", "body": json.dumps({"message": refused.message}).encode()})
-
-
-@contextmanager
-def serving(app: object) -> Iterator[str]:
-    """Serve an ASGI application on a free loopback port, in a thread; gives its address."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))  # type: ignore[arg-type]
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(10)
-
-
-@dataclass(frozen=True)
-class ModelService:
-    """A running model service: its address, and what an agent's environment needs to reach it."""
-
-    url: str
-
-    def environment(self) -> dict[str, str]:
-        return {
-            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url,
-            "AWS_ACCESS_KEY_ID": "local",
-            "AWS_SECRET_ACCESS_KEY": "local",
-            "AWS_REGION": "us-east-1",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }
-
-    def client(self, **config: object):
-        return boto3.client(
-            "bedrock-runtime",
-            endpoint_url=self.url,
-            region_name="us-east-1",
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
-            config=Config(retries={"total_max_attempts": 1}, **config),  # type: ignore[arg-type]
-        )
 
 
 @pytest.fixture(scope="session")
@@ -120,35 +24,6 @@ def models() -> Iterator[ModelService]:
     """The scripted model without any waiting."""
     with serving(ConverseApp(ModelRoom())) as url:
         yield ModelService(url=url)
-
-
-@dataclass(frozen=True)
-class AgentProcess:
-    """A blueprint that runs as its own process."""
-
-    url: str
-    log: Path
-
-    def ask(self, payload: object, session_id: str = "s" * 33) -> tuple[int, str, str]:
-        """The status, content type and body of one invocation."""
-        request = urllib.request.Request(
-            f"{self.url}/invocations",
-            json.dumps(payload).encode(),
-            {"content-type": "application/json", "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": session_id},
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=60) as response:
-                return response.status, response.headers["content-type"], response.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.headers["content-type"], error.read().decode()
-
-    def text(self, prompt: str, session_id: str = "s" * 33) -> str:
-        """The text of a streamed answer."""
-        _, content_type, body = self.ask({"prompt": prompt}, session_id)
-        assert content_type.startswith("text/event-stream"), body
-        events = [json.loads(line.removeprefix("data: ")) for line in body.split("\n\n") if line.strip()]
-        return "".join(event for event in events if isinstance(event, str))
 
 
 @pytest.fixture(scope="module")

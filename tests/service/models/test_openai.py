@@ -1,0 +1,230 @@
+"""Pass-through: a server that speaks /chat/completions, seen through boto3 and Strands as if it were Bedrock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+from botocore.exceptions import ClientError, EventStreamError
+from model_service import ConverseApp, ModelService, serving
+from strands import Agent, tool
+from strands.models import BedrockModel
+
+from loomlib.local.models import ModelRoom
+
+KEY = "sk-a-secret-that-nobody-prints"
+
+
+@dataclass
+class ChatServer:
+    """A chat completion server: it answers what `mode` says, and remembers what it was sent."""
+
+    mode: str = "answer"
+    url: str = ""
+    requests: list[dict] = field(default_factory=list)
+    authorizations: list[str | None] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.requests.append(body)
+        self.authorizations.append(request.headers.get("Authorization"))
+        if self.mode.isdigit():
+            return web.json_response({"error": {"message": "because"}}, status=int(self.mode))
+        if self.mode == "garbage":
+            return web.Response(text="data: <html>\n\n" if body.get("stream") else "<html>")
+        wants_tool = "tools" in body and body["messages"][-1]["role"] != "tool"
+        return await (self.stream(request, wants_tool) if body.get("stream") else self.whole(wants_tool, body))
+
+    async def whole(self, wants_tool: bool, body: dict) -> web.Response:
+        message: dict = {"role": "assistant", "content": "It is 597."}
+        if wants_tool:
+            function = {"name": body["tools"][0]["function"]["name"], "arguments": '{"expression": "15*37+42"}'}
+            message = {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+            }
+        usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+        reason = "tool_calls" if wants_tool else "stop"
+        return web.json_response({"choices": [{"message": message, "finish_reason": reason}], "usage": usage})
+
+    async def stream(self, request: web.Request, wants_tool: bool) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+
+        async def send(delta: dict, reason: str | None = None) -> None:
+            event = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+            await response.write(f"data: {json.dumps(event)}\n\n".encode())
+
+        if wants_tool:
+            for index in (0, 1):
+                start = {"index": index, "id": f"c{index}", "function": {"name": "calculator", "arguments": ""}}
+                await send({"tool_calls": [start]})
+                for piece in ('{"expres', 'sion": "15*37', f'+{index}"}}'):
+                    await send({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+            await send({}, "tool_calls")
+        else:
+            for piece in ("It ", "is ", "597."):
+                await send({"content": piece})
+            if self.mode == "breaks":
+                await response.write(b'data: {"error": {"message": "out of memory"}}\n\n')
+                return response
+            await send({}, "stop")
+        usage = {"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}
+        await response.write(f": a comment\n\ndata: {json.dumps(usage)}\n\ndata: [DONE]\n\n".encode())
+        return response
+
+
+@pytest.fixture
+def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.setenv("LOOM_MODEL_API_KEY", KEY)
+    server = ChatServer()
+    ready, stopping = threading.Event(), None
+    loop = asyncio.new_event_loop()
+
+    async def run() -> None:
+        nonlocal stopping
+        stopping = asyncio.Event()
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", server.handle)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        ready.set()
+        await stopping.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    yield server
+    loop.call_soon_threadsafe(stopping.set)  # type: ignore[union-attr]
+    thread.join(10)
+    loop.close()
+
+
+@pytest.fixture
+def service(chat: ChatServer) -> Iterator[ModelService]:
+    with serving(ConverseApp(ModelRoom(model="openai", model_url=chat.url))) as url:
+        yield ModelService(url=url)
+
+
+ASKED = {"modelId": "small-model", "messages": [{"role": "user", "content": [{"text": "What is 15*37+42?"}]}]}
+
+
+def test_a_room_says_that_its_model_is_real() -> None:
+    room = ModelRoom(model="openai", model_url="http://127.0.0.1:9/v1")
+    assert (room.simulated, room.label) == (False, "openai-compatible 127.0.0.1:9")
+    with pytest.raises(ValueError, match="address"):
+        ModelRoom(model="openai")
+
+
+def test_converse_is_translated_both_ways(service: ModelService, chat: ChatServer) -> None:
+    answer = service.client().converse(
+        **ASKED,
+        system=[{"text": "Be brief."}],
+        inferenceConfig={"maxTokens": 50, "temperature": 0.5, "stopSequences": ["END"]},
+    )
+    assert answer["output"]["message"]["content"] == [{"text": "It is 597."}]
+    assert answer["usage"] == {"inputTokens": 11, "outputTokens": 7, "totalTokens": 18}
+    assert "additionalModelResponseFields" not in answer
+    assert chat.requests == [
+        {
+            "model": "small-model",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 15*37+42?"}],
+            "max_tokens": 50,
+            "temperature": 0.5,
+            "stop": ["END"],
+        }
+    ]
+    assert chat.authorizations == [f"Bearer {KEY}"]
+
+
+def test_a_stream_is_passed_on_piece_by_piece(service: ModelService) -> None:
+    events = list(service.client().converse_stream(**ASKED)["stream"])
+    assert [next(iter(event)) for event in events] == [
+        "messageStart",
+        *["contentBlockDelta"] * 3,
+        "contentBlockStop",
+        "messageStop",
+        "metadata",
+    ]
+    assert events[-1]["metadata"]["usage"]["outputTokens"] == 7
+
+
+def test_an_agent_calls_tools_in_parallel_through_the_pass_through(
+    service: ModelService, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in service.environment().items():
+        monkeypatch.setenv(name, value)
+    seen: list[str] = []
+
+    @tool
+    def calculator(expression: str) -> str:
+        """Evaluate an expression."""
+        seen.append(expression)
+        if expression.endswith("1"):
+            raise ValueError("no ones")
+        return "597"
+
+    agent = Agent(model=BedrockModel(model_id="small-anthropic.claude"), tools=[calculator], callback_handler=None)
+    assert str(agent("What is 15*37+42?")).strip() == "It is 597."
+    assert sorted(seen) == ["15*37+0", "15*37+1"]
+    results = {m["tool_call_id"]: m["content"] for m in chat.requests[-1]["messages"] if m["role"] == "tool"}
+    assert results["c0"] == "597"
+    assert results["c1"].startswith("Error: ")
+
+
+def test_the_model_can_be_named_apart_from_the_agent(
+    service: ModelService, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOM_MODEL_NAME", "llama")
+    service.client().converse(**ASKED)
+    assert chat.requests[0]["model"] == "llama"
+
+
+@pytest.mark.parametrize("operation", ["converse", "converse_stream"])
+@pytest.mark.parametrize(
+    ("mode", "code", "status"),
+    [
+        ("400", "ValidationException", 400),
+        ("401", "AccessDeniedException", 403),
+        ("404", "ResourceNotFoundException", 404),
+        ("429", "ThrottlingException", 429),
+        ("500", "ModelErrorException", 424),
+        ("503", "ServiceUnavailableException", 503),
+        ("garbage", None, 424),
+    ],
+)
+def test_an_error_of_the_server_becomes_one_of_bedrock(
+    service: ModelService, chat: ChatServer, operation: str, mode: str, code: str | None, status: int
+) -> None:
+    chat.mode = mode
+    with pytest.raises(ClientError) as failed:
+        getattr(service.client(), operation)(**ASKED)
+    error = failed.value.response
+    assert error["ResponseMetadata"]["HTTPStatusCode"] == status
+    assert error["Error"]["Code"] == code or code is None
+    assert KEY not in str(error)
+
+
+def test_a_server_that_is_not_there_is_unavailable() -> None:
+    with serving(ConverseApp(ModelRoom(model="openai", model_url="http://127.0.0.1:9/v1"))) as url:
+        with pytest.raises(ClientError, match="cannot be reached") as failed:
+            ModelService(url=url).client().converse(**ASKED)
+        assert failed.value.response["Error"]["Code"] == "ServiceUnavailableException"
+
+
+def test_a_stream_that_breaks_off_ends_in_an_exception_event(service: ModelService, chat: ChatServer) -> None:
+    chat.mode = "breaks"
+    stream = iter(service.client().converse_stream(**ASKED)["stream"])
+    assert [next(iter(next(stream))) for _ in range(4)] == ["messageStart", *["contentBlockDelta"] * 3]
+    with pytest.raises(EventStreamError, match="out of memory"):
+        next(stream)
