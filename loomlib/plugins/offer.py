@@ -54,7 +54,7 @@ class Plugins:
             raise ValueError(f"a plugin gives {', '.join(HOOKS)}, not {kind!r}")
         return tuple(sorted(name for of_kind, name in self._things if of_kind == kind))
 
-    def get(self, kind: str, name: str, **arguments: Any) -> Any:
+    def get(self, kind: str, name: str, /, **arguments: Any) -> Any:
         """The thing of that name, made by its factory with `arguments`.
 
         Raises `PluginError` when making it fails or nobody gives it; a broken plugin's error is repeated.

@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, cold, warm, arrivals, ttft, alive.
+them: import, cold, warm, arrivals, ttft, alive, report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import bench_import, bench_sessions, bench_streaming
+from . import bench_import, bench_report, bench_sessions, bench_streaming
 from .laboratory import Laboratory
 from .table import Row, show
 
@@ -28,11 +28,15 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
 }
 
 
+ALONE: dict[str, Callable[[], Iterator[Row]]] = {"import": bench_import.rows, "report": bench_report.rows}
+
+
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    wanted = chosen or ["import", *WITH_SERVICE]
-    if unknown := set(wanted) - {"import", *WITH_SERVICE}:
-        print(f"no such group: {', '.join(sorted(unknown))}; there are import, {', '.join(WITH_SERVICE)}")
+    known = ["import", *WITH_SERVICE, "report"]
+    wanted = chosen or known
+    if unknown := set(wanted) - set(known):
+        print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
         return 2
     rows: list[Row] = []
     failed = 0
@@ -47,8 +51,9 @@ def main(chosen: list[str]) -> int:
             traceback.print_exc()
             rows.append(Row(what=name, ours="could not be measured", met=False))
 
-    if "import" in wanted:
-        run("import", bench_import.rows)
+    for name in ("import", "report"):
+        if name in wanted:
+            run(name, ALONE[name])
     if groups := [name for name in WITH_SERVICE if name in wanted]:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loom-bench-")))
