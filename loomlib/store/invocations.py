@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from sqlalchemy import Select, case, func, select, update
 
@@ -15,8 +15,11 @@ from .tables import agents, invocations
 from .writer import Writer, is_alive, this_process
 
 _OPEN = ("pending", "streaming")
-INTERRUPTED = "interrupted"
+INTERRUPTED: Final = "interrupted"
 """The failure of an invocation whose process ended before its answer did."""
+
+_GIVEN_UP_AFTER: Final = timedelta(hours=24)
+"""A session lives for 8 hours at most, so what another machine left open for longer than this it will not finish."""
 
 
 class Invocations:
@@ -201,23 +204,25 @@ class Invocations:
         return tuple(row(SessionRow, each) for each in found)
 
     def abandon_stale(self) -> int:
-        """Closes what dead processes of this machine left open, as an error of class `interrupted`; how many."""
+        """Closes what nobody will finish as an error of class `interrupted`; how many.
+
+        That is what dead processes of this machine left open, and what other machines left open for a day.
+        """
         writer = (invocations.c.writer_host, invocations.c.writer_pid, invocations.c.writer_born)
         unfinished = invocations.c.status.in_(_OPEN)
         with self._database.read() as connection:
             found = connection.execute(select(*writer).where(unfinished).distinct()).all()
-        dead = [each for host, pid, born in found if is_alive(each := Writer(host=host, pid=pid, born=born)) is False]
         closed = 0
-        for each in dead:
-            change = (
-                update(invocations)
-                .where(unfinished, writer[0] == each.host, writer[1] == each.pid, writer[2] == each.born)
-                .values(
-                    status="error",
-                    failure=INTERRUPTED,
-                    error_message=f"Loom's process {each.pid} ended before the answer did; what had arrived is kept",
-                )
-            )
+        for host, pid, born in found:
+            alive = is_alive(Writer(host=host, pid=pid, born=born))
+            if alive:
+                continue
+            left = unfinished & (writer[0] == host) & (writer[1] == pid) & (writer[2] == born)
+            if alive is None:
+                left &= invocations.c.created_at < datetime.now(UTC) - _GIVEN_UP_AFTER
+            message = f"Loom's process {pid} on {host} ended before the answer did; what had arrived is kept"
+            change = update(invocations).where(left)
+            change = change.values(status="error", failure=INTERRUPTED, error_message=message)
             with self._database.write() as connection:
                 closed += connection.execute(change).rowcount
         return closed

@@ -11,7 +11,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """A process. `born` tells it from a later process with the same number (empty where the system cannot say)."""
+    """A process. `born` tells it from a later process with the same number (empty where the system cannot say).
+
+    On Linux it is the boot, the PID namespace (containers share a host's name at times, never its numbers) and the
+    clock tick of the process's start, joined by hyphens.
+    """
 
     host: str
     pid: int
@@ -24,11 +28,19 @@ def this_process() -> Writer:
 
 
 def is_alive(writer: Writer) -> bool | None:
-    """Whether `writer` still runs; None when it is on another host, where nobody here can tell."""
+    """Whether `writer` still runs; None when it is on another host or in another container: nobody here can tell."""
     if writer.host != _host():
         return None
-    if writer.pid == os.getpid():
-        return writer == this_process()
+    me = this_process()
+    if writer.pid == me.pid and writer.born in ("", me.born):
+        return True
+    (boot, _, namespace), (my_boot, _, my_namespace) = (
+        each.born.rpartition("-")[0].partition("-") for each in (writer, me)
+    )
+    if boot and my_boot and boot != my_boot:
+        return False
+    if namespace and my_namespace and namespace != my_namespace:
+        return None
     try:
         os.kill(writer.pid, 0)
     except ProcessLookupError:
@@ -50,10 +62,11 @@ def _host() -> str:
 
 
 def _born(pid: int) -> str:
-    """The boot and the clock tick at which `pid` started (Linux, see proc(5)), "dead" for a zombie, "" elsewhere."""
+    """`Writer.born` of a process of ours by proc(5); "dead" for a zombie, "" where there is no /proc."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")[:8]
+        namespace = os.stat("/proc/self/ns/pid").st_ino
     except OSError:
         return ""
-    return "dead" if after_name[0] in "ZX" else f"{boot}-{after_name[19]}"
+    return "dead" if after_name[0] in "ZX" else f"{boot}-{namespace}-{after_name[19]}"

@@ -165,6 +165,22 @@ def test_what_a_living_process_has_open_is_not_called_abandoned(url: str) -> Non
     assert found.status == "pending"
 
 
+def test_what_another_machine_has_open_is_given_up_after_a_day(url: str) -> None:
+    prepared(url)
+    with Store.open(url) as store:
+        old, young = (store.invocations.begin(agent_id=1, session_id=session) for session in ("old", "young"))
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        connection.execute("UPDATE invocations SET writer_host = 'another machine'")
+        connection.execute("UPDATE invocations SET created_at = '2026-01-01 00:00:00.000000' WHERE id = ?", (old,))
+        connection.commit()
+        connection.close()
+        assert store.invocations.abandon_stale() == 1
+        given_up, still_open = store.invocations.get(old), store.invocations.get(young)
+    assert given_up is not None
+    assert still_open is not None
+    assert (given_up.status, given_up.failure, still_open.status) == ("error", INTERRUPTED, "pending")
+
+
 def test_the_lease_of_a_killed_kernel_is_free_at_once(url: str) -> None:
     with Store.open(url) as store:
         store.studies.create(
@@ -189,7 +205,11 @@ def test_the_lease_of_a_killed_kernel_is_free_at_once(url: str) -> None:
 def test_a_process_is_known_from_a_later_one_of_the_same_number() -> None:
     me = this_process()
     assert is_alive(me) is True
-    assert is_alive(Writer(host=me.host, pid=me.pid, born="earlier")) is False
+    if me.born:
+        boot, namespace, tick = me.born.split("-")
+        assert is_alive(Writer(host=me.host, pid=me.pid, born=f"{boot}-{namespace}-1")) is False
+        assert is_alive(Writer(host=me.host, pid=me.pid, born=f"00000000-{namespace}-{tick}")) is False
+        assert is_alive(Writer(host=me.host, pid=me.pid, born=f"{boot}-1-{tick}")) is None
     assert is_alive(Writer(host="another machine", pid=me.pid, born=me.born)) is None
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
