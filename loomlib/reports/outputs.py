@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import quote
 
-from .notebook import Notebook
+from .notebook import Notebook, as_node
 from .safe_html import escaped, safe_html, safe_markdown, safe_text
 from .summary import SUMMARY_MIME
 
@@ -15,11 +16,24 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _LONG_STREAM_LINES = 8
+_PLOTLY_TAGS = re.compile(r"</?(?:b|i|em|sub|sup|br|span|a)\b[^<>]*>")
 
 
 def render_outputs(cell: Notebook) -> str:
     """Every output of a code cell that has a face for a reader, in order."""
-    return "\n".join(filter(None, (_render(output) for output in cell.get("outputs", ()))))
+    return "\n".join(filter(None, (_render(output) for output in _joined(cell.get("outputs", ())))))
+
+
+def _joined(outputs: Iterable[Notebook]) -> list[Notebook]:
+    """The outputs with neighbouring pieces of one stream put together: a kernel sends a stream as it is written."""
+    joined: list[Notebook] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last is not None and output.output_type == last.output_type == "stream" and output.name == last.name:
+            joined[-1] = as_node({**last, "text": _text(last.text) + _text(output.text)})
+        else:
+            joined.append(output)
+    return joined
 
 
 def _render(output: Notebook) -> str:
@@ -73,17 +87,29 @@ def _display(data: Mapping[str, Any]) -> str:
 
 
 def _figure(figure: Mapping[str, Any]) -> str:
-    layout: Mapping[str, Any] = figure.get("layout", {})
-    title = layout.get("title", "")
-    name = cast("Mapping[str, Any]", title).get("text") if isinstance(title, Mapping) else title
-    label, height = escaped(str(name or "chart")), int(layout.get("height") or 360)
+    """The figure's data for the page's script, under its title as text: a title inside the drawing never wraps."""
+    layout = dict(cast("Mapping[str, Any]", figure.get("layout", {})))
+    title, subtitle = _titles(layout.pop("title", None))
     drawn = {"data": figure.get("data", []), "layout": layout, "config": figure.get("config", {})}
     # `<` is written as an escape: no text in the figure can end the script element that carries it.
     payload = json.dumps(drawn, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    caption = f"<strong>{escaped(title)}</strong>" if title else ""
+    caption += f" <span>{escaped(subtitle)}</span>" if subtitle else ""
     return (
-        f'<div class="figure" role="img" aria-label="{label}" style="min-height:{height}px">'
-        f'<script type="application/json">{payload}</script></div>'
+        f"<figure>{f'<figcaption>{caption}</figcaption>' if caption else ''}"
+        f'<div class="figure" role="img" aria-label="{escaped(title or "chart")}" '
+        f'style="min-height:{int(layout.get("height") or 360)}px">'
+        f'<script type="application/json">{payload}</script></div></figure>'
     )
+
+
+def _titles(title: object) -> tuple[str, str]:
+    """A plotly title's text and subtitle, without plotly's little markup."""
+    if not isinstance(title, Mapping):
+        return _PLOTLY_TAGS.sub("", str(title or "")), ""
+    parts = cast("Mapping[str, Any]", title)
+    subtitle = cast("Mapping[str, Any]", parts.get("subtitle") or {})
+    return _PLOTLY_TAGS.sub("", str(parts.get("text") or "")), _PLOTLY_TAGS.sub("", str(subtitle.get("text") or ""))
 
 
 def _image(mime: str, content: str, *, separator: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.resources import files
@@ -23,7 +23,10 @@ from .outputs import PLOTLY_MIME, render_outputs
 from .safe_html import safe_html, safe_markdown
 
 ANSWER_TAG = "answer"
-"""A cell with this tag has its output moved to the top of the page."""
+"""A cell with this tag has its output moved to the top of the page; prose with it is the notebook's alone."""
+
+APPENDIX_TAG = "appendix"
+"""A cell with this tag comes after the others, below the evidence."""
 
 _LEFT_OUT = {"injected-parameters", "papermill-error-cell-tag", "parameters", "page-omit"}
 """Cells that the page tells in its own words: the parameters and the failure."""
@@ -91,19 +94,25 @@ def _opening(notebook: Notebook, report: str) -> tuple[str, str]:
 def _split(notebook: Notebook) -> tuple[list[Markup], list[_Part]]:
     answers: list[Markup] = []
     parts: list[_Part] = []
-    for index, cell in enumerate(notebook.cells):
-        if _LEFT_OUT.intersection(tags_of(cell)) or not source_of(cell).strip():
+    appendix: list[_Part] = []
+    for cell in notebook.cells[1:] if _is_prose(notebook.cells[:1]) else notebook.cells:
+        tags, source = tags_of(cell), source_of(cell)
+        place = appendix if APPENDIX_TAG in tags or ANSWER_TAG in tags else parts
+        if _LEFT_OUT.intersection(tags) or not source.strip():
             continue
-        if cell.cell_type == "markdown":
-            if index > 0:  # the first cell is the page's head
-                parts.append(_Part(kind="prose", markup=Markup(safe_markdown(source_of(cell)))))  # noqa: S704
+        if cell.cell_type == "markdown" and ANSWER_TAG not in tags:
+            place.append(_Part(kind="prose", markup=Markup(safe_markdown(source))))  # noqa: S704
         elif cell.cell_type == "code":
             shown = Markup(render_outputs(cell))  # noqa: S704
-            if ANSWER_TAG in tags_of(cell):
+            if ANSWER_TAG in tags:
                 answers.append(shown)
                 shown = Markup("")
-            parts.append(_Part(kind="code", markup=shown, code=_highlighted(source_of(cell))))
-    return answers, parts
+            place.append(_Part(kind="code", markup=shown, code=_highlighted(source)))
+    return answers, parts + appendix
+
+
+def _is_prose(cells: Sequence[Notebook]) -> bool:
+    return bool(cells) and cells[0].cell_type == "markdown"
 
 
 def _highlighted(source: str) -> Markup:

@@ -12,7 +12,7 @@ _TAGS = re.compile(r"<[^>]*>")
 _NUMBER = re.compile(
     r"[-+−≥≤<>~]?\s*(?:\d[\d\s,.\u2009\u202f]*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|ms|s|min|[kM]?B|calls?)?(?:\s*\[.*\])?"
 )
-_NO_NUMBER = re.compile(r"(?:–|-|—|nan|NaN|None|NaT|<NA>|n too small.*|not found.*|not measured.*)?")
+_NO_NUMBER = re.compile(r"(?:–|-|—|nan|NaN|None|NaT|<NA>|n too small.*|not (?:found|measured|asked).*)?")
 _INDEX_NAME = re.compile(
     r"<thead>(?P<before>\s*<tr[^>]*>\s*)<th></th>(?P<columns>(?:\s*<th>[^<]*</th>)+\s*</tr>)"
     r"\s*<tr>\s*<th>(?P<name>[^<]+)</th>(?:\s*<th></th>)+\s*</tr>\s*</thead>"
@@ -57,8 +57,9 @@ def _mark_table(table: str) -> str:
 
 def _is_numeric(column: list[tuple[str, str]]) -> bool:
     values = [text for tag, text in column if tag == "td"]
-    numbers = [text for text in values if _NUMBER.fullmatch(text)]
-    return bool(numbers) and all(text in numbers or _NO_NUMBER.fullmatch(text) for text in values)
+    return any(_NUMBER.fullmatch(text) or text.startswith("n too small") for text in values) and all(
+        _NUMBER.fullmatch(text) or _NO_NUMBER.fullmatch(text) for text in values
+    )
 
 
 def _plain(content: str) -> str:

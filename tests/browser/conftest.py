@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -107,6 +108,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         "LOOM_HOME": str(place / "home"),
         "PYTHONPATH": str(REPOSITORY),
     }
+    # Jupyter's question about news would cover the page and ask the web.
+    config = Path(own["JUPYTER_CONFIG_DIR"]) / "labconfig"
+    config.mkdir(parents=True)
+    asks = {"@jupyterlab/apputils-extension:announcements": True}
+    (config / "page_config.json").write_text(json.dumps({"disabledExtensions": asks}))
     log = place / "lab.log"
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.root_dir={root}",

@@ -2,18 +2,25 @@
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const figures = [];
-  const theme = (layout, forPrint) => {
+  const theme = (data, layout, forPrint) => {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => (forPrint ? { ink: "#1f1f1f", soft: "#616161", line: "#e0e0e0" }[name] : style.getPropertyValue("--" + name).trim());
     const themed = {
       ...layout,
       autosize: true,
-      margin: { l: 64, r: 16, t: layout.title?.text ? 48 : 16, b: 48, ...(layout.margin || {}) },
+      margin: { l: 64, r: 16, b: 48, ...(layout.margin || {}), t: 16 },
       width: undefined,
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { ...(layout.font || {}), family: style.getPropertyValue("--font").trim(), color: colour("ink") },
     };
+    if (layout.height) themed.height = layout.height - Math.max(0, (layout.margin?.t ?? 100) - 16);
+    if (innerWidth < 640) {
+      // Below the drawing, where entries on several lines cover nothing.
+      themed.legend = { ...(layout.legend || {}), orientation: "h", x: 0, y: 0, yref: "container", yanchor: "bottom" };
+      themed.margin = { ...themed.margin, l: 48, b: 48 + 24 * Math.min(data.length, 5) };
+      if (themed.height) themed.height += 60;
+    }
     for (const key of Object.keys(layout)) {
       if (/^[xy]axis\d*$/.test(key)) {
         themed[key] = { automargin: true, ...layout[key], gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), tickcolor: colour("line") };
@@ -21,8 +28,11 @@
     }
     return themed;
   };
-  const draw = ({ node, data, layout, config }, forPrint = false) =>
-    Plotly.react(node, data, theme(layout, forPrint), { responsive: true, displaylogo: false, ...config });
+  const draw = ({ node, data, layout, config }, forPrint = false) => {
+    const themed = theme(data, layout, forPrint);
+    if (themed.height) node.style.minHeight = `${themed.height}px`;
+    Plotly.react(node, data, themed, { responsive: true, displaylogo: false, ...config });
+  };
   for (const node of document.querySelectorAll(".figure")) {
     const source = node.querySelector("script");
     const figure = { node, ...JSON.parse(source.textContent) };
