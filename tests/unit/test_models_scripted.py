@@ -140,6 +140,12 @@ def test_results_are_told_and_no_call_is_repeated() -> None:
     assert not reply.calls
 
 
+def test_words_beside_a_result_do_not_hide_the_result() -> None:
+    body = with_results("weather in Rome", {"content": [{"text": "mild"}]})
+    body["messages"][-1]["content"].append({"text": "Be brief."})
+    assert scripted_reply(read_request("any", body)).text == "Weather (Rome): mild."
+
+
 def test_a_failed_tool_is_told_as_failed() -> None:
     body = with_results("weather in Rome", {"content": [{"text": "no connection"}], "status": "error"})
     assert scripted_reply(read_request("any", body)).text == "The tool get_weather failed (Rome): no connection."

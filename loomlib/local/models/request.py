@@ -75,9 +75,10 @@ class ConverseRequest:
 
     @property
     def newest_question(self) -> int:
-        """The index of the newest turn in which the user wrote something."""
+        """The index of the newest turn in which the user asked something, rather than only adding to tool results."""
         asked = [i for i, turn in enumerate(self.turns) if turn.role == "user" and (turn.text or turn.attachments)]
-        return asked[-1] if asked else 0
+        fresh = [i for i in asked if not self.turns[i].outcomes]
+        return (fresh or asked or [0])[-1]
 
 
 def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
