@@ -111,7 +111,7 @@ class Exchange:
         ):
             self._line.headers = answer.headers
             self._line.connect_ms, self._line.connection_reused = answer.connect_ms, answer.connection_reused
-            if answer.status >= 400:
+            if answer.status >= 300:  # a redirect is no answer, and is never followed
                 await self._read_error(answer)
             else:
                 await self._read_answer(answer)

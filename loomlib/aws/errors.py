@@ -82,7 +82,7 @@ def error_class(status: int, code: str = "") -> type[AwsError]:
         return _BY_STATUS[status]
     if status >= 500:
         return ServiceFailed
-    return RequestRejected if status >= 400 else AwsError
+    return RequestRejected if status >= 300 else AwsError
 
 
 def error_from_response(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -71,8 +72,8 @@ Script = Callable[[Request, Reply], Awaitable[None]]
 class PacedServer:
     """Serves `script` on a loopback port from a thread of its own; `requests` is what came."""
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
+    def __init__(self, script: Script, tls: ssl.SSLContext | None = None) -> None:
+        self.script, self.tls = script, tls
         self.requests: list[Request] = []
         self.replies: list[Reply] = []
         self.open_connections = 0
@@ -85,7 +86,7 @@ class PacedServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def environment(self) -> dict[str, str]:
         return {
@@ -107,7 +108,7 @@ class PacedServer:
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._connection, "127.0.0.1", 0, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -116,6 +117,9 @@ class PacedServer:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        for reply in self.replies:
+            reply.writer.transport.abort()
+        await asyncio.sleep(0.01)  # the sockets close on the loop's next turns
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
@@ -142,8 +146,8 @@ class PacedServer:
 
 
 @contextlib.contextmanager
-def paced_server(script: Script) -> Iterator[PacedServer]:
-    server = PacedServer(script)
+def paced_server(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[PacedServer]:
+    server = PacedServer(script, tls)
     try:
         yield server
     finally:
