@@ -91,6 +91,15 @@ def test_a_prompt_leads_to_the_calls_that_it_asks_for(prompt: str, expected: lis
     assert calls(prompt) == expected
 
 
+def test_a_quoted_text_is_translated_once() -> None:
+    properties = {"text": {"type": "string"}, "target_language": {"type": "string"}}
+    translate = tool(
+        "translate", "Translate a text.", {"type": "object", "properties": properties, "required": [*properties]}
+    )
+    made = calls('Translate "good morning" into French', toolConfig={"tools": [translate]})
+    assert made == [("translate", {"text": "good morning", "target_language": "French"})]
+
+
 def test_an_email_takes_its_address_and_subject_from_the_prompt() -> None:
     made = calls('Send an email to bob@example.com with the subject "Lunch on Friday"')
     assert made == [("send_email", {"to": "bob@example.com", "subject": "Lunch on Friday"})]

@@ -33,6 +33,7 @@ _CLAUSE_END = re.compile(
 _LENGTH = re.compile(
     r"\b(?:\d+|a|one|two|three|four|five|six|ten|some|few)[\s-]+(?:word|sentence|paragraph|line)s?\b", re.IGNORECASE
 )
+_SEARCH = re.compile(r"\s*(?:please\s+)?(?:search|look up|find)\b", re.IGNORECASE)
 _GENERIC = frozenset(
     stem(word)
     for word in [
@@ -48,6 +49,7 @@ _RELATED = [
         "time clock hour now o'clock date day today",
         "calculate compute math arithmetic evaluate calculator sum",
         "search find lookup look query",
+        "docs doc documentation document knowledge manual guide handbook",
         "convert conversion unit units",
         "mail email send",
         "database db order orders customer record records",
@@ -201,6 +203,8 @@ def _argument_score(tool: Tool, clause: str) -> float:
             score += 1.5
         elif own & {"city", "location", "place"} and find_places(clause):
             score += 0.5
+        elif own & {"query", "q"} and _SEARCH.match(clause):
+            score += 1.5
         elif own & {"id", "number", "reference", "sku"} and find_codes(clause):
             score += 1
     numeric = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import TypeVar
 
 from loomlib.local.models import recognize
@@ -91,7 +91,8 @@ def strings_for(name: str, hint: str, schema: Schema, evidence: str, *, needed: 
     if own & _NAME:
         return recognize.find_names(evidence)
     if own & _TEXT:
-        return [*recognize.find_quoted(evidence), *_after_colon(evidence)] or ([evidence.strip()] if needed else [])
+        given = recognize.find_quoted(evidence) or [*_after_colon(evidence), *_to_translate(evidence)]
+        return given or ([evidence.strip()] if needed else [])
     if own & _QUERY or (needed and about & _QUERY):
         return [*recognize.find_quoted(evidence), *([topic(evidence) or evidence.strip()] if needed else [])]
     if own & _CODE and (codes := recognize.find_codes(evidence)):
@@ -179,12 +180,12 @@ def enum_in(allowed: list[object], name: str, hint: str, evidence: str, used: li
     return numbers[0] if numbers else None
 
 
-@cache
+@lru_cache(maxsize=1_000)
 def topic(text: str) -> str:
     """What a request is about: "Write a poem about autumn in two sentences" is about "autumn"."""
-    quoted = recognize.find_quoted(text)
-    if quoted:
-        return quoted[0]
+    given = [*recognize.find_quoted(text), *_after_colon(text)]
+    if given and len(given[0]) < 200 and "\n" not in given[0]:
+        return given[0]
     about = re.search(
         r"\b(?:about|on|regarding|concerning|titled|called|explain|describe|summari[sz]e|search for|look up|find|of)\s+"
         r"(?:the topic of\s+|me\s+)?(.+)",
@@ -224,6 +225,11 @@ def _units(own: frozenset[str], text: str) -> list[str]:
 
 def _languages(text: str) -> list[str]:
     match = re.search(r"\b(?:in|into|to)\s+([A-Z][a-z]+)\b", text)
+    return [match[1]] if match else []
+
+
+def _to_translate(text: str) -> list[str]:
+    match = re.search(r"\btranslate\s+(.+?)\s+(?:in)?to\s+[A-Z]", text, re.IGNORECASE)
     return [match[1]] if match else []
 
 
