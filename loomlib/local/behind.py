@@ -12,7 +12,7 @@ from typing import Any
 from a2wsgi import WSGIMiddleware
 
 from .logs import Logs
-from .wire import Receive, Scope, Send
+from .wire import Message, Receive, Scope, Send
 
 _log = logging.getLogger(__name__)
 _THREADS = 8
@@ -32,7 +32,14 @@ class Behind:
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._middleware(scope, receive, send)  # pyright: ignore[reportArgumentType]
+        async def receiving() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                # Without this an upload that was cut off would be stored as if it were whole.
+                raise ConnectionAbortedError("the client went away while sending")
+            return message
+
+        await self._middleware(scope, receiving, send)  # pyright: ignore[reportArgumentType]
 
     def warm(self) -> None:
         """Import moto ahead of the first request."""

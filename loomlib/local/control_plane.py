@@ -38,7 +38,7 @@ class ControlPlane:
         self, runtimes: Runtimes, deployments: Deployments, sessions: SessionRooms, *, account_id: str, region: str
     ) -> None:
         self._runtimes, self._deployments, self._sessions = runtimes, deployments, sessions
-        self._arn = f"arn:aws:bedrock-agentcore:{region}:{account_id}:runtime/"
+        self._arn = f"arn:{_partition(region)}:bedrock-agentcore:{region}:{account_id}:runtime/"
         self._changing = asyncio.Lock()
 
     async def create_agent_runtime(self, parameters: Parameters) -> Result:
@@ -177,6 +177,12 @@ class ControlPlane:
     def _workload_identity(self, runtime: Runtime) -> str:
         directory = self._arn.removesuffix("runtime/") + "workload-identity-directory/default"
         return f"{directory}/workload-identity/{runtime.id}"
+
+
+def _partition(region: str) -> str:
+    if region.startswith("cn-"):
+        return "aws-cn"
+    return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
 def _summary(runtime: Runtime, version: Version) -> Result:

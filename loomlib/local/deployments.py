@@ -103,8 +103,10 @@ class Deployments:
             overlay = await self._environments.overlay(code)
             made = replace(version, status="READY", overlay=overlay, updated_at=now())
         except PackageRefused as refusal:
-            failed = "CREATE_FAILED" if version.status == "CREATING" else "UPDATE_FAILED"
-            made = replace(version, status=failed, failure=str(refusal), updated_at=now())
+            made = _failed(version, str(refusal))
+        except Exception as error:  # noqa: BLE001 - a version that nobody makes any more would stay CREATING for ever
+            _log.exception("%s version %d could not be made", *key)
+            made = _failed(version, f"The local AgentCore could not make this version: {error!r}")
         if self._runtimes.version(*key) is None:
             return  # deleted meanwhile
         self._runtimes.keep_version(made)
@@ -124,6 +126,11 @@ class Deployments:
         self._runtimes.keep_endpoint(
             replace(endpoint, live=live, status=made.status, failure=made.failure, updated_at=made.updated_at)
         )
+
+
+def _failed(version: Version, reason: str) -> Version:
+    status = "CREATE_FAILED" if version.status == "CREATING" else "UPDATE_FAILED"
+    return replace(version, status=status, failure=reason, updated_at=now())
 
 
 def _entry_point(definition: Mapping[str, Any]) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ class Invoke:
         session_id = _session_id(headers) or str(uuid.uuid4())
         seen = _agent_headers(headers, version, session_id, request_id)
         body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
+        self._target(arn, scope["query_string"])  # once more: it may have been deleted while the body came
         call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen)
         async with _while_connected(receive):
             await self._pass_on(call, send, request_id)

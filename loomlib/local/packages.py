@@ -5,7 +5,9 @@ from __future__ import annotations
 import compileall
 import shutil
 import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +20,20 @@ UNZIPPED_LIMIT_BYTES = 750_000_000
 _RATIO_LIMIT, _RATIO_FROM_BYTES = 200, 10_000_000
 _ENTRY_LIMIT = 50_000
 _PIECE_BYTES = 1 << 20
+
+
+# What zipfile raises for damage; "encrypted" is a RuntimeError, "unknown compression" a NotImplementedError, and a
+# directory that points outside the file an OSError or ValueError.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
 
 class PackageRefused(Exception):
@@ -60,8 +76,7 @@ def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
             entries = archive.infolist()
             _check(entries, package.stat().st_size)
             _write(archive, entries, partial)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError) as error:
-        # zipfile says "encrypted" with a RuntimeError and "unknown compression" with a NotImplementedError.
+    except _DAMAGE as error:
         shutil.rmtree(partial, ignore_errors=True)
         raise PackageRefused(f"The package is no readable zip file: {error}") from error
     except PackageRefused:

@@ -53,8 +53,7 @@ def serve(
     on_ready: Callable[[ServiceState], None] | None = None,
 ) -> ServiceState:
     """Serve in this process until stopped; `on_ready` is called as soon as requests are answered."""
-    lock = ServiceLock(make_home(home))
-    lock.take()
+    ServiceLock(make_home(home)).take()
     os.umask(0o077)  # whatever the service writes holds code, keys or conversations
     former = read_state(home)
     listener = listening_socket(host, former.port if former else 0)
@@ -71,6 +70,7 @@ def serve(
         started_at=datetime.now(UTC),
     )
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    os.environ.setdefault("MOTO_ALLOW_NONEXISTENT_REGION", "true")  # AWS has more regions than moto has heard of
     asyncio.run(_serve(state, listener, on_ready))
     return state
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LocalServiceError
+from .quotas import Quotas
 
 SERVICES: tuple[str, ...] = (
     "BEDROCK_AGENTCORE",
@@ -52,6 +53,7 @@ class ServiceOptions:
     def __post_init__(self) -> None:
         if self.log_delay_s < 0 or self.invoke_timeout_s <= 0 or self.start_timeout_s <= 0:
             raise ValueError("log_delay_s must not be negative, and the timeouts must be above zero")
+        Quotas.of(self.quotas, "")  # says what is wrong with the text
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> ServiceOptions:
@@ -143,7 +145,6 @@ class ServiceLock:
 
     def __init__(self, home: Path) -> None:
         self._file = home / "service.lock"
-        self._descriptor = -1
 
     def take(self, wait_s: float = 2.0) -> None:
         """Hold the lock for the life of this process, with its id written inside."""
@@ -159,7 +160,7 @@ class ServiceLock:
             time.sleep(0.02)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        self._descriptor = descriptor
+        # Never closed: whoever sees the lock free may rely on it that the process is gone too.
 
     def holder(self) -> int | None:
         """Process id of the living service, None when there is none."""

@@ -3,6 +3,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
+import signal
 import time
 import uuid
 from collections.abc import Callable
@@ -10,7 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, HTTPClientError, ResponseStreamingError
+from urllib3.exceptions import ProtocolError
 
 from loomlib import local
 
@@ -121,6 +124,20 @@ def test_a_client_that_hangs_up_ends_the_agent_s_stream(aws: Any) -> None:
     assert aws.invoke(runtime["agentRuntimeArn"], b'{"count": 1}', runtimeSessionId="h" * 40)[1]
     (same,) = [item for item in local.status(aws.state.home).sessions if item.session_id == "h" * 40]
     assert same.pid == session.pid
+
+
+def test_an_agent_killed_in_mid_stream_is_a_cut_stream_and_not_an_end(aws: Any) -> None:
+    arn = aws.deploy("killed", STREAMING_AGENT)["agentRuntimeArn"]
+    answer = aws.data.invoke_agent_runtime(
+        agentRuntimeArn=arn, payload=b'{"count": 1000, "pause_s": 0.01}', runtimeSessionId="k" * 40
+    )
+    answer["response"].read(10)
+    (session,) = [item for item in local.status(aws.state.home).sessions if item.session_id == "k" * 40]
+    os.kill(session.pid, signal.SIGKILL)
+    with pytest.raises((HTTPClientError, ResponseStreamingError, ProtocolError)):
+        answer["response"].read()
+    _, body = aws.invoke(arn, b'{"count": 1}', runtimeSessionId="k" * 40)
+    assert body == b'data: {"number": 0}\n\n'
 
 
 def test_an_agent_that_raises_is_a_client_error_with_its_words_and_its_log(aws: Any, echo: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from loomlib import local
-from loomlib.errors import LocalServiceNotRunning, LocalServiceNotStarted
+from loomlib.errors import LocalServiceError, LocalServiceNotRunning, LocalServiceNotStarted
 from loomlib.local.state import ServiceLock
 
 Start = Callable[..., Any]
@@ -147,9 +147,16 @@ def test_after_being_killed_it_comes_back_with_its_agents(start_service: Start) 
 
 
 def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
-    with pytest.raises(LocalServiceNotStarted, match="quotas must be none, aws or figures"):
-        local.start(tmp_path, local.ServiceOptions(quotas="some"), persistent=True)
+    (tmp_path / "runtimes.db").mkdir()
+    with pytest.raises(LocalServiceNotStarted, match="unable to open database file"):
+        local.start(tmp_path, persistent=True)
     assert local.find(tmp_path) is None
+
+
+@pytest.mark.parametrize("wrong", [{"quotas": "some"}, {"log_delay_s": -1.0}, {"invoke_timeout_s": 0.0}])
+def test_impossible_options_are_refused_before_anything_starts(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        local.ServiceOptions(**wrong)
 
 
 def test_the_state_of_a_service_that_has_died_counts_for_nothing(tmp_path: Path) -> None:
@@ -165,6 +172,35 @@ def test_a_second_service_does_not_move_into_a_home_that_is_lived_in(tmp_path: P
     lock = ServiceLock(tmp_path)
     lock.take()
     assert lock.holder() == os.getpid()
+    with pytest.raises(LocalServiceError, match="Another local AgentCore runs in this folder"):
+        ServiceLock(tmp_path).take(wait_s=0.1)
+
+
+def test_in_the_foreground_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from loomlib import local\n"
+        "local.start(Path(sys.argv[1]), persistent=True, foreground=True); print('ended', flush=True)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(local.__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, env=environment
+    ) as foreground:
+        assert wait_for(lambda: local.find(tmp_path) is not None)
+        state = local.find(tmp_path)
+        assert state is not None
+        assert state.pid == foreground.pid
+        foreground.send_signal(signal.SIGINT)
+        assert foreground.stdout is not None
+        assert foreground.stdout.read() == b"ended\n"
+    assert foreground.returncode == 0
+
+
+def test_asking_where_it_is_loads_nothing_heavy() -> None:
+    program = (
+        "import sys, loomlib.local; print(*({'moto', 'uvicorn', 'aiohttp', 'botocore', 'asyncio'} & set(sys.modules)))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(local.__file__).parents[2])}
+    assert subprocess.check_output([sys.executable, "-c", program], env=environment).strip() == b""
 
 
 def test_status_tells_what_lives_in_it(start_service: Start) -> None:
