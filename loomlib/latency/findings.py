@@ -113,9 +113,9 @@ def _first_sticky(measurements: Sequence[Measurement]) -> Finding | None:
     rest = [each.duration_ms or 0 for each in calls if firsts[each.session_id] is not each]
     if len(rest) < 6:
         return None
-    slower = [each for each in firsts.values() if (each.duration_ms or 0) > max(rest)]
+    slower = [each for each in firsts.values() if (each.duration_ms or 0) > 1.2 * max(rest)]
     usual = median(rest)
-    if not slower or min(each.duration_ms or 0 for each in slower) < 1.2 * usual:
+    if not slower:
         return None
     return Finding(
         kind="first sticky call",
@@ -127,14 +127,14 @@ def _first_sticky(measurements: Sequence[Measurement]) -> Finding | None:
 
 
 def _groups(scenario: Scenario, calls: Sequence[Measurement]) -> Finding | None:
-    """Two groups: a gap that is wider than either side of it, with at least a tenth of the calls on each."""
-    ordered = sorted(each.duration_ms or 0 for each in calls)
+    """Two groups: a gap wider (as a factor) than either side of it, with at least a tenth of the calls on each."""
+    ordered = sorted(max(each.duration_ms or 0, 1e-3) for each in calls)
     if len(ordered) < _FEWEST:
         return None
-    gap, cut = max((b - a, place) for place, (a, b) in enumerate(pairwise(ordered), 1))
+    gap, cut = max((b / a, place) for place, (a, b) in enumerate(pairwise(ordered), 1))
     below, above = ordered[:cut], ordered[cut:]
-    wide = gap > max(below[-1] - below[0], above[-1] - above[0])
-    if not wide or min(len(below), len(above)) < max(2, len(ordered) / 10) or gap < 0.1 * median(ordered):
+    wide = gap > max(below[-1] / below[0], above[-1] / above[0], 1.1)
+    if not wide or min(len(below), len(above)) < max(2, len(ordered) / 10):
         return None
     return Finding(
         kind="groups",
@@ -146,13 +146,16 @@ def _groups(scenario: Scenario, calls: Sequence[Measurement]) -> Finding | None:
 
 
 def _outliers(scenario: Scenario, calls: Sequence[Measurement]) -> Finding | None:
-    """Calls beyond Tukey's outer fence, Q3 + 3·IQR (Exploratory Data Analysis, 1977)."""
+    """Calls beyond Tukey's outer fence, Q3 + 3·IQR (Exploratory Data Analysis, 1977), of the logarithms.
+
+    Durations are skewed to the right; on their own scale the fence would call every long tail an outlier.
+    """
     if len(calls) < _FEWEST:
         return None
     durations = [each.duration_ms or 0 for each in calls]
-    q1, q3 = percentile(durations, 0.25), percentile(durations, 0.75)
-    fence = q3 + 3 * (q3 - q1)
-    far = [each for each in calls if (each.duration_ms or 0) > fence and (each.duration_ms or 0) > 1.2 * q3]
+    q1, q3 = max(percentile(durations, 0.25), 1e-3), percentile(durations, 0.75)
+    fence = max(q3 * (q3 / q1) ** 3, 1.5 * q3)
+    far = [each for each in calls if (each.duration_ms or 0) > fence]
     if not far or len(far) > len(calls) / 5:
         return None
     told = ", ".join(f"{milliseconds(each.duration_ms or 0)} at position {each.position}" for each in far[:3])

@@ -27,10 +27,10 @@ class GateVerdict:
     """How a scenario's 90th percentile (milliseconds) stands to a limit.
 
     `outcome` is "missed" when the estimate and its whole 95 % interval lie above the limit, "passed" when they lie at
-    or below it, and "unclear" when the interval straddles the limit or the calls are too few: nothing to wake
-    anybody for. `by_ms` is the estimate minus the limit. `confidence` is the share of bootstrap replicates above the limit. `since`
-    is when the first of an unbroken row of missed studies of this agent and prompt was made, this one included;
-    `studies` counts the row.
+    or below it, and "unclear" when the interval straddles the limit or the calls are too few: no reason to wake
+    anybody. `by_ms` is the estimate minus the limit. `confidence` is the share of bootstrap replicates above the limit.
+    `since` is when the first of an unbroken row of missed studies of this agent, endpoint and prompt was made, this one
+    included; `studies` counts the row.
     """
 
     outcome: str

@@ -36,8 +36,10 @@ def seconds(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share between 0 and 1 as a percentage; small ones keep a decimal so that they do not read as zero."""
+    """A share between 0 and 1 as a percentage; small ones keep a decimal, so that only nothing reads as zero."""
     value = share * 100
+    if 0 < value < 0.1:
+        return "under 0.1 %"
     return f"{number(value, 1 if 0 < value < 1 else 0)} %"
 
 

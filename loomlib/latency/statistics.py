@@ -57,7 +57,7 @@ def percentile(values: Sequence[float] | Values, p: float) -> float:
     if not ordered.size:
         raise ValueError("an empty sample has no percentile")
     lower, weight = _position(ordered.size, p)
-    return _between(ordered, np.array([lower]), np.array([min(lower + 1, ordered.size - 1)]), weight)[0]
+    return float(_between(ordered, np.array([lower]), np.array([min(lower + 1, ordered.size - 1)]), weight)[0])
 
 
 def percentile_replicates(

@@ -1,0 +1,92 @@
+"""Findings are seen when they are there, and not when they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from latency_calls import calls, failed
+
+from loomlib.latency import Measurement, Scenario
+from loomlib.latency.findings import Finding, find
+from loomlib.latency.floor import Floor
+from loomlib.latency.summaries import summarize
+
+STEADY = [float(each) for each in np.random.default_rng(3).lognormal(3, 0.08, 24)]
+
+
+def findings(made: Sequence[Measurement], floor: Floor | None = None) -> dict[str, Finding]:
+    floor = floor or Floor(durations_ms=(0.5,) * 31)
+    return {each.kind: each for each in find(made, summarize(made, floor, seed=0), seed=0)}
+
+
+def test_a_steady_study_has_no_findings() -> None:
+    made = calls(cold=[each + 300 for each in STEADY], warm=STEADY, sticky=STEADY[::-1], warm_starts=[1.0] * 24)
+    assert findings(made) == {}
+
+
+def test_chance_alone_rarely_gives_a_finding() -> None:
+    seen = 0
+    for seed in range(100):
+        drawn = np.random.default_rng(seed).lognormal(3, 0.3, (3, 20)).tolist()
+        seen += bool(findings(calls(cold=drawn[0], warm=drawn[1], sticky=drawn[2])))
+    assert seen <= 8
+
+
+def test_failures_come_first_with_their_share_and_a_message() -> None:
+    found = findings([*calls(warm=STEADY), failed(90, Scenario.COLD, "agent_error", "ImportError: no module")])
+    assert next(iter(found)) == "failures"
+    assert "1 agent_error (cold)" in found["failures"].evidence
+    assert "ImportError" in found["failures"].evidence
+
+
+def test_a_drift_is_told_with_both_halves() -> None:
+    found = findings(calls(warm=[10.0 + k / 3 + (k % 3) / 10 for k in range(24)]))
+    assert found["drift"].title == "The warm calls became slower while the study ran"
+    assert "99 % interval" in found["drift"].evidence
+
+
+def test_a_slow_first_call_of_a_long_lived_session_is_seen() -> None:
+    found = findings(calls(sticky=[60.0, *STEADY]))
+    assert "60.0 ms against a median of" in found["first sticky call"].evidence
+
+
+def test_two_groups_are_told_as_a_mixture() -> None:
+    found = findings(calls(cold=[300.0 + k for k in range(8)] + [2000.0 + k for k in range(8)]))
+    assert found["groups"].evidence == "8 up to 307 ms, 8 from 2\u202f000 ms on, none between"
+
+
+def test_a_lone_slow_call_is_an_outlier_and_no_group() -> None:
+    found = findings(calls(warm=[*STEADY, 400.0]))
+    assert set(found) == {"outliers"}
+    assert "400 ms at position 24" in found["outliers"].evidence
+
+
+def test_new_connections_in_some_calls_are_told() -> None:
+    made = calls(warm=STEADY)
+    made[3] = replace(made[3], connect_ms=9.0, connection_reused=False)
+    assert "1 warm call of 24 paid" in findings(made)["connections"].title
+
+
+def test_starts_that_are_not_known_say_what_to_do() -> None:
+    assert "run the study again" in findings(calls(cold=STEADY, start_state="not_found_yet"))["starts"].advice
+    assert "Agent invoked - Start time" in findings(calls(cold=STEADY, start_state="no_start_line"))["starts"].advice
+
+
+def test_a_clock_that_is_five_seconds_off_is_told() -> None:
+    found = findings(calls(warm=STEADY, warm_starts=[5002.0] * 24))
+    assert found["clocks"].title == "The agent's clock is ahead of this machine's"
+    assert findings(calls(warm=STEADY, warm_starts=[-4998.0] * 24))["clocks"].title.startswith(
+        "The agent's clock is be"
+    )
+
+
+def test_a_harness_that_is_much_of_the_result_is_told() -> None:
+    assert "floor 9.0 ms" in findings(calls(warm=STEADY), Floor(durations_ms=(9.0,) * 31))["floor"].evidence
+
+
+def test_calls_made_again_are_told() -> None:
+    made = calls(warm=STEADY)
+    made[5] = replace(made[5], attempt=2)
+    assert findings(made)["resumed"].evidence == "positions 5"
