@@ -39,6 +39,9 @@ def make_call(
         raise ValueError(f"timeout_s must be above zero, not {timeout_s:g}")
     if not qualifier:
         raise ValueError("qualifier must name an endpoint, such as DEFAULT")
+    for name, value in (headers or {}).items():
+        if not (name + value).isascii() or not (name + value).isprintable():
+            raise ValueError(f"the header {name!r} has characters that HTTP cannot carry")
     return InvocationCall(
         agent=agent,
         payload=make_payload(prompt, payload),

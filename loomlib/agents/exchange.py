@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
     from loomlib.aws.engine import Engine
     from loomlib.aws.transport import Answer
+
+_log = logging.getLogger(__name__)
 
 Emit = Callable[[InvocationEvent], None]
 
@@ -76,6 +79,9 @@ class Exchange:
             self._line.fail("cancelled", "The caller stopped listening before the answer was complete")
         except errors.AwsError as error:
             self._line.fail(_FAILURE_OF.get(type(error), "rejected"), str(error))
+        except Exception as error:  # noqa: BLE001 - credential plugins and the HTTP library are foreign code
+            _log.exception("An invocation ended in an unforeseen way", extra={"invocation_id": self._id})
+            self._line.fail("transport" if self._sent else "rejected", f"{type(error).__name__}: {error}")
         return await self._finish()
 
     def cancel(self) -> None:
@@ -135,6 +141,7 @@ class Exchange:
             self._line.bytes_received += len(arrival.data)
             self._take(reader, arrival.data, last_ns)
             self._store_progress(last_ns)
+        self._line.done_ns = time.perf_counter_ns()  # what is still to be parsed is not the agent's time
         self._take(reader, None, last_ns)
 
     def _take(self, reader: AnswerReader, data: bytes | None, at_ns: int) -> None:
@@ -177,8 +184,8 @@ class Exchange:
         )
 
     async def _finish(self) -> InvocationRecord:
-        done_ns = time.perf_counter_ns()
         line, call = self._line, self._call
+        done_ns = line.done_ns or time.perf_counter_ns()
         done_time, duration_ms = line.clock.unix_s(done_ns), line.offset_ms(done_ns)
         record = InvocationRecord(
             id=self._id,

@@ -39,6 +39,7 @@ class Timeline:
     clock: Clock
     sent_ns: int
     first_byte_ns: int | None = None
+    done_ns: int | None = None
     texts: list[str] = field(default_factory=list[str])
     offsets_ms: list[float] = field(default_factory=list[float])
     bytes_received: int = 0

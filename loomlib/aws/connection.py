@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from loomlib.errors import CredentialsMissing
 
@@ -40,7 +41,7 @@ class Clients:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._lock = threading.RLock()
-        self._sessions: dict[str, Any] = {}
+        self._boto: Any = None
         self._clients: dict[tuple[str, str], Any] = {}
         self._account: str | None = None
 
@@ -50,7 +51,7 @@ class Clients:
         if self.connection.region:
             return self.connection.region
         env = self.connection.environment
-        found = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or self._session("").region_name
+        found = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or self._session().region_name
         if not found:
             raise CredentialsMissing("No AWS region", try_="connect(region=…), AWS_REGION, or a profile with a region")
         return str(found)
@@ -88,10 +89,12 @@ class Clients:
                     connect_timeout=10,
                     # A bucket name in the host part would leave an address such as 127.0.0.1 without an answer.
                     s3={"addressing_style": "path"} if endpoint else None,
+                    # A proxy for the world has no way to this machine's own loopback.
+                    proxies={} if endpoint and is_loopback(endpoint) else None,
                 )
                 with translated("Making an AWS client", on=service):
-                    self._clients[service, where] = self._session(where).client(
-                        service, endpoint_url=endpoint, config=config
+                    self._clients[service, where] = self._session().client(
+                        service, region_name=where, endpoint_url=endpoint, config=config
                     )
             return self._clients[service, where]
 
@@ -104,7 +107,7 @@ class Clients:
         from .errors import translated
 
         with translated("Reading AWS credentials", on=self.connection.profile or "default chain"), self._lock:
-            found = self._session("").get_credentials()
+            found = self._session().get_credentials()
             if found is None:
                 raise CredentialsMissing("No AWS credentials", try_="aws sso login, AWS_PROFILE, or loom.connect()")
             return found.get_frozen_credentials()
@@ -120,35 +123,51 @@ class Clients:
 
     def ca_bundle(self) -> str | None:
         """The file of certificate authorities that was configured for AWS, None for the system's."""
-        configured = self._session("")._session.get_config_variable("ca_bundle")  # boto3 has no public way to it
+        configured = self._session()._session.get_config_variable("ca_bundle")  # boto3 has no public way to it
         return str(configured or os.environ.get("REQUESTS_CA_BUNDLE") or "") or None
 
-    def _session(self, region: str) -> Any:
+    def _session(self) -> Any:
         from .errors import translated
 
-        with self._lock:
-            if region not in self._sessions:
-                import boto3
-
-                env = self.connection.environment
-                keys: dict[str, Any] = {}
-                if env.get("AWS_ACCESS_KEY_ID"):
-                    keys["aws_access_key_id"] = env["AWS_ACCESS_KEY_ID"]
-                    keys["aws_secret_access_key"] = env.get("AWS_SECRET_ACCESS_KEY", "")
-                    if env.get("AWS_SESSION_TOKEN"):
-                        keys["aws_session_token"] = env["AWS_SESSION_TOKEN"]
-                with translated("Opening an AWS session", on=self.connection.profile or "default profile"):
-                    self._sessions[region] = boto3.Session(
-                        region_name=region or self.connection.region,
-                        profile_name=None if keys else self.connection.profile,
-                        **keys,
-                    )
-            return self._sessions[region]
+        with self._lock, translated("Opening an AWS session", on=self.connection.profile or "default profile"):
+            if self._boto is None:
+                self._boto = _open_session(self.connection)
+            return self._boto
 
     def _endpoint(self, service: str) -> str | None:
         env = self.connection.environment
         name = _ENDPOINT_NAMES.get(service, service.upper().replace("-", "_"))
         return env.get(f"AWS_ENDPOINT_URL_{name}") or env.get("AWS_ENDPOINT_URL")
+
+
+def is_loopback(endpoint: str) -> bool:
+    """Whether an address is on this machine's loopback."""
+    host = urlsplit(endpoint).hostname or ""
+    return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def _open_session(connection: Connection) -> Any:
+    import boto3
+    import botocore.session
+
+    env = connection.environment
+    if not env.get("AWS_ACCESS_KEY_ID"):
+        return boto3.Session(region_name=connection.region, profile_name=connection.profile)
+    # The keys are given, so the user's own profile has no say: it may name a role, a region, or nothing that exists.
+    apart = botocore.session.Session(
+        session_vars={
+            "profile": (None, None, None, None),
+            "config_file": (None, None, os.devnull, None),
+            "credentials_file": (None, None, os.devnull, None),
+        }
+    )
+    return boto3.Session(
+        botocore_session=apart,
+        region_name=connection.region,
+        aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=env.get("AWS_SECRET_ACCESS_KEY", ""),
+        aws_session_token=env.get("AWS_SESSION_TOKEN"),
+    )
 
 
 _ENDPOINT_NAMES: Mapping[str, str] = {"logs": "CLOUDWATCH_LOGS", "secretsmanager": "SECRETS_MANAGER"}

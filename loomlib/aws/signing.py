@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from .connection import Clients
+from .connection import Clients, is_loopback
 
 SESSION_HEADER = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
 SERVICE = "bedrock-agentcore"
@@ -56,7 +56,7 @@ def sign_invocation(
     signed = {str(name): str(value) for name, value in request.headers.items()}
     # A compressed answer would be held back until a block of it is full.
     signed["Accept-Encoding"] = "identity"
-    proxies: dict[str, str] = {} if _is_loopback(endpoint) else get_environ_proxies(url)
+    proxies: dict[str, str] = {} if is_loopback(endpoint) else get_environ_proxies(url)
     return SignedRequest(
         endpoint=endpoint,
         url=url,
@@ -65,10 +65,3 @@ def sign_invocation(
         proxy=proxies.get(endpoint.partition(":")[0]),
         ca_bundle=clients.ca_bundle() if endpoint.startswith("https") else None,
     )
-
-
-def _is_loopback(endpoint: str) -> bool:
-    from botocore.compat import urlsplit
-
-    host = urlsplit(endpoint).hostname or ""
-    return host == "localhost" or host.startswith("127.") or host == "::1"

@@ -84,7 +84,10 @@ class StartSearch:
         state, skew = self._state(), self.skew
         for row in self._session():
             start = self._starts.get(row.id)
-            if start is not None and row.client_invoke_time is not None and skew is not None:
+            known = (row.agent_start_time, row.skew_low_ms, row.skew_high_ms)
+            if start is None or row.client_invoke_time is None or skew is None:
+                continue
+            if known != (start, skew.low_ms, skew.high_ms):
                 self._store.invocations.note_start(
                     row.id,
                     state="found",

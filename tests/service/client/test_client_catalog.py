@@ -137,12 +137,18 @@ def test_endpoints_that_cannot_be_listed_are_assumed_with_a_warning(caplog: pyte
         nowhere.account_id()
 
 
-def test_the_processs_environment_and_profile_are_left_alone(
-    local_service: ServiceState, monkeypatch: pytest.MonkeyPatch
+def test_what_the_user_set_for_aws_has_no_say_in_a_connection_with_its_own_environment(
+    local_service: ServiceState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody-else")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_PROFILE", "a-profile-that-is-not-there")
+    broken = tmp_path / "config"
+    broken.write_text("[no config", "utf-8")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(broken))
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
     local_clients = Clients(Connection(environment=local_service.environment()))
     assert local_clients.account_id() == local_service.account_id
     assert local_clients.credentials().access_key == local_service.access_key

@@ -452,6 +452,20 @@ def test_a_call_without_credentials_is_a_record_that_says_what_to_do(
     invoker.close()
 
 
+def test_headers_of_the_callers_own_are_signed_and_sent_and_impossible_ones_refused(
+    serve: Serve, invoker_for: InvokerFor, agent: AgentEntry, store: Store
+) -> None:
+    server = serve(three_words)
+    invoker = invoker_for(server)
+    user = "X-Amzn-Bedrock-AgentCore-Runtime-User-Id"
+    assert invoker.invoke(agent, "?", headers={user: "somebody"}).ok
+    assert server.requests[0].headers[user.lower()] == "somebody"
+    assert user.lower() in server.requests[0].headers["authorization"]
+    with pytest.raises(ValueError, match="HTTP cannot carry"):
+        invoker.invoke(agent, "?", headers={user: "a\r\nb"})
+    assert len(store.invocations.list()) == 1
+
+
 def eventually(claim: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
