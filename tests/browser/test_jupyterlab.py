@@ -45,9 +45,10 @@ def test_every_cell_runs_and_shows_what_it_promises(start_here: Page, watched: W
     assert [cell["errors"] for cell in cells if cell["errors"]] == []
     assert all(cell["count"] for cell in cells)
     assert any("application/vnd.plotly.v1+json" in cell["kinds"] for cell in cells)
-    page.screenshot(path=tmp_path / "first-screen.png")
+    # JupyterLab keeps cells out of the page until they are near.
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.content.scrollToItem(0)")
     page.locator(".loom-card").first.wait_for()
-    # JupyterLab keeps cells out of the page until they are near: go down to the chart.
+    page.screenshot(path=tmp_path / "first-screen.png")
     page.evaluate(
         """() => {
         const notebook = window.jupyterapp.shell.currentWidget.content;

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
+from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
-from .conftest import Watched, watch
+from .conftest import REPOSITORY, Watched, watch
 
 pytestmark = pytest.mark.browser
 SAMPLE = Path(__file__).resolve().parents[1] / "notebooks" / "sample_report.ipynb"
@@ -100,3 +102,32 @@ def test_code_is_folded_and_opens_on_demand(sample: ReportOutcome, watched: Watc
     assert not code.locator("pre").is_visible()
     code.locator("summary").click()
     assert code.locator("pre").is_visible()
+
+
+@pytest.fixture(scope="package")
+def latency(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportOutcome]:
+    place = tmp_path_factory.mktemp("latency")
+    yield run_report(
+        "latency_study",
+        {"agent": "calculator", "cold": "6", "warm": "10", "sticky": "10"},
+        str(place / "out"),
+        settings=Settings(home=place / "home"),
+        environment={"PYTHONPATH": str(REPOSITORY)},
+    )
+    local.stop(place / "home")
+
+
+def test_the_latency_report_shows_answer_table_and_three_charts(latency: ReportOutcome, watched: Watched) -> None:
+    assert latency.exit_code == 0, latency.message
+    page = watched.page
+    page.goto(Path(latency.html).as_uri())
+    page.locator(".figure .main-svg").first.wait_for()
+    assert page.locator(".js-plotly-plot").count() == 3
+    assert page.locator(".js-plotly-plot").first.locator(".scatterlayer .point").count() == 26
+    assert page.locator(".answer").get_by_text("A new session").count() == 1
+    assert page.locator("table.dataframe").first.locator("tbody th").all_inner_texts() == ["cold", "warm", "sticky"]
+    box = page.locator(".answer").bounding_box()
+    assert box
+    assert box["y"] + box["height"] < 700, "the answer is on the first screen"
+    assert watched.errors == []
+    assert watched.outside == []
