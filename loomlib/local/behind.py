@@ -64,7 +64,11 @@ class Behind:
                 self._logs.wait_restored(_RESTORED_WITHIN_S)
                 # The sessions' lines arrive from another thread; moto's dictionaries do not expect that.
                 with self._logs.backend_lock:
-                    return list(self._application(environ, start_response))
+                    deletes = ".Delete" in environ.get("HTTP_X_AMZ_TARGET", "")
+                    before = self._logs.places() if deletes else set[tuple[str, str]]()
+                    answer = list(self._application(environ, start_response))
+                    self._logs.forget(before - self._logs.places() if deletes else ())
+                    return answer
             return self._application(environ, start_response)
         except NotImplementedError as error:
             return _error(start_response, "501 Not Implemented", "NotImplementedException", str(error))

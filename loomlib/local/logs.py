@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,6 +49,7 @@ class Logs:
         self._account_id, self._region, self._delay_s = account_id, region, delay_s
         self._arrived: deque[Line] = deque()
         self._hidden: deque[Line] = deque()
+        self._deleted: deque[tuple[str, str]] = deque()
         self._wake, self._closing = threading.Event(), False
         self._restored = threading.Event()
         self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
@@ -67,6 +69,16 @@ class Logs:
         from moto.logs.models import logs_backends
 
         return logs_backends[self._account_id][self._region]
+
+    def places(self) -> set[tuple[str, str]]:
+        """Every group with each of its streams; needs `backend_lock`."""
+        return {(group.name, stream) for group in self.backend().groups.values() for stream in group.streams}
+
+    def forget(self, places: Iterable[tuple[str, str]]) -> None:
+        """Take deleted streams out of the journal, so that they do not come back with the next service."""
+        self._deleted.extend(places)
+        if self._deleted:
+            self._wake.set()
 
     def close(self) -> None:
         """Journal what has arrived and end."""
@@ -96,6 +108,8 @@ class Logs:
         return max(0.0, self._hidden[0].visible_at - time.monotonic()) if self._hidden else None
 
     def _journal(self, database: sqlite3.Connection) -> None:
+        deleted = [self._deleted.popleft() for _ in range(len(self._deleted))]
+        database.executemany("DELETE FROM lines WHERE log_group = ? AND stream = ?", deleted)
         lines = [self._arrived.popleft() for _ in range(len(self._arrived))]
         if not lines:
             return

@@ -119,6 +119,21 @@ def test_lines_outlive_a_restart_without_being_doubled(start_service: Callable[.
     assert [event["timestamp"] for event in after] == [event["timestamp"] for event in before]
 
 
+def test_a_deleted_group_stays_deleted_after_a_restart(start_service: Callable[..., Any]) -> None:
+    first = start_service()
+    runtime = first.deploy("deleted_group", TALKER)
+    first.invoke(runtime["agentRuntimeArn"], b'{"name": "gone"}')
+    assert events(first, group_of(runtime), 1)
+    for session in local.status(first.state.home).sessions:
+        first.data.stop_runtime_session(agentRuntimeArn=runtime["agentRuntimeArn"], runtimeSessionId=session.session_id)
+    time.sleep(0.2)  # until the lines that the session's end wrote are there too
+    first.client("logs").delete_log_group(logGroupName=group_of(runtime))
+    local.stop(first.state.home)
+    again = start_service().client("logs")
+    with pytest.raises(again.exceptions.ResourceNotFoundException):
+        again.filter_log_events(logGroupName=group_of(runtime))
+
+
 def test_a_log_delay_hides_lines_for_its_time_only(start_service: Callable[..., Any]) -> None:
     aws = start_service(log_delay_s=1.5)
     runtime = aws.deploy("late", TALKER)

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import socket
+import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
@@ -17,6 +20,20 @@ def test_a_large_object_goes_in_and_out_of_s3_unchanged(aws: Any) -> None:
     s3.download_fileobj("large", "some folder/ä b+c.bin", received)
     assert hashlib.sha256(received.getvalue()).digest() == hashlib.sha256(content).digest()
     assert [item["Key"] for item in s3.list_objects_v2(Bucket="large")["Contents"]] == ["some folder/ä b+c.bin"]
+
+
+def test_an_upload_that_is_cut_off_is_not_stored(aws: Any) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="cut")
+    address = urlsplit(s3.generate_presigned_url("put_object", Params={"Bucket": "cut", "Key": "half.bin"}))
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        head = (
+            f"PUT {address.path}?{address.query} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1000000\r\n\r\n"
+        )
+        connection.sendall(head.encode() + b"x" * 500_000)
+        time.sleep(0.3)
+    time.sleep(0.3)
+    assert "Contents" not in s3.list_objects_v2(Bucket="cut")
 
 
 @pytest.mark.parametrize("key", ["plain", "a/b/c", "a%2Fb", "x//y", "end/", "q?mark", "per%cent", "..dots", "~tilde"])
