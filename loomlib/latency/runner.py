@@ -10,9 +10,10 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from loomlib.errors import StudyInterrupted
+from loomlib.errors import StoreError, StudyInterrupted
 
 from .design import StudyDesign
 from .ledger import Ledger, call_labels, opening_labels
@@ -78,8 +79,10 @@ class StudyRunner:
             else:
                 answer, was_opened = opening, False
         except BaseException:
-            # Cancelled, or the call could not even be made (a full disk, no credentials): nobody saw an outcome.
-            self._ledger.give_back(owed)
+            # Cancelled, or the call could not even be made (a full disk, no credentials): nobody saw an outcome. When
+            # that cannot be written either, the row stays "running", which the next run settles just the same.
+            with suppress(StoreError):
+                self._ledger.give_back(owed)
             raise
         if answer.failure == "transport" and not await self._agent.is_alive():
             self._stop(owed, answer, was_opened=was_opened)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,22 +58,41 @@ async def find_starts(
     """
     wanted = to_ask(ledger.measurements())
     until = time.monotonic() + deadline_s
-    # A pool of its own, left behind at the deadline: a search that sleeps between polls must not hold the study up.
-    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="loom-starts")
-    loop = asyncio.get_running_loop()
+    turn = asyncio.Semaphore(_AT_ONCE)
+    searches = {asyncio.create_task(_search_apart(agent, each, turn)): each for each in wanted}
+    pending = set(searches)
     try:
-        searches = {loop.run_in_executor(pool, _search, agent, each): each for each in wanted}
-        pending = set(searches)
         while pending and (left := until - time.monotonic()) > 0:
             done, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             for search in done:
                 ledger.note_start(searches[search], search.result())
             told(len(wanted) - len(pending), len(wanted))
         for search in pending:
-            search.cancel()
             ledger.note_start(searches[search], NotFoundYet())
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        for search in pending:
+            search.cancel()
+
+
+async def _search_apart(agent: MeasuredAgent, measurement: Measurement, turn: asyncio.Semaphore) -> FoundStart:
+    """The search on a daemon thread: one that sleeps between its looks is left behind at the deadline.
+
+    A pool's threads would be waited for when the interpreter ends, a minute each.
+    """
+    async with turn:
+        outcome: Future[FoundStart] = Future()
+        outcome.set_running_or_notify_cancel()  # from here on a cancelled study cannot cancel it under the thread
+
+        def search() -> None:
+            try:
+                found = _search(agent, measurement)
+            except Exception as error:  # noqa: BLE001 - a foreign agent's; carried over to the study's thread
+                outcome.set_exception(error)
+            else:
+                outcome.set_result(found)
+
+        threading.Thread(target=search, name="loom-start-search", daemon=True).start()
+        return await asyncio.wrap_future(outcome)
 
 
 def _search(agent: MeasuredAgent, measurement: Measurement) -> FoundStart:

@@ -361,3 +361,54 @@ def test_a_call_whose_outcome_nobody_saw_is_made_again_as_attempt_two(store: Sto
     result = planned.run(Silent())
     assert [(call.state, call.attempt) for call in result.calls] == [("done", 2), ("done", 1)]
     assert result.calls[0].session_id != "s" * 40
+
+
+_FULL = """
+import resource, signal, sys
+sys.path.insert(0, {here!r})
+from latency_agent import ScriptedAgent
+from loomlib.errors import StoreFull
+from loomlib.latency import LatencyStudy, Silent
+from loomlib.store import Store
+store = Store.open({url!r})
+agent = ScriptedAgent(store)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))  # no file may grow beyond it, as on a full disk
+try:
+    LatencyStudy(agent, cold=40, warm=0, sticky=0, study_id="full", find_starts=False).run(Silent())
+except StoreFull as error:
+    sys.exit(42)
+"""
+
+
+def test_a_study_that_fills_the_disk_stops_and_resumes_when_there_is_space(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/loom.db"
+    script = _FULL.format(here=str(Path(__file__).parent), url=url)
+    assert subprocess.run([sys.executable, "-c", script], timeout=120).returncode == 42
+    with Store.open(url) as store:
+        before = {row.position: row for row in store.measurements.list("full", ["done"])}
+        assert 0 < len(before) < 40
+        result = LatencyStudy.resume(ScriptedAgent(store), "full").run(Silent())
+        after = {row.position: row for row in store.measurements.list("full")}
+        assert [call.state for call in result.calls] == ["done"] * 40
+        assert {place: after[place] for place in before} == before
+
+
+def test_an_interrupted_study_stops_at_ctrl_c_and_keeps_its_calls(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/loom.db"
+    with Store.open(url) as store:
+        script = _KILLED.format(here=str(Path(__file__).parent), url=url)
+        process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 60
+        while store.measurements.counts("killed")["done"] < 4:
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert errors.rstrip().endswith("KeyboardInterrupt")
+        stopped = StudyResult.load(store, "killed")
+        assert stopped.state == "interrupted"
+        assert {call.state for call in stopped.calls} == {"done", "planned"}
+        assert Counter(
+            call.state for call in LatencyStudy.resume(ScriptedAgent(store), "killed").run(Silent()).calls
+        ) == {"done": 18}
