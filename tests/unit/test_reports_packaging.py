@@ -1,0 +1,25 @@
+"""What a report needs is in the wheel: notebooks, the page's template."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_the_wheel_holds_the_notebooks_and_the_pages_template(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(ZipFile(wheel).namelist())
+    assert {
+        "loomlib/notebooks/00_start_here.ipynb",
+        "loomlib/notebooks/reports/latency_study.ipynb",
+        "loomlib/reports/template/page.html.j2",
+        "loomlib/reports/template/page.css",
+        "loomlib/reports/template/page.js",
+    } <= names
+    assert not [name for name in names if "checkpoint" in name]
