@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import logging
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from a2wsgi import WSGIMiddleware
+from moto.core.responses import BaseResponse
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
 from .logs import Logs
 from .wire import Message, Receive, Scope, Send
@@ -23,12 +24,11 @@ Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 class Behind:
-    """moto's application as an ASGI application, built when it is first needed (0.3 s of imports)."""
+    """moto's application as an ASGI application."""
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
-        self._building = threading.Lock()
-        self._application: Application | None = None
+        self._application: Application = DomainDispatcherApplication(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,20 +41,10 @@ class Behind:
 
         await self._middleware(scope, receiving, send)  # pyright: ignore[reportArgumentType]
 
-    def warm(self) -> None:
-        """Import moto ahead of the first request."""
-        with self._building:
-            if self._application is None:
-                from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-
-                self._application = DomainDispatcherApplication(create_backend_app)
-
     def close(self) -> None:
         self._middleware.executor.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        self.warm()
-        assert self._application is not None
         # moto looks at the path as it came: a percent-encoded slash belongs to an S3 key.
         scope = environ["asgi.scope"]
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
@@ -77,13 +67,11 @@ class Behind:
             return _error(start_response, "500 Internal Server Error", "InternalFailure", repr(error))
 
 
-def implements(service_name: str, method: str) -> bool:
-    """Whether moto answers an operation, named as its method, of a service named as botocore does."""
-    from moto.core.responses import BaseResponse
-
+def methods_behind(service_name: str) -> frozenset[str]:
+    """Names of the methods with which moto answers operations of a service, which is named as botocore does."""
     module = importlib.import_module(f"moto.{service_name.replace('-', '')}.responses")
     rooms = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, BaseResponse)]
-    return any(hasattr(room, method) for room in rooms)
+    return frozenset(name for room in rooms for name in dir(room))
 
 
 def _error(start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:

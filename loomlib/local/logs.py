@@ -10,10 +10,9 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from moto.logs.models import LogsBackend
+from moto.logs.models import LogsBackend, logs_backends
 
 _log = logging.getLogger(__name__)
 
@@ -66,8 +65,6 @@ class Logs:
 
     def backend(self) -> LogsBackend:
         """moto's store of groups and streams; hold `backend_lock` while reading it."""
-        from moto.logs.models import logs_backends
-
         return logs_backends[self._account_id][self._region]
 
     def places(self) -> set[tuple[str, str]]:

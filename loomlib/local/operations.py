@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from .behind import implements
+from moto.core.model import OperationModel
+from moto.core.parse import RestJSONParser
+from moto.core.request import Request
+from moto.core.routing import get_service_router
+from moto.core.serialize import RestJSONSerializer
+from werkzeug.exceptions import NotFound
+
+from .behind import methods_behind
 from .wire import Receive, Refused, Scope, Send, invalid, not_implemented, read_body, send_body
-
-if TYPE_CHECKING:
-    from moto.core.model import OperationModel
 
 Outcome = Literal["answered", "unknown", "behind"]
 Operation = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -29,22 +33,11 @@ class Operations:
     """
 
     def __init__(self, service_name: str, *rooms: object) -> None:
-        self._service_name, self._rooms = service_name, rooms
-
-    def warm(self) -> None:
-        """Read the service model and moto's machinery, about 0.3 s of work, ahead of the first request."""
-        self._router()
-
-    def _router(self) -> Any:
-        from moto.core.routing import get_service_router
-
-        return get_service_router(self._service_name)
+        self._rooms, self._behind = rooms, methods_behind(service_name)
+        self._router = get_service_router(service_name)
 
     def find(self, scope: Scope) -> tuple[OperationModel, dict[str, Any], Any] | None:
         """The operation that the request is for, its path parameters and the parsed head; None when it is another's."""
-        from moto.core.request import Request
-        from werkzeug.exceptions import NotFound
-
         raw_path: str = scope["raw_path"].decode("latin-1")
         request = Request(
             {
@@ -62,7 +55,7 @@ class Operations:
             }
         )
         try:
-            operation, path_parameters = self._router().match(request)
+            operation, path_parameters = self._router.match(request)
         except NotFound:
             return None
         return operation, path_parameters, request
@@ -72,9 +65,6 @@ class Operations:
 
         An operation that neither implements raises `Refused` with 501.
         """
-        from moto.core.parse import RestJSONParser
-        from moto.core.serialize import RestJSONSerializer
-
         found = self.find(scope)
         if found is None:
             return "unknown"
@@ -82,7 +72,7 @@ class Operations:
         name = str(operation.name)
         method = self._method(name)
         if method is None:
-            if implements(self._service_name, _snake(name)):
+            if _snake(name) in self._behind:
                 return "behind"
             raise not_implemented(name)
         body = await read_body(receive, _MODEL_BODY_LIMIT_BYTES, request.headers.get("Content-Length"))

@@ -11,6 +11,10 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from moto.core.exceptions import ServiceException
+from moto.s3.models import s3_backends
+from moto.utilities.utils import get_partition
+
 from .wire import Refused
 
 # AWS's limits for direct code deployment, zipped and unzipped (Amazon Bedrock AgentCore service quotas).
@@ -42,10 +46,6 @@ class PackageRefused(Exception):
 
 def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, region: str, to: Path) -> None:
     """Copy the package from the local S3, by now and not by reference, to `to`."""
-    from moto.core.exceptions import ServiceException
-    from moto.s3.models import s3_backends
-    from moto.utilities.utils import get_partition
-
     backend = s3_backends[account_id][get_partition(region)]
     where = f"s3://{bucket}/{key}" + (f" (version {version_id})" if version_id else "")
     try:

@@ -1,4 +1,8 @@
-"""The service itself: its rooms put together, one uvicorn server, and an orderly end."""
+"""The service itself: its rooms put together, one uvicorn server, and an orderly end.
+
+moto is imported here, before any thread runs: its modules import one another in circles, which two threads would see
+half-made.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ import secrets
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -140,7 +143,6 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         if on_ready:
             on_ready(state)
         _log.info("Serving %s from process %d, model %s", home, state.pid, models.label)
-        threading.Thread(target=_warm, args=(behind, *operations), name="warm", daemon=True).start()
         await asyncio.wait((serving, loop.create_task(leases.ended.wait())), return_when=asyncio.FIRST_COMPLETED)
     finally:
         leases.ended.set()  # releases the leases that are still held
@@ -168,12 +170,6 @@ async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) ->
             await serving
             raise RuntimeError("uvicorn ended before it began")
         await asyncio.sleep(0.001)
-
-
-def _warm(*rooms: Behind | Operations) -> None:
-    """Do the slow imports while the caller that started us is still busy with its own."""
-    for room in rooms:
-        room.warm()
 
 
 def _region() -> str:
