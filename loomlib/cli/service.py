@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import threading
 import time
+from pathlib import Path
 
 import click
 
@@ -51,7 +53,7 @@ def up(
     options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None
     start = time.perf_counter()
     if foreground:
-        say("local AgentCore in the foreground · loopback · end it with Ctrl-C")
+        threading.Thread(target=_say_where, args=(place.settings.home,), daemon=True).start()
     state, started = local.start(place.settings.home, options, persistent=True, foreground=foreground)
     if foreground:
         return
@@ -110,6 +112,15 @@ def status(place: Place) -> None:
         for session in found.sessions
     ]
     emit_table(rows, empty="No sessions. An invocation starts one.")
+
+
+def _say_where(home: Path) -> None:
+    """Say the address once the service, which this process is about to become, takes connections."""
+    for _ in range(300):
+        if state := local.find(home):
+            say(f"local AgentCore in the foreground · {state.url} · end it with Ctrl-C")
+            return
+        time.sleep(0.1)
 
 
 COMMANDS = (up, down, status)
