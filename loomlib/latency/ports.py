@@ -81,12 +81,6 @@ class MeasuredAgent(Protocol):
     def is_alive(self) -> Awaitable[bool]: ...
 
 
-class FloorProbe(Protocol):
-    """The client of the study, pointed at a process that does nothing: one call's duration in milliseconds."""
-
-    def __call__(self, endpoint: str) -> Awaitable[float]: ...
-
-
 class Progress(Protocol):
     """Somebody who is told how far a study is. `update` is called in the thread that started the study."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .numbers import number, seconds
 from .scenarios import Scenario
@@ -22,8 +22,6 @@ class Snapshot:
     failed: int = 0
     elapsed_s: float = 0.0
     stage: str = "measuring"
-    block: int = 0
-    labels: tuple[str, ...] = field(default=())
 
     @property
     def share(self) -> float:
