@@ -37,9 +37,7 @@ def test_a_higher_percentile_is_never_smaller(values: list[float], p: float, q: 
 
 
 @given(st.lists(durations, min_size=6, max_size=60), st.sampled_from([0.5, 0.9]), st.randoms())
-def test_the_order_of_the_observations_changes_nothing(
-    values: list[float], p: float, shuffler: random.Random
-) -> None:
+def test_the_order_of_the_observations_changes_nothing(values: list[float], p: float, shuffler: random.Random) -> None:
     shuffled = list(values)
     shuffler.shuffle(shuffled)
     assert estimate_percentile(values, p, seed=3) == estimate_percentile(shuffled, p, seed=3)
