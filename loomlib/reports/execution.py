@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,8 @@ from .parameters import Value
 _log = logging.getLogger(__name__)
 _ENGINE = "loom"
 _SLOW_CELL_S = 2.0
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_ARROW = re.compile(r"^-+> *\d+ (.+)$", re.M)
 _NARRATION = (
     "--IPKernelApp.exec_lines=import logging as _logging; _told = _logging.StreamHandler(); "
     "_told.setFormatter(_logging.Formatter('%(message)s')); _logging.getLogger('loomlib').addHandler(_told); "
@@ -42,7 +45,7 @@ _NARRATION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The cell that stopped a report: its number counted from 1, its first line, the error."""
+    """The cell that stopped a report: its number counted from 1, the line of it that failed, the error."""
 
     cell: int
     source: str
@@ -88,9 +91,10 @@ def execute(
 
 
 def _failure(error: PapermillExecutionError) -> Failure:
-    return Failure(
-        cell=int(error.cell_index) + 1, source=_first_line(error.source), error=error.ename, message=error.evalue
-    )
+    # The first frame of IPython's traceback is the cell's own; an arrow points at the line.
+    arrow = _ARROW.search(_ANSI.sub("", "\n".join(error.traceback)))
+    line = arrow[1].strip() if arrow else _first_line(error.source)
+    return Failure(cell=int(error.cell_index) + 1, source=line, error=error.ename, message=error.evalue)
 
 
 def _first_line(source: str) -> str:

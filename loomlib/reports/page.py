@@ -57,9 +57,10 @@ class _Part:
 
 def render_page(notebook: Notebook, facts: PageFacts) -> str:
     """The executed `notebook` as one HTML file, about 5 MB when it has charts (plotly.js, once) and 30 kB when not."""
-    title, question = _opening(notebook, facts.report)
-    answers, parts = _split(notebook)
-    needs_plotly = any(PLOTLY_MIME in output.get("data", {}) for cell in notebook.cells for output in _outputs(cell))
+    cells = _told_cells(notebook, to_the_end=not facts.failure)
+    title, question = _opening(cells, facts.report)
+    answers, parts = _split(cells)
+    needs_plotly = any(PLOTLY_MIME in output.get("data", {}) for cell in cells for output in cell.get("outputs", ()))
     scripts = [_plotly_script(), _template("page.js")] if needs_plotly else []
     policy = (
         f"default-src 'none'; script-src {' '.join(map(_hash, scripts)) or chr(39) + 'none' + chr(39)}; "
@@ -79,9 +80,18 @@ def render_page(notebook: Notebook, facts: PageFacts) -> str:
     )
 
 
-def _opening(notebook: Notebook, report: str) -> tuple[str, str]:
+def _told_cells(notebook: Notebook, *, to_the_end: bool) -> list[Notebook]:
+    """The cells that have something to tell; of a report that broke, those up to where it broke."""
+    cells = [cell for cell in notebook.cells if source_of(cell).strip() and not _LEFT_OUT.intersection(tags_of(cell))]
+    if to_the_end:
+        return cells
+    ran = [place for place, cell in enumerate(cells) if cell.get("execution_count") or cell.get("outputs")]
+    return cells[: ran[-1] + 1] if ran else cells[:1]
+
+
+def _opening(cells: Sequence[Notebook], report: str) -> tuple[str, str]:
     """The first cell asks the question: its heading is the page's title, the rest stands below it."""
-    first = notebook.cells[0] if notebook.cells else None
+    first = cells[0] if cells else None
     fallback = report.replace("_", " ").capitalize()
     if first is None or first.cell_type != "markdown":
         return fallback, ""
@@ -91,15 +101,13 @@ def _opening(notebook: Notebook, report: str) -> tuple[str, str]:
     return heading.removeprefix("# ").strip(), safe_markdown(rest) if rest.strip() else ""
 
 
-def _split(notebook: Notebook) -> tuple[list[Markup], list[_Part]]:
+def _split(cells: Sequence[Notebook]) -> tuple[list[Markup], list[_Part]]:
     answers: list[Markup] = []
     parts: list[_Part] = []
     appendix: list[_Part] = []
-    for cell in notebook.cells[1:] if _is_prose(notebook.cells[:1]) else notebook.cells:
+    for cell in cells[1:] if _is_prose(cells[:1]) else cells:
         tags, source = tags_of(cell), source_of(cell)
         place = appendix if APPENDIX_TAG in tags or ANSWER_TAG in tags else parts
-        if _LEFT_OUT.intersection(tags) or not source.strip():
-            continue
         if cell.cell_type == "markdown" and ANSWER_TAG not in tags:
             place.append(_Part(kind="prose", markup=Markup(safe_markdown(source))))  # noqa: S704
         elif cell.cell_type == "code":
@@ -117,10 +125,6 @@ def _is_prose(cells: Sequence[Notebook]) -> bool:
 
 def _highlighted(source: str) -> Markup:
     return Markup(safe_html(str(_HIGHLIGHT(source))))  # noqa: S704  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _outputs(cell: Notebook) -> list[Notebook]:
-    return list(cell.get("outputs", ()))
 
 
 def _template(name: str) -> str:

@@ -87,9 +87,12 @@ def test_a_missed_gate_is_exit_code_2_and_says_by_how_much(tmp_path: Path, setti
 def test_a_failing_cell_is_exit_code_1_and_the_page_opens_with_it(tmp_path: Path, settings: Settings) -> None:
     outcome = run_report(SAMPLE, {"fail": "true", "hostile": HOSTILE}, str(tmp_path), settings=settings)
     assert outcome.exit_code == 1
-    assert "ValueError: no numbers from" in outcome.message
+    assert re.match(r"Cell \d+ failed \(raise ValueError\(.*\): ValueError: no numbers from", outcome.message)
     page = Path(outcome.html).read_text()
     assert page.index("This report did not finish.") < page.index("The table")
+    assert page.index("How fast is a sample?</h1>") < page.index("This report did not finish.")
+    assert "The chart" not in page, "what never ran is not on the page"
+    assert "An Exception was encountered" not in page
     assert "no numbers from &lt;script&gt;" in page
     assert outcome.summary["failure"] == outcome.message
     assert nbformat.read(outcome.notebook, as_version=4).cells
