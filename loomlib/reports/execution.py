@@ -70,6 +70,7 @@ def execute(
     No cell has a time limit: a study on AWS takes as long as it takes.
     """
     papermill_engines.register(_ENGINE, _LoomEngine)
+    kernel_log = working_copy.with_suffix(".kernel.log")
     try:
         papermill.execute_notebook(
             str(notebook),
@@ -80,13 +81,15 @@ def execute(
             progress_bar=False,
             loom_environment=dict(environment),
             loom_say=say,
+            loom_kernel_log=kernel_log,
         )
     except PapermillExecutionError as error:
         return read_notebook(working_copy), _failure(error)
     except _KernelDied as death:
-        return read_notebook(working_copy), death.failure
+        return read_notebook(working_copy), death.failure(_last_line(kernel_log))
     except RuntimeError as error:
-        raise ReportError(f"The kernel did not start: {error}", on=sys.executable, try_="loom doctor") from error
+        said = _last_line(kernel_log) or str(error)
+        raise ReportError(f"The kernel did not start: {said}", on=sys.executable, try_="loom doctor") from error
     return read_notebook(working_copy), None
 
 
@@ -95,6 +98,11 @@ def _failure(error: PapermillExecutionError) -> Failure:
     arrow = _ARROW.search(_ANSI.sub("", "\n".join(error.traceback)))
     line = arrow[1].strip() if arrow else _first_line(error.source)
     return Failure(cell=int(error.cell_index) + 1, source=line, error=error.ename, message=error.evalue)
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text("utf-8", errors="replace").split("\n") if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _first_line(source: str) -> str:
@@ -106,8 +114,12 @@ class _KernelDied(Exception):
 
     def __init__(self, cell: int, source: str) -> None:
         super().__init__(cell, source)
-        what = "the kernel died; most often out of memory"
-        self.failure = Failure(cell=cell, source=_first_line(source), error="DeadKernel", message=what)
+        self.cell, self.source = cell, source
+
+    def failure(self, last_words: str) -> Failure:
+        """The failure, with the last line that the process itself wrote."""
+        what = f"the kernel died; {last_words or 'it left no word, most often the memory ran out'}"
+        return Failure(cell=self.cell, source=_first_line(self.source), error="DeadKernel", message=what)
 
 
 class _ThisInterpreter(AsyncKernelManager):
@@ -143,7 +155,9 @@ class _LoomEngine(Engine):
             startup_timeout=120,
             log=_log,
         )
-        return client.execute()
+        # What the process itself writes (a crash, not a cell's output) belongs to no terminal.
+        with Path(kwargs["loom_kernel_log"]).open("w", encoding="utf-8") as log:
+            return client.execute(stderr=log)
 
 
 class _TellingClient(PapermillNotebookClient):
