@@ -10,9 +10,10 @@ import math
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from .notebook import Notebook
+if TYPE_CHECKING:
+    from .notebook import Notebook
 
 SUMMARY_MIME = "application/vnd.loom.summary+json"
 SCHEMA = "loom.report/1"
