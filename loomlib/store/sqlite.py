@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from sqlalchemy.engine import URL
 
 WRITING = "loom_writing"
 """The execution option of a connection that is going to write."""
+
+_creating = threading.Lock()  # no thread may take SQLite's locks while another has the new file open
 
 
 def file_of(url: URL) -> Path | None:
@@ -61,9 +65,15 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
 
 
 def _prepare(file: Path) -> None:
-    """The folder (0700) and the file (0600), for what they hold is what people asked their agents."""
+    """The folder (0700) and the file (0600), for what they hold is what people asked their agents.
+
+    A file that exists is never opened here: closing a descriptor of a file drops every POSIX lock that this process has
+    on it, SQLite's too. The next process to leave would then think itself the last and delete the WAL that a workbench
+    of this process goes on writing to (https://sqlite.org/howtocorrupt.html, 2.2).
+    """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+    with _creating, suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _use_wal(cursor: sqlite3.Cursor, lock_timeout_s: float) -> None:
