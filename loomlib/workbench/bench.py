@@ -168,17 +168,26 @@ class Workbench:
         delete_runtime(self.clients, entry.runtime_id, region=entry.region)
 
     async def is_alive(self, entry: AgentEntry) -> bool:
-        """Whether the data plane takes connections."""
+        """Whether the data plane takes connections, and (the local one) answers on them.
+
+        The kernel takes connections for a process that is being killed until the very end, and then resets them.
+        """
         address = urlsplit(await asyncio.to_thread(self.clients.data_endpoint, entry.region))
         port = address.port or (443 if address.scheme == "https" else 80)
         try:
-            _, writer = await asyncio.wait_for(asyncio.open_connection(address.hostname, port), timeout=10.0)
+            async with asyncio.timeout(10.0):
+                reader, writer = await asyncio.open_connection(address.hostname, port)
+                try:
+                    if address.scheme != "http":
+                        return True
+                    writer.write(f"HEAD / HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+                    return bool(await reader.read(1))
+                finally:
+                    writer.close()
+                    with contextlib.suppress(OSError):
+                        await writer.wait_closed()
         except (OSError, TimeoutError):
             return False
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
-        return True
 
     def close(self) -> None:
         """Store what is under way and let go; a local service that only this process used ends."""
