@@ -84,6 +84,8 @@ def _clocks(found: StudySummary) -> dict[str, Any] | None:
     return {
         "agent_ahead_low_ms": bound.low_ms,
         "agent_ahead_high_ms": bound.high_ms,
-        "warm_calls": bound.n,
+        "calls": bound.n,
+        "scenario": bound.scenario.value,
+        "correction_ms": bound.correction_ms,
         "is_consistent": bound.is_consistent,
     }

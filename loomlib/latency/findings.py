@@ -95,15 +95,16 @@ def _clocks(summary: StudySummary) -> Finding | None:
         return Finding(
             kind="clocks",
             title="No single clock offset fits the start times",
-            evidence=f"{plural(bound.n, 'warm call')} allow offsets anywhere from {bound}",
+            evidence=f"{bound.calls} allow offsets anywhere from {bound}",
             advice="Several machines answered or a clock was set; compare cold with warm calls by the first byte.",
         )
     ahead = "ahead of" if bound.low_ms > 0 else "behind"
     return Finding(
         kind="clocks",
         title=f"The agent's clock is {ahead} this machine's",
-        evidence=f"by {milliseconds(abs(bound.correction_ms))} (between {bound}, from {plural(bound.n, 'warm call')})",
-        advice="Start latencies are shown as the clocks gave them; differences between cold and warm are not touched.",
+        evidence=f"by {milliseconds(abs(bound.correction_ms))} (between {bound}, from {bound.calls})",
+        advice="The table's starts are corrected by that; measurements() has them as the two clocks gave them, and "
+        "differences between cold and warm need no correction.",
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .numbers import plural
 from .scenarios import Scenario
 from .statistics import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
 
@@ -29,13 +28,11 @@ def method_notes(result: StudyResult) -> list[str]:
     ]
     if (clocks := result.estimates().clocks) is not None:
         notes.append(
-            f"Start times come from the agent's own log line and clock; by {plural(clocks.n, 'warm call')} that clock "
+            f"Start times come from the agent's own log line and clock; by {clocks.calls} that clock "
             f"is {clocks} ahead of this machine's."
         )
     elif design.find_starts:
-        notes.append(
-            "No warm call's start is known, so nothing bounds the difference between the two machines' clocks."
-        )
+        notes.append("No call's start is known, so nothing bounds the difference between the two machines' clocks.")
     return notes
 
 

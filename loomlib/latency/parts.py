@@ -53,8 +53,7 @@ def split_time(measurements: Sequence[Measurement], floor: Floor, scenario: Scen
     if not split:
         return _parts({"unsplit": whole - harness, "floor": harness}, whole)
     bound = bound_clocks(measurements)
-    correction = bound.correction_ms if bound else 0.0
-    started = sum(min(max((each.start_latency_ms or 0) - correction, 0.0), each.duration_ms or 0) for each in split)
+    started = sum(bound.start_ms(each) if bound else each.start_latency_ms or 0.0 for each in split)
     before = max(0.0, started - harness)
     return _parts({"start-up": before, "answer": whole - before - harness, "floor": harness}, whole)
 

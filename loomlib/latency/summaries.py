@@ -19,8 +19,9 @@ from .statistics import SMALLEST_N, estimate_paired_difference, estimate_percent
 class ScenarioSummary:
     """One scenario's calls: durations and times to the first byte in milliseconds, failures by class.
 
-    `start` is the median of the agent's start minus the send, by two clocks, over the calls whose start is known;
-    `start_states` counts how each answered call's search ended.
+    `start` is the median of the agent's start minus the send over the calls whose start is known; where the two clocks
+    certainly disagree, less the middle of their bound (the study's `clocks` say so). `start_states` counts how each
+    answered call's search ended.
     """
 
     scenario: Scenario
@@ -67,19 +68,22 @@ def summarize(measurements: Sequence[Measurement], floor: Floor, *, seed: int) -
     """The estimates of a study; scenarios without a planned call are left out."""
     running = [each for each in measurements if each.scenario is not Scenario.COLD]
     scenarios = [name for name in Scenario if of_scenario(measurements, name)]
+    clocks = bound_clocks(measurements)
     return StudySummary(
-        scenarios=tuple(_scenario(of_scenario(measurements, name), name, seed) for name in scenarios),
+        scenarios=tuple(_scenario(of_scenario(measurements, name), name, clocks, seed) for name in scenarios),
         session_cost=_session_cost(measurements, seed),
         answers_begin_p90=estimate_percentile(_first_bytes(running), 0.9, seed=seed),
-        clocks=bound_clocks(measurements),
+        clocks=clocks,
         floor=_floor(floor, seed),
     )
 
 
-def _scenario(calls: Sequence[Measurement], scenario: Scenario, seed: int) -> ScenarioSummary:
+def _scenario(
+    calls: Sequence[Measurement], scenario: Scenario, clocks: ClockBound | None, seed: int
+) -> ScenarioSummary:
     durations = [each.duration_ms for each in calls if each.is_done and each.duration_ms is not None]
     first_bytes = _first_bytes(calls)
-    starts = [each.start_latency_ms for each in calls if _has_start(each) and each.start_latency_ms is not None]
+    starts = [clocks.start_ms(each) for each in calls if _has_start(each)] if clocks else []
     failures = Counter(each.failure or "unknown" for each in calls if each.is_failed)
     failed = sum(failures.values())
     return ScenarioSummary(

@@ -31,7 +31,8 @@ def summary_rows(summary: StudySummary) -> list[tuple[str, ...]]:
     """The summary as text, one row a scenario in the order of `COLUMNS`."""
     floor = summary.floor
     shown = number(floor.value) if floor.value is not None else str(floor)
-    return [_row(each, shown) for each in summary.scenarios]
+    corrected = summary.clocks is not None and not summary.clocks.allows_agreement
+    return [_row(each, shown, corrected=corrected) for each in summary.scenarios]
 
 
 def summary_table(summary: StudySummary) -> pd.DataFrame:
@@ -57,7 +58,7 @@ def calls_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(numeric, "float64"))
 
 
-def _row(each: ScenarioSummary, floor: str) -> tuple[str, ...]:
+def _row(each: ScenarioSummary, floor: str, *, corrected: bool) -> tuple[str, ...]:
     failed = ", ".join(f"{count} {name}" for name, count in each.failures.items())
     return (
         each.scenario.value,
@@ -66,7 +67,7 @@ def _row(each: ScenarioSummary, floor: str) -> tuple[str, ...]:
         _cell(each.p90),
         _cell(each.p99),
         number(each.ttft_p50.value) if each.ttft_p50.value is not None else str(each.ttft_p50),
-        _start(each),
+        _start(each, corrected=corrected),
         f"{each.failed} ({failed})" if failed else "0",
         floor,
     )
@@ -78,11 +79,12 @@ def _cell(estimate: Estimate) -> str:
     return str(estimate)
 
 
-def _start(each: ScenarioSummary) -> str:
+def _start(each: ScenarioSummary, *, corrected: bool) -> str:
     found = each.start_states.get(FOUND, 0)
     if each.start.value is not None:
         missing = each.n - found
-        return number(each.start.value) + (f" ({missing} not found)" if missing else "")
+        doubts = [f"{missing} not found"] * bool(missing) + ["clocks disagree, corrected"] * corrected
+        return number(each.start.value) + (f" ({', '.join(doubts)})" if doubts else "")
     if not each.n:
         return "–"
     states = [state for state in each.start_states if state != FOUND]
