@@ -31,7 +31,7 @@ unit: $(READY)
 	@$(BIN)/python -m pytest tests -q -m "not browser and not aws" --durations=10
 
 notebooks: $(READY)
-	@$(BIN)/python -m pytest --nbval-lax notebooks -q -p no:cacheprovider
+	@$(BIN)/python -m pytest --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider
 
 browser: $(READY) chromium
 	@$(BIN)/python -m pytest tests/browser -q -m browser

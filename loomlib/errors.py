@@ -29,8 +29,7 @@
     ├── StudyError               a study is planned wrongly
     │   └── StudyInterrupted     stopped half-way; what was measured is kept
     └── ReportError              a report could not be made
-        ├── UnknownParameter     a parameter that the notebook does not have
-        └── CellFailed           a cell of the notebook failed
+        └── UnknownParameter     a parameter that the notebook does not have
 
 A message has three parts: what failed, on what, and what to try. A bad argument stays `ValueError` or `TypeError`.
 """
@@ -174,7 +173,3 @@ class ReportError(LoomError):
 
 class UnknownParameter(ReportError):
     """A parameter that the notebook does not have."""
-
-
-class CellFailed(ReportError):
-    """A cell of the report's notebook failed."""

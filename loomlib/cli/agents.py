@@ -131,7 +131,7 @@ def logs(place: Place, agent: str, session: str | None, limit: int, minutes: flo
 @pass_place
 def latency(place: Place, agent: str, session: str | None) -> int:
     """Find the agent's start in the logs and print the cold-start latency of an invocation."""
-    from ..workbench import start_facts, start_sentence
+    from ..workbench import start_facts
 
     with place.connect() as bench:
         inv = bench.agent(agent).last_invocation(session_id=session)
@@ -139,7 +139,7 @@ def latency(place: Place, agent: str, session: str | None) -> int:
     if place.as_json:
         emit_json({**inv.to_dict(), "start": start_facts(found)})
     else:
-        say(start_sentence(found))
+        say(found.sentence())
     return 0 if found.state == "found" else 1
 
 

@@ -74,7 +74,7 @@ def _add_plugin_commands() -> None:
     plugins = load_plugins()
     for name in plugins.names("commands"):
         try:
-            command = plugins.get("commands", name)()
+            command = plugins.get("commands", name)
         except LoomError as error:
             click.echo(f"loom  command {name} is left out: {error}", err=True)
             continue

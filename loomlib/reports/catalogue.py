@@ -6,6 +6,7 @@ import difflib
 from pathlib import Path
 
 from loomlib.errors import ReportError
+from loomlib.plugins import load_plugins
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "notebooks" / "reports", _PACKAGE.parent / "notebooks" / "reports")
@@ -13,11 +14,11 @@ _FOLDERS = (_PACKAGE / "notebooks" / "reports", _PACKAGE.parent / "notebooks" / 
 
 
 def report_notebooks() -> dict[str, Path]:
-    """The reports that come with Loom: name to notebook file, by name."""
-    for folder in _FOLDERS:
-        if folder.is_dir():
-            return {file.stem: file for file in sorted(folder.glob("*.ipynb"))}
-    return {}
+    """The reports that come with Loom, then those of plugins: name to notebook file, each group by name."""
+    folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
+    own = {file.stem: file for file in sorted(folder.glob("*.ipynb"))} if folder else {}
+    plugins = load_plugins()
+    return {name: Path(str(plugins.get("reports", name))) for name in plugins.names("reports")} | own
 
 
 def find_report(name_or_path: str | Path) -> Path:

@@ -7,6 +7,7 @@ two clocks, so the result carries a bound of their difference.
 from __future__ import annotations
 
 import asyncio
+import html
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 START_STATES: Final = ("found", "no_start_line", "not_found_yet", "no_logs")
 """How a search ended: `found`; the session's lines are there but none is a start line (or the call never reached the
 agent); no line of the session within the time allowed; the endpoint has no log group."""
+
+_UNKNOWN: Final = {
+    "no_start_line": (
+        "The agent's log has no start line, so its cold-start latency is not known. "
+        "Let it print first of all: Agent invoked - Start time: <ISO time>"
+    ),
+    "not_found_yet": "No log line of this session has arrived yet. Logs can be minutes late: ask again in a while.",
+    "no_logs": "The endpoint has no log group yet, so the agent's start is not known.",
+}
 
 Progress: TypeAlias = Callable[[int, int, int], None]
 """Told after each look: how many looks, of how many, and how many log lines of the session there were."""
@@ -65,6 +75,20 @@ class AgentStart:
         """The most that the latency can have been."""
         bounds = self._range()
         return None if bounds is None else bounds[1]
+
+    def sentence(self) -> str:
+        """The outcome in one or two sentences."""
+        if self.state != "found":
+            return _UNKNOWN[self.state]
+        if self.clocks_disagree and self.low_ms is not None and self.high_ms is not None:
+            return (
+                "The agent's clock and this one disagree: the agent started between "
+                f"{self.low_ms:.0f} and {self.high_ms:.0f} ms after the request was sent."
+            )
+        return f"The agent started {self.cold_start_latency_ms:.1f} ms after the request was sent, by its own clock."
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.sentence())}</p>"
 
     def _range(self) -> tuple[float, float] | None:
         if self.skew is None or self.cold_start_latency_ms is None:

@@ -5,7 +5,7 @@ from .bench import Workbench
 from .blueprints import Blueprint, list_blueprints
 from .connect import connect
 from .invocation import Invocation
-from .starts import start_facts, start_sentence
+from .starts import start_facts
 
 __all__ = [
     "Agent",
@@ -15,5 +15,4 @@ __all__ = [
     "connect",
     "list_blueprints",
     "start_facts",
-    "start_sentence",
 ]

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
+from .blueprints import find_blueprint
 from .cards import card
 from .frames import invocation_frame, log_frame, session_frame
 from .invocation import Invocation
@@ -58,6 +59,12 @@ class Agent:
     def labels(self) -> tuple[str, ...]:
         """What must be said beside every number from this agent."""
         return self.bench.labels
+
+    @property
+    def sample_prompt(self) -> str:
+        """A prompt worth trying: the first of the blueprint of this name, else a sum, which any agent can try."""
+        blueprint = find_blueprint(self.name)
+        return blueprint.prompts[0] if blueprint and blueprint.prompts else "What is 2 + 2?"
 
     @property
     def scope(self) -> str:

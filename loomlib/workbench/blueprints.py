@@ -25,7 +25,7 @@ def list_blueprints() -> list[Blueprint]:
     """Every blueprint, built-in ones first, then those of plugins, each group by name."""
     built_in = sorted(path.parent for path in _built_in_folder().glob("*/agent.py"))
     plugins = load_plugins()
-    foreign = [Path(str(plugins.get("blueprints", name)())) for name in plugins.names("blueprints")]
+    foreign = [Path(str(plugins.get("blueprints", name))) for name in plugins.names("blueprints")]
     return [_read(folder) for folder in (*built_in, *foreign)]
 
 

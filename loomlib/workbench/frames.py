@@ -47,7 +47,9 @@ def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
 
 def log_frame(events: Iterable[LogEvent]) -> pd.DataFrame:
     """Log events in the order given."""
-    return _frame(_LOGS, ((e.timestamp, e.level, e.message, e.session_id, e.request_id, e.stream) for e in events))
+    return _frame(
+        _LOGS, ((e.timestamp, e.level or "", e.message, e.session_id, e.request_id, e.stream) for e in events)
+    )
 
 
 def session_frame(rows: Iterable[SessionRow]) -> pd.DataFrame:

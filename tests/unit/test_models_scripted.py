@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema
 import pytest
@@ -302,7 +303,20 @@ def test_arguments_are_always_valid_against_the_schema(schema: dict, prompt: str
     assert reply.text or reply.calls
     json.dumps([dict(call.arguments) for call in reply.calls], allow_nan=False)
     for call in reply.calls:
-        jsonschema.Draft202012Validator(schema).validate(dict(call.arguments))
+        REFERENCE(schema).validate(dict(call.arguments))
+
+
+def matches_pattern(validator: object, pattern: str, instance: object, schema: object):
+    """`pattern` as jsonschema has it, but what is no regular expression is matched by nothing instead of raising."""
+    try:
+        fits = not isinstance(instance, str) or re.search(pattern, instance)
+    except re.error:
+        fits = False
+    if not fits:
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+REFERENCE = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": matches_pattern})
 
 
 def forced_or_refused(body: dict):
@@ -329,8 +343,8 @@ VALUES = st.recursive(
 @given(schema=SCHEMAS, value=VALUES)
 def test_what_the_own_check_calls_valid_is_valid(schema: dict, value: object) -> None:
     for part in [schema, *schema["properties"].values()]:
-        if is_valid(value, part, schema) and "(" not in json.dumps(part):
-            jsonschema.Draft202012Validator({**part, **PLACE}).validate(value)
+        if is_valid(value, part, schema):
+            REFERENCE({**part, **PLACE}).validate(value)
 
 
 @given(prompts=st.lists(PROMPTS, min_size=1, max_size=4))

@@ -1,4 +1,4 @@
-"""The models that can answer Converse, by name. A plugin adds one with `MODELS["name"] = factory`."""
+"""The models that can answer Converse, by name: Loom's own, and those that plugins give (hook `loom_models`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from loomlib.local.models.json_values import JsonObject
+from loomlib.plugins import load_plugins
 
 
 class ConverseModel(Protocol):
@@ -51,3 +52,14 @@ def _openai(profile: str, url: str | None) -> ConverseModel:
 
 
 MODELS: dict[str, ModelFactory] = {"scripted": _scripted, "openai": _openai}
+
+
+def make_model(name: str, profile: str, url: str | None) -> ConverseModel:
+    """The model of that name; a plugin's factory gets `profile` and `url`. `ValueError` names what there is."""
+    if name in MODELS:
+        return MODELS[name](profile, url)
+    plugins = load_plugins()
+    given = plugins.names("models")
+    if name not in given:
+        raise ValueError(f"there is no model {name!r}; known models are {', '.join(sorted({*MODELS, *given}))}")
+    return plugins.get("models", name, profile=profile, url=url)

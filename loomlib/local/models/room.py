@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from loomlib.local.models.json_values import JsonObject, as_object
-from loomlib.local.models.registry import MODELS, ConverseModel
+from loomlib.local.models.registry import ConverseModel, make_model
 
 
 class ModelRoom:
@@ -16,9 +16,7 @@ class ModelRoom:
     """
 
     def __init__(self, *, model: str = "scripted", profile: str = "instant", model_url: str | None = None) -> None:
-        if model not in MODELS:
-            raise ValueError(f"there is no model {model!r}; known models are {', '.join(sorted(MODELS))}")
-        self._model: ConverseModel = MODELS[model](profile, model_url)
+        self._model: ConverseModel = make_model(model, profile, model_url)
 
     @property
     def simulated(self) -> bool:
