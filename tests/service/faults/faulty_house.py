@@ -1,0 +1,96 @@
+"""A house for faults: a temporary LOOM_HOME with workbenches and agents, and not a process of it left at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import loomlib as loom
+from loomlib import local
+
+AGENTS = Path(__file__).with_name("agents")
+
+
+def wait_until(true: Callable[[], Any], what: str = "it", within_s: float = 60.0) -> None:
+    """Wait for something that must happen; a deadline, not a measurement."""
+    until = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < until, f"{what} did not happen within {within_s:g} s"
+        time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs: a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def processes_of(home: Path) -> dict[int, str]:
+    """Everything that runs for `home`: named in the arguments, the environment or the working folder."""
+    found: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and int(entry.name) != os.getpid() and is_alive(int(entry.name)):
+                arguments = (entry / "cmdline").read_bytes()
+                traces = (arguments, (entry / "environ").read_bytes(), os.readlink(entry / "cwd").encode())
+                if any(os.fsencode(home) in trace for trace in traces):
+                    found[int(entry.name)] = arguments.replace(b"\0", b" ").decode("utf-8", "replace")
+    return found
+
+
+class House:
+    """One LOOM_HOME: workbenches on it, an agent that keeps a tally, its service's process."""
+
+    def __init__(self, folder: Path, options: local.ServiceOptions | None = None) -> None:
+        self.home, self.tally, self.options = folder / "home", folder / "tally", options
+        self._benches: list[loom.Workbench] = []
+
+    def open(self, where: str = "local", **settings: Any) -> loom.Workbench:
+        """A workbench on this home; with `where="aws"` one that finds it only by AWS's environment variables."""
+        known = loom.Settings.load(home=str(self.home), **settings)
+        self._benches.append(loom.connect(where, options=self.options if where == "local" else None, settings=known))
+        return self._benches[-1]
+
+    def deploy(self, bench: loom.Workbench, file: str = "obedient.py", **environment: str) -> loom.Agent:
+        """An agent of the folder `agents`, with variables of its own."""
+        name = "_".join((Path(file).stem, *environment.values())).translate(_PLAIN)[:48]
+        return bench.deploy(AGENTS / file, name=name, environment={"TALLY": str(self.tally), **environment})
+
+    agents = AGENTS
+
+    def calls(self) -> list[str]:
+        """The session of every call that reached an obedient agent, in order."""
+        return [line.split()[0] for line in self.tally.read_text().splitlines()] if self.tally.exists() else []
+
+    def kill_service(self) -> None:
+        """`kill -9`."""
+        state = local.find(self.home)
+        assert state is not None
+        os.kill(state.pid, signal.SIGKILL)
+
+    def pid_of(self, session_id: str) -> int:
+        """The process of a session; 0 while there is none."""
+        sessions = {each.session_id: each.pid for each in local.status(self.home).sessions}
+        return sessions.get(session_id, 0)
+
+    def close(self) -> None:
+        for bench in self._benches:
+            bench.close()
+        if self.home.exists():
+            local.stop(self.home)
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not processes_of(self.home), within_s=10)
+        left = processes_of(self.home)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert not left, "left behind"
+
+
+_PLAIN = str.maketrans({each: "_" for each in " -./"})

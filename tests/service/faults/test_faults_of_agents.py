@@ -1,0 +1,79 @@
+"""Agents that fail: killed, raising, cut off. The invocation says so, keeps what came, and the next call works."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from faulty_house import House
+
+import loomlib as loom
+from loomlib.latency import LatencyStudy, Silent
+
+
+def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(house: House, agent: loom.Agent):
+    session = "killed-in-mid-stream-" + "k" * 20
+    texts: list[str] = []
+    events = agent.stream("?", payload={"words": 1000, "pause_s": 0.02}, session_id=session)
+    for event in events:
+        if isinstance(event, loom.Chunk):
+            texts.append(event.text)
+            if len(texts) == 5:
+                first = house.pid_of(session)
+                os.kill(first, signal.SIGKILL)
+    assert isinstance(event, loom.InvocationError)
+    assert event.failure == "transport"
+    stored = agent.last_invocation(session_id=session)
+    assert (stored.status, stored.failure) == ("error", "transport")
+    assert stored.text == "".join(texts)
+    assert stored.text.startswith("word0 word1 word2 word3 word4 ")
+    assert len(texts) < 1000
+    again = agent.invoke("once more", session_id=session)
+    assert "once more" in again.text, again.error
+    assert house.pid_of(session) not in (0, first)
+
+
+def test_an_agent_killed_before_its_first_byte_is_the_agents_own_failure(house: House, agent: loom.Agent):
+    session = "killed-before-it-answers-" + "k" * 20
+    calls = len(house.calls())
+    events = agent.stream("?", payload={"pause_s": 600}, session_id=session)
+    for event in events:
+        if isinstance(event, loom.SessionStart):
+            while len(house.calls()) == calls:
+                pass
+            os.kill(house.pid_of(session), signal.SIGKILL)
+    assert isinstance(event, loom.InvocationError)
+    assert event.failure == "agent_error"
+    assert "SIGKILL" in event.message
+    assert "Agent invoked - Start time" in event.message, "the last log lines belong to the message"
+    assert agent.invoke("again", session_id=session).ok
+
+
+def test_an_error_event_inside_a_200_is_a_failure_of_the_agent(agent: loom.Agent):
+    inv = agent.invoke("?", payload={"words": 3, "fail": "mid-stream"})
+    assert (inv.status, inv.failure) == ("error", "agent_error")
+    assert "the yarn broke" in (inv.error or "")
+    assert inv.text.startswith("word0 word1 word2 ")
+    assert inv.record.ttft_ms is not None
+    assert agent.last_invocation(session_id=inv.session_id).failure == "agent_error"
+    assert agent.invoke("?", session_id=inv.session_id).ok, "the process lives on"
+
+
+def test_error_events_inside_a_200_are_counted_in_a_study_and_are_in_no_percentile(house: House, bench: loom.Workbench):
+    agent = house.deploy(bench, FAIL="mid-stream", WORDS="2")
+    result = LatencyStudy(agent, cold=1, warm=1, sticky=2, find_starts=False).run(Silent())
+    assert result.failed == 4
+    for scenario in result.estimates().scenarios:
+        assert scenario.n == 0
+        assert set(scenario.failures) == {"agent_error"}
+        assert scenario.p50.value is None
+
+
+@pytest.mark.parametrize("how", ["no end", "too long"])
+def test_a_stream_that_the_agents_server_cuts_is_no_complete_answer(house: House, bench: loom.Workbench, how: str):
+    agent = house.deploy(bench, "raw.py")
+    inv = agent.invoke(how)
+    assert (inv.status, inv.failure) == ("error", "transport")
+    assert inv.text == "all that "
+    assert agent.last_invocation(session_id=inv.session_id).text == "all that "

@@ -1,0 +1,140 @@
+"""`kill -9` of the service and of the kernel: nothing is left running, nothing is lost, nothing is measured twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from faulty_house import House, is_alive, processes_of, wait_until
+
+import loomlib as loom
+from loomlib.errors import StudyInterrupted
+from loomlib.latency import LatencyStudy, Silent
+from loomlib.store import InvocationRow, Store
+
+PLAN = {"cold": 2, "warm": 2, "sticky": 4, "find_starts": False}
+POSITIONS = 8
+
+
+def timed_calls(store: Store, study_id: str) -> dict[int, list[InvocationRow]]:
+    """The stored timed calls of a study by position, in the order they were made."""
+    found: dict[int, list[InvocationRow]] = {}
+    for row in reversed(store.invocations.list(limit=None)):
+        if {f"study:{study_id}", "timed"} <= set(row.labels):
+            place = next(int(label.split(":")[1]) for label in row.labels if label.startswith("position:"))
+            found.setdefault(place, []).append(row)
+    return found
+
+
+def check_once_each(house: House, store: Store, result: loom.StudyResult, before: dict[int, int | None]) -> None:
+    """Every position done once: by the measurements, by the invocations, and by what the agents saw."""
+    assert result.state == "complete"
+    assert Counter(call.state for call in result.calls) == {"done": POSITIONS}, result.measurements().to_string()
+    assert {place: call.invocation_id for place, call in enumerate(result.calls) if place in before} == before
+    made = timed_calls(store, result.study_id)
+    assert sorted(made) == list(range(POSITIONS))
+    for call in result.calls:
+        answered = [row.id for row in made[call.position] if row.status == "complete"]
+        assert answered == [call.invocation_id], "one answered call a position, and it is the one measured"
+        assert call.attempt >= len(made[call.position])
+    assert Counter(call.attempt for call in result.calls)[2] <= 1, "only the call that was out is made again"
+    assert sum(row.status in ("pending", "streaming") for row in store.invocations.list(limit=None)) == 0
+    asked = Counter(row.session_id for row in store.invocations.list(limit=None))
+    assert Counter(house.calls()) == asked, "every call that an agent saw is stored, and no other was made"
+
+
+def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(build: Callable[..., House]):
+    house = build()
+    bench = house.open()
+    study = LatencyStudy(house.deploy(bench, PAUSE_S="0.15"), study_id="service", **PLAN)
+    raised: list[StudyInterrupted] = []
+
+    def run() -> None:
+        with pytest.raises(StudyInterrupted) as caught:
+            study.run(Silent())
+        raised.append(caught.value)
+
+    running = threading.Thread(target=run)
+    running.start()
+    wait_until(lambda: bench.store.measurements.counts("service")["done"] >= 3, "the third measurement")
+    seen = len(house.calls())
+    wait_until(lambda: len(house.calls()) > seen, "the next call")  # and it takes 150 ms: killed in the middle of it
+    house.kill_service()
+    running.join(60)
+    wait_until(lambda: not processes_of(house.home), "the end of every agent process", within_s=10)
+
+    (error,) = raised
+    assert "takes no connections" in error.what
+    assert "service" in error.on
+    assert 'LatencyStudy.resume(agent, "service")' in error.try_
+    stopped = study.result()
+    assert stopped.state == "interrupted"
+    assert any("not finished" in sentence for sentence in stopped.sentences())
+    kept = {call.position: call.invocation_id for call in stopped.calls if not call.is_owed}
+    assert len(kept) >= 3
+
+    again = house.open()
+    (name,) = again.agents()["name"]
+    result = LatencyStudy.resume(again.agent(name), "service").run(Silent())
+    check_once_each(house, again.store, result, kept)
+    assert bench.agent(name).invoke("the workbench from before works on").ok
+
+
+KERNEL = """
+import sys
+import loomlib as loom
+from loomlib.latency import Silent
+bench = loom.connect(home=sys.argv[1])
+agent = bench.deploy(sys.argv[2], environment={"TALLY": sys.argv[3], "PAUSE_S": "0.15"})
+loom.LatencyStudy(agent, cold=2, warm=2, sticky=4, find_starts=False, study_id="kernel").run(Silent())
+"""
+
+
+def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_resumes_it(build: Callable[..., House]):
+    house = build()
+    code = str(house.agents / "obedient.py")
+    kernel = subprocess.Popen([sys.executable, "-c", KERNEL, str(house.home), code, str(house.tally)])
+    try:
+        wait_until(lambda: kernel.poll() is not None or len(house.calls()) >= 5, "the fifth call")
+        assert kernel.poll() is None
+        wait_until((house.home / "loom.db").exists, "the store")
+        assert len(processes_of(house.home)) >= 3, "kernel, service and an agent"
+    finally:
+        os.kill(kernel.pid, signal.SIGKILL)
+        kernel.wait()
+    wait_until(lambda: not processes_of(house.home), "the end of the service and its agents", within_s=20)
+
+    with Store.open(f"sqlite:///{house.home / 'loom.db'}") as store:
+        kept = {row.position: row.invocation_id for row in store.measurements.list("kernel", ["done"])}
+    assert kept
+    bench = house.open()
+    result = LatencyStudy.resume(bench.agent("obedient"), "kernel").run(Silent())
+    check_once_each(house, bench.store, result, kept)
+
+
+def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., House]):
+    house = build()
+    bench = house.open()
+    agent = house.deploy(bench)
+    spawned = agent.invoke("?", payload={"spawn": True})
+    busy = agent.stream("?", payload={"words": 10_000, "pause_s": 0.01})
+    next(event for event in busy if isinstance(event, loom.Chunk))
+    pids = [int(pid) for pid in spawned.record.response.translate(DIGITS).split()]
+    assert len(pids) == 3
+    assert all(is_alive(pid) for pid in pids)
+    assert len(processes_of(house.home)) >= 5
+    house.kill_service()
+    wait_until(lambda: not processes_of(house.home), "the end of every process", within_s=10)
+    assert not any(is_alive(pid) for pid in pids)
+    *_, last = busy
+    assert isinstance(last, loom.InvocationError)
+    assert last.failure == "transport"
+
+
+DIGITS = {ord(each): " " for each in '{}[],:"pids'}

@@ -1,0 +1,90 @@
+"""Logs that never come, and an agent whose clock is five seconds off: states and ranges, never a wrong number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from faulty_house import House
+
+import loomlib as loom
+from loomlib.latency import LatencyStudy, Scenario, Silent
+
+NEGATIVE = re.compile(r"[-−]\s?\d[\d\s ]*(\.\d+)?\s*(ms|s)\b")
+
+
+def test_logs_that_never_come_are_a_state_and_not_a_zero(build: Callable[..., House], monkeypatch: pytest.MonkeyPatch):
+    house = build(log_delay_s=3_600.0)
+    local_agent = house.deploy(house.open())
+    for name, value in local_agent.bench.environment().items():
+        monkeypatch.setenv(name, value)
+    agent = house.open("aws", log_poll_attempts=2, log_poll_interval_s=0.1).register(local_agent.arn)
+
+    inv = agent.invoke("?")
+    looks: list[str] = []
+    found = inv.latency(progress=looks.append)
+    assert found.state in ("not_found_yet", "no_logs")
+    assert (found.start_time, found.cold_start_latency_ms, found.low_ms, found.high_ms) == (None,) * 4
+    assert len(looks) == 3
+    assert agent.last_invocation().record.cold_start_latency_ms is None
+    assert "ms" not in loom.workbench.start_sentence(found)
+
+    result = LatencyStudy(agent, cold=2, warm=2, sticky=0).run(Silent())
+    assert result.state == "complete"
+    assert {call.start_state for call in result.calls} <= {"not_found_yet", "no_logs"}
+    assert all(call.start_latency_ms is None for call in result.calls)
+    for scenario in result.estimates().scenarios:
+        assert (scenario.n, scenario.start.value) == (2, None)
+        assert sum(scenario.start_states.values()) == 2
+    assert set(result.table()["start p50 ms"]) <= {"not found yet", "no logs"}
+    assert not any("before the agent starts" in sentence for sentence in result.sentences())
+    assert result.measurements()["start_latency_ms"].isna().all()
+    assert any(finding.kind == "start_states" or "start" in finding.title.lower() for finding in result.findings())
+
+
+@pytest.mark.parametrize("skew_s", ["5", "-5"])
+def test_a_clock_five_seconds_off_is_told_and_the_true_start_is_in_the_range(
+    house: House, bench: loom.Workbench, skew_s: str
+):
+    agent = house.deploy(bench, SKEW_S=skew_s)
+    first = agent.invoke("?")
+    agent.invoke("?", session_id=first.session_id)
+    found = first.latency()
+    assert found.state == "found"
+    assert found.clocks_disagree
+    assert found.start_time is not None
+    assert first.started_at is not None
+    assert found.low_ms is not None
+    assert found.high_ms is not None
+    true_ms = (found.start_time - first.started_at).total_seconds() * 1000 - float(skew_s) * 1000
+    assert 0 <= found.low_ms <= true_ms <= found.high_ms <= (first.duration_ms or 0)
+    sentence = loom.workbench.start_sentence(found)
+    assert "disagree" in sentence
+    assert not NEGATIVE.search(sentence)
+
+
+@pytest.mark.parametrize("skew_s", ["5", "-5"])
+def test_a_study_of_an_agent_with_a_wrong_clock_shows_no_impossible_latency(
+    house: House, bench: loom.Workbench, skew_s: str
+):
+    agent = house.deploy(bench, SKEW_S=skew_s)
+    result = LatencyStudy(agent, cold=6, warm=6, sticky=0).run(Silent())
+    assert {call.start_state for call in result.calls} == {"found"}
+    clocks = result.estimates().clocks
+    assert clocks is not None
+    assert not clocks.allows_agreement
+    assert clocks.low_ms <= float(skew_s) * 1000 <= clocks.high_ms
+
+    (cold,) = [each for each in result.estimates().scenarios if each.scenario is Scenario.COLD]
+    assert cold.longest_ms is not None
+    for scenario in result.estimates().scenarios:
+        assert scenario.start.value is None or 0 <= scenario.start.value <= (scenario.longest_ms or 0)
+    cost = result.estimates().session_cost
+    assert cost is not None
+    assert cost.estimate.value is not None
+    assert 0 < cost.estimate.value < cold.longest_ms, "a constant offset of the clocks cancels in a difference"
+    told = [*result.sentences(), result.table().to_string(), *(each.title for each in result.findings())]
+    assert not any(NEGATIVE.search(each) for each in told), told
+    assert not re.search(r"[-−]\d", result.table()["start p50 ms"].str.cat(sep=" "))
+    assert any("clock" in (finding.title + finding.evidence).lower() for finding in result.findings())

@@ -1,0 +1,144 @@
+"""Bursts of 429, 402 and 500, cut streams: one request each, the class told, counted in a study, in no percentile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from faulty_front import Fault, FaultyFront, aws_error, cut, faulty_front
+from faulty_house import House
+
+import loomlib as loom
+from loomlib.latency import LatencyStudy, Silent
+
+ERROR_500 = aws_error(500, "InternalServerException")
+ERROR_429 = aws_error(429, "ThrottlingException")
+WORDS = b'data: "some "\n\ndata: "words"\n\n'
+CUTS = {
+    "shorter than its Content-Length": cut("Content-Length", "500", WORDS),
+    "chunked without the last chunk": cut("Transfer-Encoding", "chunked", b"1e\r\n" + WORDS + b"\r\n"),
+    "in the middle of an event": cut("Transfer-Encoding", "chunked", b"25\r\n" + WORDS + b'data: "\r\n'),
+}
+
+
+def behind_front(house: House, agent: loom.Agent, front: FaultyFront, monkeypatch: pytest.MonkeyPatch) -> loom.Agent:
+    """The same agent for a workbench that thinks it is on AWS, where every invocation passes the front."""
+    variables = agent.bench.environment() | {"AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": front.url}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return house.open("aws").register(agent.arn)
+
+
+async def burst(agent: loom.Agent, count: int, **more: object) -> Counter[str]:
+    runs = await asyncio.gather(*(agent.ainvoke("?", **more) for _ in range(count)))  # type: ignore[arg-type]
+    for run in runs:
+        stored = agent.store.invocations.get(run.record.id)
+        assert stored is not None
+        assert (stored.status, stored.failure) == (run.status, run.failure)
+    return Counter(run.failure or "ok" for run in runs)
+
+
+def check_study(result: loom.StudyResult, failures: Counter[str]) -> None:
+    """Failures counted by class everywhere, and percentiles of the answered calls alone."""
+    assert Counter(call.failure for call in result.calls if call.is_failed) == failures
+    assert sum(failures.values(), result.answered) == len(result.calls)
+    for scenario in result.estimates().scenarios:
+        calls = [call for call in result.calls if call.scenario is scenario.scenario]
+        durations = [call.duration_ms for call in calls if call.is_done]
+        assert scenario.failures == Counter(call.failure for call in calls if call.is_failed)
+        assert scenario.n == len(durations)
+        assert scenario.p50.n == len(durations)
+        assert all(call.duration_ms is None for call in calls if call.is_failed)
+        shown = str(result.table().loc[scenario.scenario.value, "failed"])
+        assert all(f"{count} {name}" in shown for name, count in scenario.failures.items())
+    (sentence,) = [each for each in result.sentences() if "failure" in each.lower()]
+    assert all(f"{count} {name}" in sentence for name, count in failures.items())
+
+
+async def test_a_burst_above_the_quota_of_new_sessions_is_throttled_and_not_repeated(build: Callable[..., House]):
+    house = build(quotas="sessions_per_minute=4")
+    bench = house.open()
+    agent = house.deploy(bench)
+    assert await burst(agent, 12) == {"ok": 4, "throttle": 8}
+    assert len(house.calls()) == 4
+    other = house.deploy(bench, PAUSE_S="0")
+    result = await LatencyStudy(other, cold=3, warm=3, sticky=0, find_starts=False).arun(Silent())
+    check_study(result, Counter(throttle=2))
+
+
+async def test_a_burst_above_the_quotas_of_calls_and_of_active_sessions_is_told_apart(build: Callable[..., House]):
+    house = build(quotas="invocations_per_s=4,active_sessions=1")
+    agent = house.deploy(house.open())
+    session = agent.invoke("?").session_id
+    await asyncio.sleep(1.1)  # the second in which the quota counted that call is over
+    assert (await agent.ainvoke("?")).failure == "quota"
+    outcomes = await burst(agent, 40, session_id=session)
+    assert set(outcomes) == {"ok", "throttle"}
+    assert outcomes["ok"] == len(house.calls()) - 1, "what was throttled never reached the agent"
+
+
+def every(number: int, fault: Fault, also: Fault) -> Callable[[int], Fault | None]:
+    """Every n-th invocation meets one fault, the one after it the other."""
+    return lambda count: {0: fault, 1: also}.get(count % number) if count > 1 else None
+
+
+async def test_bursts_of_500_and_429_cost_one_request_each(
+    house: House, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
+):
+    session = agent.invoke("?").session_id
+    with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], every(4, ERROR_500, ERROR_429)) as front:
+        unlucky = behind_front(house, agent, front, monkeypatch)
+        assert await burst(unlucky, 20, session_id=session) == {"ok": 11, "service_error": 5, "throttle": 4}
+        assert front.invocations == 20
+        last = unlucky.last_invocation(session_id=session)
+        failed = [row for row in unlucky.store.invocations.list(session_id=session) if row.failure == "service_error"]
+        assert last.session_id == session
+        assert "InternalServerException on purpose" in (failed[0].error_message or "")
+
+        before = front.invocations
+        result = await LatencyStudy(unlucky, cold=2, warm=2, sticky=8, find_starts=False, study_id="bad").arun(Silent())
+        sent = [row for row in unlucky.store.invocations.list(limit=None) if "study:bad" in row.labels]
+        assert front.invocations - before == len(sent)
+        refused = Counter(row.failure for row in sent if row.failure)
+        assert set(refused) == {"service_error", "throttle"}
+        check_study(result, refused)
+
+
+def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(house: House, bench: loom.Workbench):
+    agent = house.deploy(bench, FAIL="every third")
+    calls = len(house.calls())
+    result = LatencyStudy(agent, cold=1, warm=1, sticky=6, find_starts=False, study_id="third").run(Silent())
+    sent = [row for row in bench.store.invocations.list(limit=None) if "study:third" in row.labels]
+    assert len(house.calls()) - calls == len(sent)
+    failures = Counter(row.failure for row in sent if row.failure)
+    assert set(failures) == {"agent_error"}
+    check_study(result, failures)
+    assert any("the loom has no yarn" in (call.error_message or "") for call in result.calls)
+
+
+@pytest.mark.parametrize("how", CUTS)
+def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
+    house: House, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
+):
+    with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as front:
+        unlucky = behind_front(house, agent, front, monkeypatch)
+        inv = unlucky.invoke("?")
+        assert (inv.status, inv.failure) == ("error", "transport")
+        assert inv.text == "some words"
+        assert unlucky.last_invocation(session_id=inv.session_id).text == "some words"
+        events = list(unlucky.stream("?"))
+        assert isinstance(events[-1], loom.InvocationError)
+        assert "".join(event.text for event in events if isinstance(event, loom.Chunk)) == "some words"
+        assert front.invocations == 2
+
+
+def test_a_service_that_is_not_there_is_a_transport_failure_of_one_request(
+    house: House, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
+):
+    with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], lambda _: None) as front:
+        unlucky = behind_front(house, agent, front, monkeypatch)
+    inv = unlucky.invoke("?")
+    assert (inv.status, inv.failure, inv.text) == ("error", "transport", "")
+    assert front.invocations == 0

@@ -1,0 +1,194 @@
+"""A disk that is full, and several processes that write to one store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from faulty_house import House
+
+import loomlib as loom
+from loomlib import local
+from loomlib.latency import LatencyStudy, Silent
+
+BEGIN = """
+import resource, signal, sys
+import loomlib as loom
+from loomlib.errors import StoreFull
+from loomlib.latency import LatencyStudy, Silent
+
+def fill_the_disk():
+    # No write of this process may pass the first kilobyte of a file, and no page of the database fits in that.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+bench = loom.connect(home=sys.argv[1])
+agent = bench.agent(sys.argv[2])
+"""
+
+
+@pytest.fixture(scope="module")
+def slow(house: House, bench: loom.Workbench) -> loom.Agent:
+    """An agent that takes 200 ms, so that there is time to do something to its study."""
+    return house.deploy(bench, PAUSE_S="0.2")
+
+
+def start(script: str, house: House, agent: loom.Agent, *more: object) -> subprocess.Popen[str]:
+    arguments = (sys.executable, "-c", BEGIN + textwrap.dedent(script), house.home, agent.name, *more)
+    return subprocess.Popen(
+        [str(each) for each in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def run(script: str, house: House, agent: loom.Agent, *more: object) -> list[str]:
+    process = start(script, house, agent, *more)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    return out.splitlines()
+
+
+def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: House, agent: loom.Agent):
+    before, rows = len(house.calls()), len(agent.invocations(limit=10_000))
+    said = run(
+        """
+        fill_the_disk()
+        for ask in (lambda: agent.invoke("?"), lambda: list(agent.stream("?"))):
+            try:
+                ask()
+            except StoreFull as error:
+                print(error)
+        """,
+        house,
+        agent,
+    )
+    assert len(said) == 2
+    assert all("Try: " in each for each in said)
+    assert len(house.calls()) == before
+    assert len(agent.invocations(limit=10_000)) == rows
+
+
+def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: House, agent: loom.Agent):
+    (said,) = run(
+        """
+        for event in (events := agent.stream("?", payload={"words": 5_000}, session_id="d" * 40)):
+            if isinstance(event, loom.Chunk) and event.index == 0:
+                fill_the_disk()
+        record = events.record
+        print(type(event).__name__, record.status, len(record.response.split()), len(record.chunk_offsets_ms) > 1,
+              record.client_duration_ms > 0, record.stored)
+        """,
+        house,
+        agent,
+    )
+    assert said == "SessionEnd complete 5000 True True False"
+    left = agent.last_invocation(session_id="d" * 40)
+    assert left.status != "complete", "the store does not claim what it does not have"
+
+
+def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house: House, slow: loom.Agent):
+    calls = len(house.calls())
+    (said,) = run(
+        """
+        class Filling:
+            full = False
+            def update(self, snapshot):
+                if sum(snapshot.done.values()) >= 3 and not self.full:
+                    self.full = True
+                    fill_the_disk()
+            def finish(self, snapshot):
+                pass
+
+        try:
+            LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="full", find_starts=False).run(Filling())
+        except StoreFull as error:
+            print(error)
+        """,
+        house,
+        slow,
+    )
+    assert "Try: " in said
+    study = LatencyStudy.resume(slow, "full")
+    kept = {call.position: call.invocation_id for call in study.result().calls if not call.is_owed}
+    assert 3 <= len(kept) < 8
+    result = study.run(Silent())
+    assert [call.state for call in result.calls] == ["done"] * 8
+    assert {call.position: call.invocation_id for call in result.calls if call.position in kept} == kept
+    # Eight timed calls, the untimed call of each of two long-lived sessions, and none a second time except the one
+    # that was answered when its outcome could not be written.
+    assert len(house.calls()) - calls in (10, 11)
+
+
+def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose_nothing(
+    house: House, agent: loom.Agent
+):
+    state = local.find(house.home)
+    script = """
+        import asyncio
+        async def ask(name):
+            first = await agent.ainvoke(name, session_id=name)
+            for number in range(9):
+                assert (await agent.ainvoke(f"{name} {number}", session_id=name)).ok
+            assert first.ok
+        async def main():
+            await asyncio.gather(*(ask(f"{sys.argv[3]}-{n}-{'s' * 33}") for n in range(2)))
+        asyncio.run(main())
+        LatencyStudy(agent, cold=1, warm=0, sticky=4, study_id=sys.argv[3], find_starts=False).run(Silent())
+        """
+    writers = [start(script, house, agent, name) for name in ("p", "q")]
+    for writer in writers:
+        out, err = writer.communicate(timeout=120)
+        assert writer.returncode == 0, out + err
+    rows = agent.store.invocations.list(agent_id=agent.entry.id, limit=None)
+    asked = Counter(row.session_id[:3] for row in rows if row.session_id.endswith("s" * 33))
+    assert asked == {f"{name}-{number}": 10 for name in "pq" for number in range(2)}
+    assert {row.status for row in rows if row.session_id.endswith("s" * 33)} == {"complete"}
+    for name in ("p", "q"):
+        result = LatencyStudy.resume(agent, name).result()
+        assert (result.state, result.answered, result.failed) == ("complete", 5, 0)
+        sent = [row for row in rows if f"study:{name}" in row.labels]
+        assert len(sent) == 6, "five timed calls and the one that opened the long-lived session"
+    assert local.find(house.home) == state, "all of them shared one service"
+
+
+def test_a_study_that_another_process_runs_is_not_run_twice(house: House, bench: loom.Workbench, slow: loom.Agent):
+    runner = start(
+        'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', house, slow
+    )
+    try:
+        while bench.store.studies.get("mine") is None or bench.store.measurements.counts("mine")["done"] == 0:
+            assert runner.poll() is None, runner.communicate()
+        with pytest.raises(loom.LoomError, match=f"process {runner.pid}"):
+            LatencyStudy.resume(slow, "mine").run(Silent())
+    finally:
+        out, err = runner.communicate(timeout=120)
+    assert runner.returncode == 0, out + err
+    assert LatencyStudy.resume(slow, "mine").result().answered == 8
+
+
+def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callable[..., House]):
+    house = build()
+    script = (
+        "import os, sys, loomlib as loom; b = loom.connect(home=sys.argv[1]);"
+        "print(b.environment()['AWS_ENDPOINT_URL_S3'], flush=True); sys.stdin.read()"
+    )
+    kernels = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(house.home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    try:
+        assert all(kernel.stdout for kernel in kernels)
+        urls = {kernel.stdout.readline() for kernel in kernels if kernel.stdout}
+        assert len(urls) == 1
+        assert urls.pop().startswith("http://127.0.0.1:")
+    finally:
+        for kernel in kernels:
+            kernel.communicate()
+    assert [kernel.returncode for kernel in kernels] == [0, 0, 0]
+    assert os.path.exists(house.home / "loom.db")
