@@ -1,0 +1,191 @@
+"""What speaks for each part of a breakdown: its intervals, the spans they came from, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .extent import Extent, timed
+from .intervals import Interval
+from .span import Span
+from .trace import Trace
+
+if TYPE_CHECKING:
+    from .breakdown import ClientTiming
+
+_OPERATIONS = {"model": ("chat",), "tools": ("execute_tool",), "memory": ("memory",)}
+_NAMES = {"model": "chat", "tools": "execute_tool", "memory": "memory"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Intervals (they may overlap and stick out; the breakdown cuts them) and where they come from."""
+
+    intervals: Sequence[Interval] = field(default=(), repr=False)
+    derived_from: str
+    certainty: str = "measured"
+    doubt: str = ""
+    span_ids: tuple[str, ...] = ()
+
+
+def weigh(trace: Trace, extent: Extent, client: ClientTiming | None) -> dict[str, Evidence]:
+    """The evidence for every part."""
+    doubts = [extent.skew] if extent.skew else []
+    if "partial" in trace.marks and trace.spans:
+        doubts.append("some spans of this trace are missing")
+    found = {name: _of_spans(name, trace, extent, doubts) for name in _OPERATIONS}
+    inside, found["agent"] = _agent(trace, extent, client, doubts)
+    found["cold_start"] = _cold_start(inside, extent, client)
+    found["service_network"] = _outside(inside, trace, extent, client, doubts)
+    found["unknown"] = _unknown(trace, client)
+    return found
+
+
+def _of_spans(name: str, trace: Trace, extent: Extent, doubts: Sequence[str]) -> Evidence:
+    spans = trace.of_operation(*_OPERATIONS[name])
+    if not spans:
+        return Evidence(
+            derived_from=f"no {_NAMES[name]} span",
+            certainty="measured" if trace.spans and not doubts else "inferred" if trace.spans else "missing",
+            doubt="; ".join(doubts),
+        )
+    return Evidence(
+        intervals=_moved(spans, extent),
+        derived_from=f"union of {len(spans)} {_NAMES[name]} span{'s' if len(spans) > 1 else ''}",
+        certainty="inferred" if doubts else "measured",
+        doubt="; ".join(doubts),
+        span_ids=tuple(span.span_id for span in spans),
+    )
+
+
+def _agent(
+    trace: Trace, extent: Extent, client: ClientTiming | None, doubts: Sequence[str]
+) -> tuple[list[Interval], Evidence]:
+    """All moments inside the agent, and the evidence for the agent's own time among them."""
+    servers, agents = trace.of_operation("server"), trace.of_operation("invoke_agent")
+    if not any(timed(span) for span in trace.spans):
+        return [], Evidence(
+            derived_from="no span of the agent", certainty="missing", doubt="the agent exported no span"
+        )
+    around = _around(trace, servers or agents)
+    rest = [span for span in trace.of_operation("cycle", "other") if span.span_id not in around]
+    own = [*servers, *agents, *rest]
+    inside = _moved(own, extent)
+    doubts = list(doubts)
+    if servers:
+        origin = f"{_count(servers, 'server span')} less model, tools and memory"
+    elif agents:
+        origin = f"{_count(agents, 'invoke_agent span')} less model, tools and memory"
+        if client is not None:
+            doubts.append("no server span: what the agent's web server does around the agent is in service_network")
+            if client.agent_start_ns is not None and inside:
+                start = client.agent_start_ns + extent.shift_ns
+                inside.append((start, max(start, min(first for first, _ in inside))))
+    else:
+        times = _moved(trace.spans, extent)
+        inside = [(min(start for start, _ in times), max(end for _, end in times))]
+        origin = "from the first to the last span less model, tools and memory"
+        doubts.append("neither a server nor an invoke_agent span")
+    return inside, Evidence(
+        intervals=inside,
+        derived_from=origin,
+        certainty="inferred" if doubts else "measured",
+        doubt="; ".join(doubts),
+        span_ids=tuple(span.span_id for span in own),
+    )
+
+
+def _around(trace: Trace, main: Iterable[Span]) -> set[str]:
+    """Spans above the agent's own that are not the agent: a caller that is traced too."""
+    seen: set[str] = set()
+    for span in main:
+        above = trace.parent(span)
+        callers = span.operation == "server"
+        while above is not None and above.span_id not in seen:
+            callers = callers or above.kind in ("client", "producer")
+            if callers and above.operation == "other":
+                seen.add(above.span_id)
+            above = trace.parent(above)
+    return seen
+
+
+def _cold_start(inside: Sequence[Interval], extent: Extent, client: ClientTiming | None) -> Evidence:
+    if client is None:
+        return Evidence(derived_from="no client's timing", certainty="missing", doubt="it lies before the first span")
+    if client.is_cold is None:
+        doubt = "a start of the session's process, if there was one, is in service_network"
+        return Evidence(
+            derived_from="not known whether the process began for this call", certainty="missing", doubt=doubt
+        )
+    if not client.is_cold:
+        return Evidence(derived_from="the session's process was there before this call")
+    first = min((start for start, _ in inside), default=None)
+    stated = None if client.agent_start_ns is None else client.agent_start_ns + extent.shift_ns
+    starts = [each for each in (first, stated) if each is not None]
+    if not starts:
+        doubt = "neither a start line in the log nor a span says when the agent began"
+        return Evidence(derived_from="no start of the agent", certainty="missing", doubt=doubt)
+    by = "its first span" if stated is None or (first is not None and first <= stated) else "its start line in the log"
+    return Evidence(
+        intervals=[(client.sent_ns, max(client.sent_ns, min(starts)))],
+        derived_from=f"from sending to the agent's start by {by}; the session's process began for this call",
+        certainty="inferred" if extent.skew else "measured",
+        doubt=extent.skew,
+    )
+
+
+def _outside(
+    inside: Sequence[Interval], trace: Trace, extent: Extent, client: ClientTiming | None, doubts: Sequence[str]
+) -> Evidence:
+    whole = (extent.start_ns, extent.end_ns)
+    if client is None:
+        around = _around(trace, trace.of_operation("server") or trace.of_operation("invoke_agent"))
+        callers = [span for span in trace.spans if span.span_id in around]
+        if not callers:
+            return Evidence(
+                derived_from="no client's timing", certainty="missing", doubt="only the agent's inside is known"
+            )
+        return Evidence(
+            intervals=_moved(callers, extent),
+            derived_from="the caller's spans less the agent's",
+            certainty="inferred" if doubts else "measured",
+            doubt="; ".join(doubts),
+            span_ids=tuple(span.span_id for span in callers),
+        )
+    if not inside:
+        if client.agent_start_ns is None:
+            return Evidence(derived_from="no span and no start line of the agent", certainty="missing")
+        start = client.agent_start_ns + extent.shift_ns
+        return Evidence(
+            intervals=[(client.sent_ns, max(client.sent_ns, start))],
+            derived_from="from sending to the agent's start line in the log",
+            certainty="inferred",
+            doubt="no span says when the agent ended: the way back is in unknown",
+        )
+    doubts = list(doubts)
+    if not trace.of_operation("server"):
+        doubts.append("no server span: parts of the agent may be in it")
+    return Evidence(
+        intervals=[whole],
+        derived_from="the client's interval outside the agent's spans",
+        certainty="inferred" if doubts else "measured",
+        doubt="; ".join(doubts),
+    )
+
+
+def _unknown(trace: Trace, client: ClientTiming | None) -> Evidence:
+    if client is None:
+        return Evidence(derived_from="moments between root spans")
+    if not trace.spans:
+        return Evidence(derived_from="moments after the agent's start", doubt="the agent exported no span")
+    return Evidence(derived_from="nothing is left over")
+
+
+def _moved(spans: Iterable[Span], extent: Extent) -> list[Interval]:
+    shift = extent.shift_ns
+    return [(span.start_ns + shift, span.end_ns + shift) for span in spans if timed(span)]
+
+
+def _count(spans: Sequence[Span], name: str) -> str:
+    return f"the {name}" if len(spans) == 1 else f"{len(spans)} {name}s"

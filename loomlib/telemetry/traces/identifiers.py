@@ -1,0 +1,48 @@
+"""Trace and span ids in one form, whichever way they were written: lower-case hex without a prefix."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error
+
+_HEX = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{16})?").fullmatch
+_XRAY = re.compile(r"1-([0-9a-fA-F]{8})-([0-9a-fA-F]{24})").fullmatch
+_BASE64_LENGTHS = frozenset({11, 12, 22, 24})
+"""8 and 16 bytes in base64, without and with padding; hex has 16 and 32 characters, so no text is both."""
+
+
+def normal_id(value: object) -> str:
+    """The id as lower-case hex; "" for none. Hex (with or without 0x), base64, X-Ray's `1-…`, bytes and integers.
+
+    Text in none of these forms is an id as it stands, so that spans which use it still find each other.
+    """
+    if type(value) is str:
+        if _HEX(value):
+            return value if value.strip("0") else ""
+        return _from_text(value)
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex() if any(value) else ""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return f"{value:016x}" if value < 1 << 64 else f"{value:032x}"
+    return ""
+
+
+def _from_text(value: str) -> str:
+    text = value.strip()
+    if text[:2] in ("0x", "0X"):
+        text = text[2:]
+    lowered = text.lower()
+    if _HEX(lowered):
+        return lowered if lowered.strip("0") else ""
+    if xray := _XRAY(text):
+        return (xray[1] + xray[2]).lower()
+    if len(text) in _BASE64_LENGTHS:
+        standard = text.replace("-", "+").replace("_", "/").rstrip("=")
+        try:
+            raw = b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+        except (Error, ValueError):
+            return text
+        if len(raw) in (8, 16):
+            return raw.hex() if any(raw) else ""
+    return text if text.strip("0") else ""

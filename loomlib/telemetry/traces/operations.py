@@ -1,0 +1,64 @@
+"""What kind of work a span is: by `gen_ai.operation.name` first, by its name and kind where that is missing.
+
+Strands and the botocore instrumentation were read for this; OpenInference's `openinference.span.kind` is understood
+too. The span's name alone never overrides a stated operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OPERATIONS = ("server", "invoke_agent", "cycle", "chat", "execute_tool", "memory", "other")
+
+_STATED = {
+    "execute_event_loop_cycle": "cycle",
+    "chat": "chat",
+    "text_completion": "chat",
+    "generate_content": "chat",
+    "execute_tool": "execute_tool",
+    "create_agent": "other",
+    "embeddings": "other",
+}
+_OPEN_INFERENCE = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
+_FIRST_WORDS = {
+    "chat": "chat",
+    "execute_tool": "execute_tool",
+    "invoke_agent": "invoke_agent",
+    "execute_event_loop_cycle": "cycle",
+}
+_AGENTCORE = "bedrock agentcore"
+_MEMORY_CALLS = frozenset({"listevents", "createevent", "getevent", "deleteevent", "listactors", "listsessions"})
+
+
+def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
+    """One of `OPERATIONS`."""
+    stated = attributes.get("gen_ai.operation.name")
+    if stated is not None:
+        known = _STATED.get(stated) if type(stated) is str else None
+        if known is not None:
+            return known
+        text = str(stated)
+        if text.startswith("invoke_"):
+            return "invoke_agent"
+        if "memory" in text:
+            return "memory"
+    if kind == "server":
+        return "server"
+    role = attributes.get("openinference.span.kind")
+    if type(role) is str and role in _OPEN_INFERENCE:
+        return _OPEN_INFERENCE[role]
+    if kind == "client" and _is_memory_call(name):
+        return "memory"
+    if stated is None:
+        return _FIRST_WORDS.get(name.partition(" ")[0], "other")
+    return "other"
+
+
+def _is_memory_call(name: str) -> bool:
+    """AgentCore Memory is called through boto3: `Bedrock AgentCore.ListEvents`, `….RetrieveMemoryRecords` and so on."""
+    service, _, call = name.partition(".")
+    if service.lower() != _AGENTCORE:
+        return False
+    call = call.lower()
+    return call in _MEMORY_CALLS or "memory" in call

@@ -1,0 +1,205 @@
+"""Where the time went: parts that add up, whatever the spans look like."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trace_shapes import MS, T0, field_note_request, span
+
+from loomlib.telemetry.traces import PARTS, Breakdown, ClientTiming, Span, Trace, breakdown
+
+OPERATIONS = ["server", "invoke_agent", "cycle", "chat", "execute_tool", "memory", "other"]
+
+
+def ms(found: Breakdown) -> dict[str, float]:
+    return {part.name: part.duration_ms for part in found.parts}
+
+
+def test_the_field_notes_request_has_its_published_shares() -> None:
+    found = Trace.one(field_note_request()).breakdown()
+    assert found.total_ms == 4613
+    assert ms(found)["model"] == 2916 + 1489
+    assert found["model"].share == pytest.approx(0.955, abs=0.0005)
+    assert found["tools"].share == pytest.approx(0.0007, abs=0.00005)
+    assert found["agent"].share == pytest.approx(0.044, abs=0.0005)
+
+
+def test_outside_the_agent_is_service_and_network() -> None:
+    client = ClientTiming(sent_ns=T0 - 500 * MS, done_ns=T0 + 5044 * MS, is_cold=False)
+    found = Trace.one(field_note_request()).breakdown(client)
+    assert found.total_ms == 5544
+    assert ms(found)["service_network"] == 931
+    assert ms(found)["cold_start"] == 0
+    assert found["service_network"].certainty == "measured"
+
+
+def test_a_cold_start_ends_where_the_agent_begins() -> None:
+    client = ClientTiming(sent_ns=T0 - 500 * MS, done_ns=T0 + 5044 * MS, is_cold=True, agent_start_ns=T0 + 5 * MS)
+    found = ms(Trace.one(field_note_request()).breakdown(client))
+    assert found["cold_start"] == 500
+    assert found["service_network"] == 431
+
+
+def test_tools_at_the_same_time_count_once() -> None:
+    spans = [
+        span("r", None, "invoke_agent", 0, 1000),
+        span("m", "r", "chat", 0, 400),
+        span("t1", "r", "execute_tool", 400, 520),
+        span("t2", "r", "execute_tool", 400, 600),
+        span("e", "r", "memory", 600, 650),
+    ]
+    assert ms(Trace.one(spans).breakdown()) == {
+        "cold_start": 0,
+        "service_network": 0,
+        "agent": 350,
+        "model": 400,
+        "tools": 200,
+        "memory": 50,
+        "unknown": 0,
+    }
+
+
+def test_a_model_call_inside_a_tool_is_the_models_time() -> None:
+    spans = [
+        span("r", None, "invoke_agent", 0, 100),
+        span("t", "r", "execute_tool", 10, 90),
+        span("a", "t", "invoke_agent", 20, 80),
+        span("m", "a", "chat", 30, 70),
+    ]
+    found = ms(Trace.one(spans).breakdown())
+    assert (found["model"], found["tools"], found["agent"]) == (40, 40, 20)
+
+
+def test_spans_of_another_clock_are_moved_into_the_clients_interval() -> None:
+    client = ClientTiming(sent_ns=T0 + 60_000 * MS, done_ns=T0 + 65_000 * MS, is_cold=False)
+    found = Trace.one(field_note_request()).breakdown(client)
+    assert "clock_shifted" in found.marks
+    assert ms(found)["model"] == 4405
+    assert found["model"].certainty == "inferred"
+    assert "clocks differ" in found["model"].doubt
+    same = Trace.one(field_note_request()).breakdown(replace(client, same_clock=True))
+    assert "clipped" in same.marks
+    assert ms(same)["model"] == 0
+
+
+def test_without_any_span_the_time_is_unknown_and_says_so() -> None:
+    client = ClientTiming(sent_ns=T0, done_ns=T0 + 100 * MS)
+    found = Trace.one([]).breakdown(client)
+    assert ms(found)["unknown"] == 100
+    assert found["model"].certainty == "missing"
+    started = Trace.one([]).breakdown(replace(client, agent_start_ns=T0 + 30 * MS, is_cold=True))
+    assert (ms(started)["cold_start"], ms(started)["unknown"]) == (30, 70)
+
+
+def test_a_missing_root_leaves_inferred_parts() -> None:
+    spans = [each for each in field_note_request() if each.span_id not in ("5e", "a9")]
+    trace = Trace.one(spans)
+    assert {"partial", "orphan"} <= trace.marks
+    found = trace.breakdown(ClientTiming(sent_ns=T0, done_ns=T0 + 4613 * MS, is_cold=False))
+    assert ms(found)["model"] == 4405
+    assert found["agent"].certainty == "inferred"
+    assert found["agent"].doubt
+    assert sum(part.duration_ns for part in found.parts) == 4613 * MS
+
+
+def test_a_traced_caller_shows_the_sidecar_tax() -> None:
+    spans = [
+        span("k", None, "other", -200, 4913, kind="client", name="Bedrock AgentCore.InvokeAgentRuntime"),
+        *(replace(each, parent_id="k") if each.span_id == "5e" else each for each in field_note_request()),
+    ]
+    found = ms(Trace.one(spans).breakdown())
+    assert found["service_network"] == 500
+    assert found["model"] == 4405
+
+
+def test_an_interval_that_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(ValueError):
+        ClientTiming(sent_ns=2, done_ns=1)
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> list[Span]:
+    """Spans with any parents (missing, circular, themselves), any times (reversed too), and copies of some."""
+    count = draw(st.integers(0, 14))
+    ids = [f"s{place}" for place in range(count)]
+    parents = st.one_of(st.none(), st.sampled_from([*ids, "gone", "away"])) if ids else st.none()
+    spans: list[Span] = []
+    for id in ids:
+        start = draw(st.integers(0, 60))
+        end = draw(st.one_of(st.integers(start, 80), st.integers(0, 80)))
+        made = span(id, draw(parents), draw(st.sampled_from(OPERATIONS)), start, end)
+        if draw(st.booleans()):
+            made = replace(made, kind=draw(st.sampled_from(["internal", "client", "server"])))
+        if draw(st.integers(0, 9)) == 0:
+            made = replace(made, marks=frozenset({draw(st.sampled_from(["untimed", "unfinished"]))}))
+        spans.append(made)
+    for place in draw(st.lists(st.integers(0, max(0, count - 1)), max_size=4)) if count else []:
+        copy = spans[place]
+        spans.append(replace(copy, end_ns=draw(st.integers(T0, T0 + 80 * MS))) if draw(st.booleans()) else copy)
+    return spans
+
+
+@st.composite
+def clients(draw: st.DrawFn) -> ClientTiming | None:
+    if draw(st.booleans()):
+        return None
+    sent = T0 + draw(st.integers(-90, 90)) * MS
+    done = sent + draw(st.integers(0, 150)) * MS
+    return ClientTiming(
+        sent_ns=sent,
+        done_ns=done,
+        agent_start_ns=draw(st.one_of(st.none(), st.integers(T0 - 90 * MS, T0 + 90 * MS))),
+        is_cold=draw(st.sampled_from([None, True, False])),
+        same_clock=draw(st.booleans()),
+    )
+
+
+@given(forests(), clients())
+def test_any_forest_is_divided_without_loss(spans: list[Span], client: ClientTiming | None) -> None:
+    trace = Trace.one(spans)
+    found = breakdown(trace, client)
+    assert [part.name for part in found.parts] == list(PARTS)
+    assert all(part.duration_ns >= 0 and 0 <= part.share <= 1 for part in found.parts)
+    assert sum(part.duration_ns for part in found.parts) == found.total_ns
+    if client is not None:
+        assert (found.start_ns, found.end_ns) == (client.sent_ns, client.done_ns)
+    at = found.start_ns
+    for _, start, end in found.timeline():
+        assert start == at
+        assert end > start
+        at = end
+    assert at == found.end_ns
+    assert all(part.derived_from and part.certainty in ("measured", "inferred", "missing") for part in found.parts)
+    named = [id for part in found.parts for id in part.span_ids]
+    assert len(named) == len(set(named))
+
+
+@given(forests())
+def test_any_forest_holds_every_span_exactly_once(spans: list[Span]) -> None:
+    trace = Trace.one(spans)
+    ids = [each.span_id for each in trace.spans]
+    assert len(ids) == len(set(ids))
+    assert len(trace.spans) + len(trace.duplicates) == len(spans)
+    assert {each.span_id for each in (*trace.spans, *trace.duplicates)} == {each.span_id for each in spans}
+    walked = [each.span_id for _, each in trace.walk()]
+    assert sorted(walked) == sorted(ids)
+    assert len(trace.waterfall()) == len(trace.table()) == len(ids)
+    trace.trajectory()
+
+
+@given(forests(), clients(), st.randoms())
+def test_the_order_of_arrival_changes_nothing(
+    spans: list[Span], client: ClientTiming | None, chance: random.Random
+) -> None:
+    shuffled = list(spans)
+    chance.shuffle(shuffled)
+    one, other = Trace.one(spans), Trace.one(shuffled)
+    assert one.spans == other.spans
+    assert one.marks == other.marks
+    assert one.breakdown(client) == other.breakdown(client)
+    assert one.waterfall() == other.waterfall()
+    assert one.trajectory() == other.trajectory()
