@@ -15,11 +15,13 @@ from _thread import start_new_thread
 TYPE_CHECKING = False  # `typing` itself takes two milliseconds
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import FrameType, ModuleType
 
     from uvicorn.server import Server
+
+    from .spans import Spans
 
 # Optional format checkers that jsonschema imports when they happen to be installed. JupyterLab brings them, AWS's image
 # does not, and `rfc3987_syntax` alone compiles a grammar for 1.3 s on two cores (`python -X importtime`).
@@ -30,10 +32,14 @@ OPTIONAL_CHECKERS = frozenset(
 
 
 class StartHook:
-    """An import hook that keeps slow optional modules out and puts uvicorn on the session's own socket."""
+    """An import hook that keeps slow optional modules out, puts uvicorn on the session's own socket, and has the
+    agent's spans exported once something in it makes any."""
 
-    def __init__(self, listener_fd: int, package_path: list[str]) -> None:
-        self.listener_fd, self.package_path, self.taken = listener_fd, package_path, False
+    def __init__(self, listener_fd: int, package_path: list[str], spans: Spans | None) -> None:
+        self.listener_fd, self.package_path, self.spans, self.taken = listener_fd, package_path, spans, False
+        self.after: dict[str, Callable[[ModuleType], object]] = {"uvicorn.server": self.patch}
+        if spans is not None:
+            self.after |= spans.hooks()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -44,21 +50,22 @@ class StartHook:
             if spec is None:
                 raise ModuleNotFoundError(f"{name} is kept out of a session's start", name=name)
             return spec
-        if name != "uvicorn.server":
+        if name not in self.after:
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
+            execute, act = spec.loader.exec_module, self.after[name]
 
-            def execute_and_patch(module: ModuleType) -> None:
+            def execute_and_act(module: ModuleType) -> None:
                 execute(module)
-                self.patch(module.Server)
+                act(module)
 
-            spec.loader.exec_module = execute_and_patch  # pyright: ignore[reportAttributeAccessIssue]
+            spec.loader.exec_module = execute_and_act  # pyright: ignore[reportAttributeAccessIssue]
         return spec
 
-    def patch(self, server_class: type[Server]) -> None:
+    def patch(self, module: ModuleType) -> None:
         """Make the agent's own server, the first one it runs, serve on the session's socket wherever it meant to."""
+        server_class: type[Server] = module.Server
         serve = server_class.serve
 
         async def serve_on_session_socket(server: Server, sockets: list[socket.socket] | None = None) -> None:
@@ -70,6 +77,8 @@ class StartHook:
                 sockets = [socket.socket(fileno=self.listener_fd)]
                 # The pool keeps idle connections; uvicorn's 5 s would close one just as a call is sent on it.
                 server.config.timeout_keep_alive = 86_400
+                if self.spans is not None:
+                    self.spans.watch(server)
             await serve(server, sockets)
 
         server_class.serve = serve_on_session_socket  # pyright: ignore[reportAttributeAccessIssue]
@@ -97,6 +106,15 @@ def share_output() -> None:
         stream = OutputStream(plain.detach(), encoding, errors, line_buffering=lines, write_through=through)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+def load_spans() -> Spans:
+    """The module `spans` beside this file, under a name that no agent's module has."""
+    from _frozen_importlib import _load  # pyright: ignore
+    from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spans.py")
+    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"))  # pyright: ignore
 
 
 def importing_module() -> str:
@@ -182,7 +200,8 @@ def start() -> None:
     share_output()
     start_new_thread(follow_the_service, (lifeline_fd, mark))
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    sys.meta_path.insert(0, StartHook(listener_fd, package_path))  # pyright: ignore[reportArgumentType]
+    spans = load_spans() if "LOOM_SPANS" in os.environ else None
+    sys.meta_path.insert(0, StartHook(listener_fd, package_path, spans))  # pyright: ignore[reportArgumentType]
     run_script(script)
 
 

@@ -17,9 +17,14 @@ MARK = "LOOM_SESSION"
 
 
 def session_environment(
-    runtime: RuntimeVersion, service: Mapping[str, str], user: Mapping[str, str], *, mark: str
+    runtime: RuntimeVersion,
+    service: Mapping[str, str],
+    user: Mapping[str, str],
+    *,
+    mark: str,
+    telemetry: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The variables for one process: an allow-list of `user`, then `service`, then the runtime's own.
+    """The variables for one process: an allow-list of `user`, then `service` and `telemetry`, then the runtime's own.
 
     The user's AWS files are out of reach unless the runtime's variables name them: an agent that asks boto3 for a
     profile must not leave the local service unnoticed.
@@ -29,6 +34,7 @@ def session_environment(
     environment["TZ"] = "UTC"
     environment["PYTHONUNBUFFERED"] = "1"
     environment.update(service)
+    environment.update(telemetry or {})
     environment.update(runtime.environment)
     path = [str(folder) for folder in runtime.search_path]
     if runtime.environment.get("PYTHONPATH"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..contract import AgentAnswer, AgentCall, LogSink, SessionEnded, SessionInfo
+from .otel import OtlpTarget
 from .session import Session, SessionPlace
 from .workspace import sweep_leftovers
 
@@ -20,7 +21,7 @@ class SessionPool:
     `environment` goes to every agent. `admit(runtime_id, qualifier, active_sessions)` is asked before a process is
     started and may raise `SessionLimit`. An agent has `start_timeout_s` seconds to answer its first ping and
     `answer_timeout_s` seconds to begin an answer, and again between two pieces of it. Making the pool ends what a
-    former one left in `home`; only one service at a time may use a home.
+    former one left in `home`; only one service at a time may use a home. Agents send their telemetry to `otlp`.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class SessionPool:
         start_timeout_s: float,
         answer_timeout_s: float,
         interpreter: str = sys.executable,
+        otlp: OtlpTarget | None = None,
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
@@ -44,6 +46,7 @@ class SessionPool:
             user_environment=dict(os.environ),
             start_timeout_s=start_timeout_s,
             answer_timeout_s=answer_timeout_s,
+            otlp=otlp,
         )
         self._admit = admit
         self._sessions: dict[tuple[str, str, str], Session] = {}

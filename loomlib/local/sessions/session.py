@@ -14,6 +14,7 @@ from .clocks import SessionClocks
 from .connections import Connections
 from .environment import session_environment
 from .health import Health, ask_health
+from .otel import OtlpTarget, asks_for_adot, otel_environment
 from .output import SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
@@ -38,6 +39,7 @@ class SessionPlace:
     user_environment: Mapping[str, str]
     start_timeout_s: float
     answer_timeout_s: float
+    otlp: OtlpTarget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +183,11 @@ class Session:
         if self._stopping:
             raise InterruptedError(self._why_ended)
         environment = session_environment(
-            self.runtime, place.service_environment, place.user_environment, mark=self.mark
+            self.runtime,
+            place.service_environment,
+            place.user_environment,
+            mark=self.mark,
+            telemetry=self._telemetry(place.otlp),
         )
         process = AgentProcess(
             interpreter=place.interpreter, script=script, folder=folder, environment=environment, mark=self.mark
@@ -190,7 +196,10 @@ class Session:
         output = SessionOutput(process.output_fd, place.sink, group=group, stream=self._stream)
         write_record(place.folder, self.mark, process.pid)
         if len(self.runtime.entry_point) > 1:
-            output.note(f"Loom runs {script} itself; {self.runtime.entry_point[0]} is not used locally")
+            instead = (
+                " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""
+            )
+            output.note(f"Loom runs {script} itself{instead}; {self.runtime.entry_point[0]} is not used locally")
         clocks = SessionClocks(
             idle_timeout_s=self.runtime.idle_timeout_s,
             max_lifetime_s=self.runtime.max_lifetime_s,
@@ -198,6 +207,13 @@ class Session:
             end=self.end,
         )
         return _Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
+
+    def _telemetry(self, target: OtlpTarget | None) -> dict[str, str]:
+        if target is None:
+            return {}
+        return otel_environment(
+            target, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
+        )
 
     async def _clean_up(self, running: _Running) -> None:
         """Wait for the process's end, however it comes, and take everything that is left of it away."""

@@ -1,0 +1,87 @@
+"""Where an agent's telemetry goes: the OTEL variables of a session's process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from ..contract import RuntimeVersion
+
+SPANS = "LOOM_SPANS"
+"""Tells the bootstrap where to send spans. It takes the variable away before the agent runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpTarget:
+    """The local service's OTLP receiver: `url` is the part before `/v1/traces`."""
+
+    url: str
+    access_key: str = field(repr=False)
+
+
+def otel_environment(
+    target: OtlpTarget, runtime: RuntimeVersion, *, qualifier: str, session_id: str, stream: str
+) -> dict[str, str]:
+    """The variables for one process; `stream` is the uuid in its log stream's name.
+
+    They are for exporters that the agent brings; Loom's own goes by `LOOM_SPANS`, so spans reach the local service
+    whatever else a runtime's variables name, unless they turn tracing off.
+
+    OTEL_PROPAGATORS is left alone: OpenTelemetry's default is W3C's, and AWS's `xray` is a package that a workbench
+    need not have, without which OpenTelemetry does not even import.
+    """
+    resource = {
+        "service.name": f"{runtime.runtime_id.rpartition('-')[0] or runtime.runtime_id}.{qualifier}",
+        "cloud.provider": "aws",
+        "cloud.platform": "aws_bedrock_agentcore",
+        "cloud.resource_id": f"{runtime.arn}/runtime-endpoint/{qualifier}:{qualifier}",
+        "aws.log.group.names": f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}",
+    }
+    headers = {
+        "Authorization": f"Bearer {target.access_key}",
+        "x-loom-stream": stream,
+        "x-loom-session": session_id,
+        "x-aws-log-group": resource["aws.log.group.names"],
+    }
+    variables = {
+        "AGENT_OBSERVABILITY_ENABLED": "true",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": target.url,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_EXPORTER_OTLP_HEADERS": _list(headers),
+        "OTEL_RESOURCE_ATTRIBUTES": _list(resource),
+    }
+    for signal in ("traces", "metrics", "logs"):
+        variables[f"OTEL_{signal.upper()}_EXPORTER"] = "otlp"
+        # Named one by one, because AWS's distribution would fill in its own endpoints for those that are not.
+        variables[f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT"] = f"{target.url}/v1/{signal}"
+    if not _is_off(runtime.environment):
+        sdk = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry"}
+        settings = {
+            "url": target.url,
+            "headers": headers,
+            "session_id": session_id,
+            "resource": {**sdk, "service.instance.id": stream, **resource},
+            "adot": asks_for_adot(runtime),
+        }
+        variables[SPANS] = json.dumps(settings)
+    return variables
+
+
+def asks_for_adot(runtime: RuntimeVersion) -> bool:
+    """Whether the package wants to be started by AWS's OpenTelemetry distribution."""
+    return runtime.entry_point[:-1] == ("opentelemetry-instrument",)
+
+
+def _is_off(environment: Mapping[str, str]) -> bool:
+    off = {
+        "OTEL_SDK_DISABLED": "true",
+        "OTEL_TRACES_EXPORTER": "none",
+        "AGENT_OBSERVABILITY_ENABLED": "false",
+    }
+    return any(environment.get(name, "").strip().lower() == value for name, value in off.items())
+
+
+def _list(pairs: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={quote(value, safe='/:.-_')}" for name, value in pairs.items())

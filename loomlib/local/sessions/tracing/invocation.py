@@ -1,0 +1,77 @@
+"""The root span of one invocation, `POST /invocations`, from its arrival to the last byte of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer, set_span_in_context
+
+from .parents import incoming_context
+
+_SCOPE_NAME = "loom.local.invocations"
+_REQUEST_ID_HEADER = "x-amzn-bedrock-agentcore-runtime-request-id"
+
+
+class Invocation:
+    """One request; its span is started by `begin`, which may be after its arrival, and ended once by `end`."""
+
+    def __init__(self, scope: Mapping[str, Any], session_id: str, arrived_ns: int) -> None:
+        self._scope, self._session_id, self._arrived_ns = scope, session_id, arrived_ns
+        self._context: Context | None = None
+        self._span: Span | None = None
+
+    def begin(self) -> Context:
+        """The context in which the request's other spans start."""
+        if self._context is None:
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
+            incoming = incoming_context(headers, self._session_id)
+            self._span = get_tracer(_SCOPE_NAME).start_span(
+                f"{self._scope['method']} {self._scope['path']}",
+                incoming,
+                SpanKind.SERVER,
+                _attributes(self._scope, headers),
+                start_time=self._arrived_ns,
+            )
+            self._context = set_span_in_context(self._span, incoming)
+        return self._context
+
+    def answered(self, status: int) -> None:
+        """The answer's head is known."""
+        if self._span is not None:
+            self._span.set_attribute("http.status_code", status)
+            if status >= 500:
+                self._span.set_status(Status(StatusCode.ERROR))
+
+    def end(self, failure: BaseException | None = None) -> None:
+        """The answer is complete, or `failure` ended it before."""
+        span, self._span = self._span, None
+        if span is None:
+            return
+        if failure is not None:
+            if isinstance(failure, Exception):
+                span.record_exception(failure)
+            span.set_status(Status(StatusCode.ERROR, f"{type(failure).__name__}: {failure}".rstrip(": ")))
+        span.end()
+
+
+def _attributes(scope: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, str | int]:
+    """The names that AWS's distribution gives to such a span (opentelemetry.instrumentation.starlette)."""
+    attributes: dict[str, str | int] = {
+        "http.scheme": scope.get("scheme", "http"),
+        "http.flavor": scope.get("http_version", "1.1"),
+        "http.method": scope["method"],
+        "http.target": scope["path"],
+        "http.route": scope["path"],
+    }
+    for name, header in (
+        ("http.host", "host"),
+        ("http.user_agent", "user-agent"),
+        ("aws.request_id", _REQUEST_ID_HEADER),
+    ):
+        if header in headers:
+            attributes[name] = headers[header]
+    if headers.get("content-length", "").isdigit():
+        attributes["http.request_content_length"] = int(headers["content-length"])
+    return attributes

@@ -1,0 +1,54 @@
+"""What is done to every span of the process: it gets its session's id when it starts, and is sent when it has ended."""
+
+from __future__ import annotations
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+
+from .send import SpanSender
+
+SESSION_ID = "session.id"
+
+
+class SessionSpans(SpanProcessor):
+    """Stamps `session.id` and hands finished, sampled spans to `sender`.
+
+    On a `provider` of the agent's own, a span is left to the agent once an exporter of its own posts to `url` as well.
+    """
+
+    def __init__(self, sender: SpanSender, session_id: str, *, url: str, provider: TracerProvider | None) -> None:
+        self._sender, self._session_id, self._url, self._provider = sender, session_id, url, provider
+        self._seen: object = None
+        self._theirs = False
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Called by OpenTelemetry."""
+        # A process is one session from its start to its end, so nothing has to be carried across threads and tasks.
+        if SESSION_ID not in (span.attributes or ()):
+            span.set_attribute(SESSION_ID, self._session_id)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Called by OpenTelemetry."""
+        if span.context is not None and span.context.trace_flags.sampled and not self._exported_by_the_agent():
+            self._sender.put(span)
+
+    def shutdown(self) -> None:
+        """Called by OpenTelemetry when the provider ends."""
+        self.force_flush(1_000)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Called by OpenTelemetry, and by agents that want their spans out."""
+        return self._sender.flush(timeout_millis / 1_000)
+
+    def _exported_by_the_agent(self) -> bool:
+        if self._provider is None:
+            return False
+        # OpenTelemetry has no public way to ask. The tuple is replaced when a processor is added.
+        processors: tuple[object, ...] = getattr(
+            getattr(self._provider, "_active_span_processor", None), "_span_processors", ()
+        )
+        if processors is not self._seen:
+            exporters = [getattr(each, "span_exporter", None) for each in processors]
+            self._theirs = any(str(getattr(each, "_endpoint", "")).startswith(self._url) for each in exporters)
+            self._seen = processors
+        return self._theirs

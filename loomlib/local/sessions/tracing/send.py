@@ -1,0 +1,174 @@
+"""Spans on their way to the local service: a bounded queue, and a thread that posts what it holds."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from queue import Empty, SimpleQueue
+from urllib.parse import urlsplit
+
+from opentelemetry.sdk.trace import ReadableSpan
+
+from .encode import request_bodies
+
+LINGER_S = 0.1
+"""How long the first span waits for others. So a killed process loses what ended in its last tenth of a second."""
+
+WAITING_SPANS = 2_048
+"""More than these are dropped and counted. OpenTelemetry's own queue has the same bound (OTEL_BSP_MAX_QUEUE_SIZE)."""
+
+_TIMEOUT_S = 5.0
+_PAUSES_S = (0.2, 1.0)  # between the three attempts for a request that was not taken
+_RETRYABLE = (429, 502, 503, 504)  # opentelemetry.io/docs/specs/otlp, "Retryable Response Codes"
+
+
+class SpanSender:
+    """Posts spans to `{url}/v1/traces` as OTLP/JSON from a thread that starts with the first one.
+
+    `put` never waits. What the service does not take in three attempts is lost: a line on stderr says so and why, and
+    a later one how many there were in all.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self._url, self._headers = url, {**headers, "content-type": "application/json"}
+        # A SimpleQueue may be used while another use of it is interrupted, by a signal's handler for one.
+        self._queue: SimpleQueue[ReadableSpan | threading.Event] = SimpleQueue()
+        self._urgent = threading.Event()
+        self._connection: http.client.HTTPConnection | None = None
+        self._thread: threading.Thread | None = None
+        self._lost = self._told = 0
+        self._down = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin_anew)
+
+    def put(self, span: ReadableSpan) -> None:
+        """Take a span; it leaves within `LINGER_S` seconds."""
+        if self._queue.qsize() >= WAITING_SPANS:
+            self._lost += 1
+            return
+        self._queue.put(span)
+        if self._thread is None:
+            self._start()
+
+    def flush(self, within_s: float) -> bool:
+        """Send what is there, at once; whether that was done in time."""
+        if self._thread is None:
+            return True
+        done = threading.Event()
+        self._queue.put(done)
+        self._urgent.set()
+        in_time = done.wait(within_s)
+        if self._lost > self._told:
+            self._told = self._lost
+            _say(f"{self._lost} spans in all were not exported")
+        return in_time
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="loom-spans", daemon=True)
+        self._thread.start()
+
+    def _begin_anew(self) -> None:
+        """In a forked child: the parent sends what is in the queue, and its thread and connection are the parent's."""
+        self._queue, self._urgent = SimpleQueue(), threading.Event()
+        self._connection = self._thread = None
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            if isinstance(first, ReadableSpan):
+                self._urgent.wait(LINGER_S)
+            self._urgent.clear()
+            spans, waiting = self._drain(first)
+            self._send(spans)
+            for done in waiting:
+                done.set()
+
+    def _drain(self, first: ReadableSpan | threading.Event) -> tuple[list[ReadableSpan], list[threading.Event]]:
+        spans: list[ReadableSpan] = []
+        waiting: list[threading.Event] = []
+        item = first
+        try:
+            while True:
+                if isinstance(item, ReadableSpan):
+                    spans.append(item)
+                else:
+                    waiting.append(item)
+                if len(spans) >= WAITING_SPANS:
+                    break
+                item = self._queue.get_nowait()
+        except Empty:
+            pass
+        return spans, waiting
+
+    def _send(self, spans: Sequence[ReadableSpan]) -> None:
+        try:
+            for body, count in request_bodies(spans):
+                self._post(body, count)
+        except Exception as failure:  # noqa: BLE001 (whatever a span holds, the thread has to live for the next one)
+            self._lose(len(spans), repr(failure))
+
+    def _post(self, body: bytes, count: int) -> None:
+        for pause_s in (*_PAUSES_S, None):
+            reason, again = self._attempt(body)
+            if not reason:
+                self._down = False
+                return
+            # Once the service is known to be away, one attempt has to do: the queue would fill up meanwhile.
+            if pause_s is None or not again or self._down or self._urgent.wait(pause_s):
+                self._lose(count, reason)
+                return
+
+    def _attempt(self, body: bytes) -> tuple[str, bool]:
+        """Why the service did not take the request ("" when it did), and whether it may take it later."""
+        reused = self._connection is not None
+        try:
+            status, answer = self._exchange(body)
+        except TimeoutError:
+            self._hang_up()
+            return f"no answer from {self._url} in {_TIMEOUT_S:g} s", False  # it may have them: never send twice
+        except (OSError, http.client.HTTPException) as failure:
+            self._hang_up()
+            return self._attempt(body) if reused else (f"{self._url}: {failure or type(failure).__name__}", True)
+        if status == 200:
+            self._count_rejected(answer)
+            return "", False
+        return f"{self._url} answered {status}: {answer[:200].decode('utf-8', 'replace')}", status in _RETRYABLE
+
+    def _exchange(self, body: bytes) -> tuple[int, bytes]:
+        target = urlsplit(self._url)
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=_TIMEOUT_S)
+        self._connection.request("POST", f"{target.path}/v1/traces", body, self._headers)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _count_rejected(self, answer: bytes) -> None:
+        if b"rejectedSpans" not in answer:
+            return
+        partial = json.loads(answer)["partialSuccess"]
+        if count := int(partial.get("rejectedSpans", 0)):
+            self._lost += count
+            self._tell(count, str(partial.get("errorMessage", "rejected")))
+
+    def _lose(self, count: int, reason: str) -> None:
+        self._lost += count
+        if not self._down:
+            self._down = True
+            self._tell(count, reason)
+
+    def _tell(self, count: int, reason: str) -> None:
+        self._told = self._lost
+        _say(f"{count} spans were not exported, later ones are only counted: {reason}")
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"Loom: {message}\n")

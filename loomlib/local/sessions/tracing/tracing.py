@@ -1,0 +1,123 @@
+"""Which provider the process's spans go through, and which invocation they belong to."""
+
+from __future__ import annotations
+
+import atexit
+import json
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextvars import ContextVar
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.context import Context, attach
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+
+from .invocation import Invocation
+from .processor import SessionSpans
+from .send import SpanSender
+from .stand_in import StandIn, place
+
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+_App = Callable[[MutableMapping[str, Any], _Receive, _Send], Awaitable[None]]
+
+_EXIT_FLUSH_S = 1.0  # of the two seconds between SIGTERM and SIGKILL
+
+
+class Tracing:
+    """The process's spans; `settings` is what the service wrote into the process's environment.
+
+    A provider of the agent's own wins, whenever it is set: our processor is added to it. Until then, and usually for
+    ever, spans that would have gone nowhere go through a provider of ours, which is not the global one. Only a package
+    that asks for `opentelemetry-instrument` finds ours as the global one, as it would find AWS's.
+
+    `arrivals` holds, in the context of a request, a list of its ASGI scope, the time of its arrival (Unix time in ns)
+    and its `Invocation`, None until there is one.
+    """
+
+    def __init__(self, settings: str, arrivals: ContextVar[list[Any] | None]) -> None:
+        given = json.loads(settings)
+        self._url: str = given["url"]
+        self._session_id: str = given["session_id"]
+        self._resource: Mapping[str, str] = given["resource"]
+        self._sender = SpanSender(self._url, given["headers"])
+        self._arrivals = arrivals
+        self._attached: list[object] = []
+        self._own: TracerProvider | None = None
+        atexit.register(self.flush)
+
+    def flush(self) -> None:
+        """Send what has ended; returns when that is done, after a second at most."""
+        self._sender.flush(_EXIT_FLUSH_S)
+
+    def become_global(self) -> None:
+        """Set our provider as the process's, as `opentelemetry-instrument` would set AWS's."""
+        trace.set_tracer_provider(self._provider())
+
+    def stand_in(self, tracer: trace.Tracer, name: str, *scope: Any, **more_scope: Any) -> trace.Tracer:
+        """`tracer`, which a library asked for, made to record as long as the agent has set no provider."""
+        place(StandIn(lambda: self._provider().get_tracer(name, *scope, **more_scope), self._context_for), tracer)
+        return tracer
+
+    def adopt(self, provider: object) -> None:
+        """Add our processor to the agent's own provider, once."""
+        if provider is self._own or any(provider is each for each in self._attached):
+            return
+        self._attached.append(provider)
+        if isinstance(provider, TracerProvider):
+            provider.add_span_processor(self._processor(provider))
+
+    async def serve(self, app: _App, scope: MutableMapping[str, Any], receive: _Receive, send: _Send) -> None:
+        """Let `app` answer the request under its root span."""
+        self.adopt(trace.get_tracer_provider())
+        invocation = self._invocation()
+        if invocation is None:
+            return await app(scope, receive, send)
+        attach(invocation.begin())
+
+        async def watch(message: _Message) -> None:
+            if message["type"] == "http.response.start":
+                invocation.answered(message["status"])
+            await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                invocation.end()
+
+        try:
+            await app(scope, receive, watch)
+        except BaseException as failure:
+            invocation.end(failure)
+            raise
+        invocation.end()
+        return None
+
+    def end(self, arrival: list[Any]) -> None:
+        """A request is over that was not served by `serve`, because tracing came only in its course."""
+        if arrival[2] is not None:
+            arrival[2].end()
+
+    def _invocation(self) -> Invocation | None:
+        arrival = self._arrivals.get()
+        if arrival is None:
+            return None
+        if arrival[2] is None:
+            arrival[2] = Invocation(arrival[0], self._session_id, arrival[1])
+        return arrival[2]
+
+    def _context_for(self, context: Context | None) -> Context | None:
+        """The context for a span: a request's first one may start before anything made its root span current."""
+        if context is not None or trace.get_current_span().get_span_context().is_valid:
+            return context
+        invocation = self._invocation()
+        return invocation.begin() if invocation is not None else None
+
+    def _provider(self) -> TracerProvider:
+        if self._own is None:
+            # Not Resource.create: it looks through the metadata of every installed package for detectors.
+            self._own = TracerProvider(resource=Resource(self._resource), shutdown_on_exit=False)
+            self._own.add_span_processor(self._processor(None))
+        return self._own
+
+    def _processor(self, provider: TracerProvider | None) -> SessionSpans:
+        return SessionSpans(self._sender, self._session_id, url=self._url, provider=provider)
