@@ -8,11 +8,15 @@ from typing import Any
 
 from .entry import AgentEntry
 from .payloads import Payload, check_session_id, make_payload, new_session_id
+from .trace_context import with_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvocationCall:
-    """Who is asked, what, in which session. `timeout_s` bounds it from sending to the end, None leaves it open."""
+    """Who is asked, what, in which session. `timeout_s` bounds it from sending to the end, None leaves it open.
+
+    `headers` name the trace that the invocation belongs to.
+    """
 
     agent: AgentEntry
     payload: Payload = field(repr=False)
@@ -49,5 +53,5 @@ def make_call(
         qualifier=qualifier,
         timeout_s=timeout_s,
         labels=tuple(labels),
-        headers=dict(headers or {}),
+        headers=with_trace(headers or {}),
     )

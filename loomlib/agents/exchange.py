@@ -19,6 +19,7 @@ from .events import Chunk, InvocationError, InvocationEvent, SessionEnd, Session
 from .ledger import PROGRESS_INTERVAL_S, Ledger
 from .record import InvocationRecord
 from .timeline import Timeline
+from .trace_context import trace_id_in
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
@@ -207,7 +208,7 @@ class Exchange:
             failure=line.failure,
             error_message=line.error_message,
             request_id=line.headers.get("x-amzn-requestid"),
-            trace_id=line.headers.get("x-amzn-trace-id") or line.headers.get("traceparent"),
+            trace_id=self._trace_id(),
             content_type=line.headers.get("content-type"),
             labels=call.labels,
             payload_digest=call.payload.digest,
@@ -216,6 +217,12 @@ class Exchange:
         self.record = record = replace(record, stored=await self._ledger.finish(record))
         self._emit(self._last_event(record, done_time, duration_ms))
         return record
+
+    def _trace_id(self) -> str | None:
+        """The service's own word counts where it answers with another `traceparent` than it was sent."""
+        returned = self._line.headers.get("traceparent")
+        answered = trace_id_in({"traceparent": returned}) if returned else None
+        return answered or trace_id_in(self._call.headers) or trace_id_in(self._line.headers)
 
     def _last_event(self, record: InvocationRecord, done_time: float, duration_ms: float) -> InvocationEvent:
         if record.failure is None:

@@ -1,4 +1,4 @@
-"""What Loom remembers: agents, invocations, studies and their measurements, in SQLite or another SQL database."""
+"""What Loom remembers: agents, invocations and their traces, studies, measurements; in any SQL database."""
 
 from .invocations import INTERRUPTED
 from .rows import (
@@ -11,6 +11,7 @@ from .rows import (
     PlannedMeasurement,
     SessionRow,
     StudyRow,
+    TraceRow,
 )
 from .store import Store
 from .studies import LEASE_S, StudyLease
@@ -29,4 +30,5 @@ __all__ = [
     "Store",
     "StudyLease",
     "StudyRow",
+    "TraceRow",
 ]

@@ -145,7 +145,26 @@ class MeasurementRow:
     details: Mapping[str, Any] = field(repr=False)
 
 
-_Row = TypeVar("_Row", AgentRow, InvocationRow, SessionRow, StudyRow, MeasurementRow)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceRow:
+    """What was collected of one invocation's trace, and when.
+
+    `records` are the spans and messages as the service keeps them, one JSON text each. One that is not `is_complete`
+    may have grown since. `details` are facts that were found beside the spans.
+    """
+
+    invocation_id: int
+    session_id: str
+    trace_id: str | None
+    state: str
+    is_complete: bool
+    fetched_at: datetime
+    span_count: int
+    details: Mapping[str, Any] = field(repr=False)
+    records: tuple[str, ...] = field(repr=False)
+
+
+_Row = TypeVar("_Row", AgentRow, InvocationRow, SessionRow, StudyRow, MeasurementRow, TraceRow)
 
 _ABSENT: Final[Mapping[str, Any]] = {
     "available_qualifiers": (),
@@ -154,6 +173,7 @@ _ABSENT: Final[Mapping[str, Any]] = {
     "labels": (),
     "environment": {},
     "details": {},
+    "records": (),
 }
 
 

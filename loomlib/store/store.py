@@ -1,4 +1,4 @@
-"""The store: one database, its four tables, always at this release's schema."""
+"""The store: one database, its tables, always at this release's schema."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .invocations import Invocations
 from .measurements import Measurements
 from .schema import bring_up_to_date
 from .studies import Studies
+from .traces import Traces
 
 
 class Store:
@@ -29,6 +30,7 @@ class Store:
         self.invocations = Invocations(database)
         self.studies = Studies(database)
         self.measurements = Measurements(database)
+        self.traces = Traces(database)
 
     @classmethod
     def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:

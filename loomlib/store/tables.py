@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from .columns import AgentText, JsonText, UtcDateTime
+from .columns import AgentText, CompressedTexts, JsonText, UtcDateTime
 
 # Named constraints: a later migration can only change what it can name.
 metadata = MetaData(
@@ -139,4 +139,20 @@ measurements = Table(
     Column("details", JsonText),
     UniqueConstraint("study_id", "position"),
     sqlite_autoincrement=True,
+)
+
+traces = Table(
+    "traces",
+    metadata,
+    Column("invocation_id", Integer, ForeignKey("invocations.id"), primary_key=True, autoincrement=False),
+    Column("session_id", Text, nullable=False),
+    Column("trace_id", Text),
+    Column("state", Text, nullable=False),
+    Column("is_complete", Boolean, nullable=False),
+    Column("fetched_at", UtcDateTime, nullable=False),
+    Column("span_count", Integer, nullable=False),
+    Column("details", JsonText),
+    Column("records", CompressedTexts),
+    Index(None, "session_id"),
+    Index(None, "trace_id"),
 )

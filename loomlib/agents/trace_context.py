@@ -1,0 +1,36 @@
+"""The trace that an invocation belongs to. It is chosen before the request is sent, so its id is known at once.
+
+W3C Trace Context (`traceparent`) and X-Ray's tracing header; AgentCore passes both on to the agent, whose spans then
+belong to this trace.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Mapping
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_XRAY_ROOT = re.compile(r"(?:^|;)\s*Root=1-([0-9a-f]{8})-([0-9a-f]{24})")
+
+
+def trace_id_in(headers: Mapping[str, str]) -> str | None:
+    """The trace id (32 hex digits) that `traceparent` or else `X-Amzn-Trace-Id` names; names in any case."""
+    named = {name.lower(): value for name, value in headers.items()}
+    if found := _TRACEPARENT.fullmatch(named.get("traceparent", "").strip().lower()):
+        return found[1] if found[1].strip("0") else None
+    if found := _XRAY_ROOT.search(named.get("x-amzn-trace-id", "")):
+        return found[1] + found[2]
+    return None
+
+
+def with_trace(headers: Mapping[str, str]) -> dict[str, str]:
+    """`headers`, with a `traceparent` of a new, sampled trace unless they carry a trace already.
+
+    Its id begins with the time in seconds, as X-Ray wants it.
+    """
+    if {name.lower() for name in headers} & {"traceparent", "x-amzn-trace-id"}:
+        return dict(headers)
+    trace_id = f"{int(time.time()):08x}{secrets.token_hex(12)}"
+    return {**headers, "traceparent": f"00-{trace_id}-{secrets.token_hex(8)}-01"}
