@@ -18,6 +18,8 @@ from .log_filter import TARGET as FILTER_LOG_EVENTS
 from .log_filter import LogFilter
 from .models import ModelRefused
 from .operations import Operations
+from .otlp import PREFIX as OTLP_PATHS
+from .otlp import OtlpIntake
 from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
@@ -46,9 +48,11 @@ class FrontDoor:
         behind: Behind,
         log_filter: LogFilter,
         house: HouseKeeping,
+        otlp: OtlpIntake,
     ) -> None:
         self._guard, self._invoke, self._models = guard, invoke, models
         self._operations, self._behind, self._log_filter, self._house = operations, behind, log_filter, house
+        self._otlp = otlp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -110,7 +114,10 @@ class FrontDoor:
             await send_json(send, await self._log_filter.filter_log_events(body), headers=_named(request_id))
             return
         elif service == "loom":
-            await self._house.answer(path, scope["method"], receive, send)
+            if path.startswith(OTLP_PATHS):
+                await self._otlp.answer(path, scope["method"], headers, receive, send)
+            else:
+                await self._house.answer(path, scope["method"], receive, send)
             return
         scope["loom.service"] = service
         await self._behind(scope, receive, send)

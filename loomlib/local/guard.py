@@ -15,6 +15,8 @@ from .wire import Refused
 _LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
 _CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/([^,\s]+)")
 
+_BEARER_PATHS = ("/_loom/", "/otlp/")  # what no AWS client signs: Loom's own requests, and OpenTelemetry's exporters
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -52,7 +54,7 @@ class Guard:
         if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise _denied("This service does not answer web pages")
         authorization = headers.get(b"authorization", b"").decode("latin-1")
-        if path.startswith("/_loom/"):
+        if path.startswith(_BEARER_PATHS):
             key, scope = authorization.removeprefix("Bearer "), ["", "", "loom"]
         else:
             key, scope = _signed_by(authorization, query)

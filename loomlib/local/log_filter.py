@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
+import itertools
 import json
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .logs import Logs
+from .otlp import StoredEvent, TelemetryReader
 from .wire import Refused
 
 TARGET = b"Logs_20140328.FilterLogEvents"
@@ -22,14 +26,20 @@ _LARGEST_PAGE = 10_000
 _RESTORED_WITHIN_S = 30.0
 _TERM = re.compile(r'(?P<sign>[?-]?)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|%(?P<regex>[^%]+)%|(?P<plain>[^\s"]+))')
 
+STORED_IDS = 2**60
+"""Added to the ids of stored telemetry, so that they differ from those of moto's events."""
+
+_STORED_PAGE_BYTES = 1_000_000  # AWS ends a page at 1 MB; moto's events are short, and each page looks at all of them
+
 Matches = Callable[[str], bool]
+_Found = tuple[int, int, str, str, int]
 
 
 class LogFilter:
-    """Answers FilterLogEvents from the groups of moto's logs backend."""
+    """Answers FilterLogEvents from the groups of moto's logs backend and from the stored telemetry."""
 
-    def __init__(self, logs: Logs) -> None:
-        self._logs = logs
+    def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
+        self._logs, self._telemetry = logs, telemetry
 
     async def filter_log_events(self, body: bytes) -> dict[str, Any]:
         """The answer to a request's JSON body."""
@@ -42,7 +52,7 @@ class LogFilter:
     def _filter(self, given: Mapping[str, Any]) -> dict[str, Any]:
         matches = compile_pattern(given.get("filterPattern") or "")
         name = str(given.get("logGroupName") or given.get("logGroupIdentifier")).rpartition(":log-group:")[2]
-        begin, end = given.get("startTime") or 0, given.get("endTime") or float("inf")
+        begin, end = given.get("startTime") or 0, given.get("endTime") or math.inf
         limit = given.get("limit") or _LARGEST_PAGE
         if not 1 <= limit <= _LARGEST_PAGE:
             raise _invalid(f"limit must be between 1 and {_LARGEST_PAGE}")
@@ -50,7 +60,7 @@ class LogFilter:
         wanted: set[str] = set(given.get("logStreamNames") or ())
         prefix = given.get("logStreamNamePrefix") or ""
         self._logs.wait_restored(_RESTORED_WITHIN_S)
-        found: list[tuple[int, int, str, Any]] = []
+        found: list[_Found] = []
         with self._logs.backend_lock:
             group = self._logs.backend().groups.get(name)
             if group is None:
@@ -60,24 +70,40 @@ class LogFilter:
                     continue
                 events: list[Any] = stream.events
                 found.extend(
-                    (event.timestamp, event.event_id, stream_name, event)
+                    (event.timestamp, event.event_id, stream_name, event.message, event.ingestion_time)
                     for event in events
                     if begin <= event.timestamp <= end
                     and (event.timestamp, event.event_id) > after
                     and matches(event.message)
                 )
+            streams = {each for each in group.streams if each.startswith(prefix) and (not wanted or each in wanted)}
+        stored = self._telemetry.events(
+            name,
+            begin_ms=begin,
+            end_ms=end,
+            streams=streams,
+            containing=required_texts(given.get("filterPattern") or ""),
+            after=(after[0], after[1] - STORED_IDS),
+        )
+        matching = (event for event in stored if matches(event.message))
+        # One more than a page holds tells whether there is a next one.
+        with contextlib.closing(stored):
+            found += [
+                (event.timestamp_ms, event.id + STORED_IDS, event.stream, event.message, event.visible_ms)
+                for event in _page(matching, limit + 1)
+            ]
         found.sort(key=lambda item: item[:2])
         shown = [
             {
                 "logStreamName": stream_name,
                 "timestamp": timestamp,
-                "message": event.message,
-                "ingestionTime": event.ingestion_time,
+                "message": message,
+                "ingestionTime": ingested,
                 "eventId": str(event_id),
             }
-            for timestamp, event_id, stream_name, event in found[:limit]
+            for timestamp, event_id, stream_name, message, ingested in itertools.islice(_within(found), limit)
         ]
-        more = {"nextToken": _token(*found[limit - 1][:2])} if len(found) > limit else {}
+        more = {"nextToken": _token(*found[len(shown) - 1][:2])} if len(found) > len(shown) else {}
         return {"events": shown, "searchedLogStreams": [], **more}
 
 
@@ -103,14 +129,43 @@ def compile_pattern(pattern: str) -> Matches:
     return lambda line: not optional or any(test(line) for test in optional)
 
 
+def required_texts(pattern: str) -> list[str]:
+    """Texts that every event matching the pattern contains, which a search can begin with."""
+    terms = [term for term in _TERM.finditer(pattern.strip()) if not term["sign"] and term["regex"] is None]
+    return [_text_of(term) for term in terms]
+
+
+def _page(events: Iterable[StoredEvent], limit: int) -> Iterator[StoredEvent]:
+    size = 0
+    for event in itertools.islice(events, limit):
+        yield event
+        if size > _STORED_PAGE_BYTES:
+            return
+        size += len(event.message)
+
+
+def _within(found: Iterable[_Found]) -> Iterator[_Found]:
+    size = 0
+    for event in found:
+        if event[1] >= STORED_IDS:
+            if size and size + len(event[3]) > _STORED_PAGE_BYTES:
+                return
+            size += len(event[3])
+        yield event
+
+
 def _test(term: re.Match[str]) -> Matches:
     if term["regex"] is not None:
         try:
             return lambda line, found=re.compile(term["regex"]): found.search(line) is not None
         except re.error as error:
             raise _invalid(f"Invalid regular expression: {error}") from error
-    wanted = re.sub(r"\\(.)", r"\1", term["quoted"]) if term["quoted"] is not None else term["plain"]
+    wanted = _text_of(term)
     return lambda line: wanted in line
+
+
+def _text_of(term: re.Match[str]) -> str:
+    return re.sub(r"\\(.)", r"\1", term["quoted"]) if term["quoted"] is not None else term["plain"]
 
 
 def _token(timestamp: int, event_id: int) -> str:

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +49,8 @@ class Logs:
         self._arrived: deque[Line] = deque()
         self._hidden: deque[Line] = deque()
         self._deleted: deque[tuple[str, str]] = deque()
+        self._places: deque[tuple[str, str, float]] = deque()
+        self.on_forgotten: Callable[[list[tuple[str, str]]], object] = list
         self._wake, self._closing = threading.Event(), False
         self._restored = threading.Event()
         self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
@@ -73,9 +75,16 @@ class Logs:
 
     def forget(self, places: Iterable[tuple[str, str]]) -> None:
         """Take deleted streams out of the journal, so that they do not come back with the next service."""
-        self._deleted.extend(places)
-        if self._deleted:
+        if deleted := list(places):
+            self._deleted.extend(deleted)
             self._wake.set()
+            self.on_forgotten(deleted)
+
+    def make_places(self, places: Iterable[tuple[str, str]]) -> None:
+        """Make streams whose events are kept elsewhere visible, when a line that arrived now would be."""
+        visible_at = time.monotonic() + self._delay_s
+        self._places.extend((group, stream, visible_at) for group, stream in places)
+        self._wake.set()
 
     def close(self) -> None:
         """Journal what has arrived and end."""
@@ -102,7 +111,9 @@ class Logs:
             database.close()
 
     def _until_next(self) -> float | None:
-        return max(0.0, self._hidden[0].visible_at - time.monotonic()) if self._hidden else None
+        due = [self._hidden[0].visible_at] if self._hidden else []
+        due += [self._places[0][2]] if self._places else []
+        return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _journal(self, database: sqlite3.Connection) -> None:
         deleted = [self._deleted.popleft() for _ in range(len(self._deleted))]
@@ -130,6 +141,9 @@ class Logs:
         while self._hidden and self._hidden[0].visible_at <= moment:
             due.append(self._hidden.popleft())
         self._put(due)
+        while self._places and self._places[0][2] <= moment:
+            with self.backend_lock:
+                self._make_place(*self._places.popleft()[:2])
 
     def _restore(self, database: sqlite3.Connection) -> None:
         oldest = int(time.time() * 1000) - _KEPT_MS
@@ -147,13 +161,16 @@ class Logs:
         backend = self.backend()
         for (group_name, stream_name), run in itertools.groupby(lines, key=lambda line: line[:2]):
             with self.backend_lock:
-                if group_name not in backend.groups:
-                    backend.create_log_group(group_name, {})
-                group = backend.groups[group_name]
-                if stream_name not in group.streams:
-                    group.create_log_stream(stream_name)
+                self._make_place(group_name, stream_name)
                 # Straight to the group: PutLogEvents' checks of age and size are for clients.
-                group.put_log_events(
+                backend.groups[group_name].put_log_events(
                     stream_name,
                     [{"timestamp": line.timestamp_ms, "message": line.message} for line in run],
                 )
+
+    def _make_place(self, group_name: str, stream_name: str) -> None:
+        backend = self.backend()
+        if group_name not in backend.groups:
+            backend.create_log_group(group_name, {})
+        if stream_name not in backend.groups[group_name].streams:
+            backend.groups[group_name].create_log_stream(stream_name)

@@ -34,6 +34,7 @@ from .log_filter import LogFilter
 from .logs import Logs
 from .models import ModelRoom
 from .operations import Operations
+from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
 from .quotas import QuotaKeeper, Quotas
 from .runtimes import Runtimes
 from .sessions import SessionPool
@@ -82,7 +83,12 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     home, options = state.home, state.options
     place = {"account_id": state.account_id, "region": state.region}
     leases = Leases(persistent=state.persistent)
+    telemetry = TelemetryReader(home)
     logs = Logs(home, delay_s=options.log_delay_s, **place)
+    logs.make_places(telemetry.places())
+    collector = Collector(home, on_stored=logs.make_places)
+    loop = asyncio.get_running_loop()
+    logs.on_forgotten = lambda places: asyncio.run_coroutine_threadsafe(collector.forget(places), loop)
     runtimes = Runtimes(home)
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
     sessions = SessionPool(
@@ -113,8 +119,9 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         models=models,
         operations=operations,
         behind=behind,
-        log_filter=LogFilter(logs),
+        log_filter=LogFilter(logs, telemetry),
         house=house,
+        otlp=OtlpIntake(collector, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
     )
     server = _Server(
         uvicorn.Config(
@@ -132,7 +139,6 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
             timeout_graceful_shutdown=2,
         )
     )
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leases.ended.set)
     deployments.resume()
@@ -150,6 +156,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         await deployments.close()
         server.should_exit = True
         await serving
+        await collector.close()
         behind.close()
         logs.close()
         runtimes.close()

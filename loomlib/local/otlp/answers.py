@@ -1,0 +1,59 @@
+"""What an OTLP/HTTP request is answered, in the request's own encoding.
+
+Source: OpenTelemetry protocol specification 1.x, "OTLP/HTTP Response". The messages are a handful of fields, so their
+protobuf form is written here and nothing need be imported in the service's process.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from .documents import Signal
+
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+_REJECTED = {"traces": "rejectedSpans", "logs": "rejectedLogRecords", "metrics": "rejectedDataPoints"}
+_INVALID_ARGUMENT, _UNAVAILABLE = 3, 14  # google.rpc.Code
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`status` 200 with how many records were refused and why, or a failure with its message."""
+
+    status: int
+    refused: int = 0
+    message: str = ""
+
+    def body(self, content_type: str, signal: Signal) -> bytes:
+        """The answer's bytes."""
+        if self.status == 200:
+            if content_type == JSON:
+                partial = {_REJECTED[signal]: str(self.refused), "errorMessage": self.message}
+                return json.dumps({"partialSuccess": partial} if self.refused else {}).encode()
+            partial_bytes = _number(1, self.refused) + _text(2, self.message) if self.refused else b""
+            return _embedded(1, partial_bytes) if partial_bytes else b""
+        code = _UNAVAILABLE if self.status in (429, 503) else _INVALID_ARGUMENT
+        if content_type == JSON:
+            return json.dumps({"code": code, "message": self.message}).encode()
+        return _number(1, code) + _text(2, self.message)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _text(field: int, value: str) -> bytes:
+    return _embedded(field, value.encode("utf-8", "replace"))
+
+
+def _embedded(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

@@ -1,0 +1,29 @@
+"""A request's body, unpacked within a limit."""
+
+from __future__ import annotations
+
+import zlib
+
+from .json_values import Malformed
+
+BODY_LIMIT_BYTES = 32_000_000
+"""The longest body that is taken, packed or not. AWS's own OTLP endpoint stops at 5 MB."""
+
+UNPACKED_LIMIT_BYTES = 128_000_000
+"""The longest body once unpacked: a bomb of gzip ends here."""
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """The body without its content encoding. Raises `Malformed`."""
+    if encoding in ("", "identity"):
+        return body
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | (16 if encoding == "gzip" else 0))
+    try:
+        found = unpacking.decompress(body, UNPACKED_LIMIT_BYTES)
+    except zlib.error as error:
+        raise Malformed(f"the body is no {encoding}: {error}") from error
+    if unpacking.unconsumed_tail:
+        raise Malformed(f"the body is larger than {UNPACKED_LIMIT_BYTES:,} bytes once unpacked")
+    if not unpacking.eof:
+        raise Malformed(f"the body ends in the middle of its {encoding}")
+    return found

@@ -1,0 +1,56 @@
+"""Records beyond what a log event holds: long texts are cut in the event, the whole record is kept beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+MAX_EVENT_BYTES = 262_144 - 26
+"""CloudWatch Logs: an event has at most 256 KiB, 26 bytes of which are overhead (PutLogEvents)."""
+
+CUT_MARK = "loom.cut_from_bytes"
+"""The member of a cut record's attributes that holds the size of the whole record in bytes."""
+
+_LONGEST_TEXTS = (16_384, 4_096, 1_024, 256, 64)
+_KEPT_ALWAYS = (
+    *("traceId", "spanId", "parentSpanId", "name", "kind", "startTimeUnixNano", "endTimeUnixNano", "durationNano"),
+    *("timeUnixNano", "observedTimeUnixNano", "severityNumber", "status", "_aws", "Version"),
+)
+
+
+def fits(text: str) -> bool:
+    """Whether a log event can hold `text`."""
+    return len(text) * 4 <= MAX_EVENT_BYTES or len(_encoded(text)) <= MAX_EVENT_BYTES
+
+
+def log_form(record: dict[str, Any], dump: Callable[[object], str], text: str) -> str:
+    """The record with its long texts cut, until it fits; what was cut says so, and `CUT_MARK` gives the whole size."""
+    size = len(_encoded(text))
+    for longest in _LONGEST_TEXTS:
+        if fits(found := dump(_marked(cast("dict[str, Any]", _cut(record, longest)), size))):
+            return found
+    kept = {name: _cut(record[name], 64) for name in _KEPT_ALWAYS if name in record}
+    session = record.get("attributes", {}).get("session.id")
+    kept["attributes"] = {"session.id": _cut(session, 256)} if session else {}
+    found = dump(_marked(kept, size))
+    return found if fits(found) else dump({"traceId": record.get("traceId", ""), "attributes": {CUT_MARK: size}})
+
+
+def _marked(record: dict[str, Any], size: int) -> dict[str, Any]:
+    return record | {"attributes": {**record.get("attributes", {}), CUT_MARK: size}}
+
+
+def _cut(value: object, longest: int) -> object:
+    if isinstance(value, str):
+        if len(value) <= longest:
+            return value
+        return f"{value[:longest]}… [{len(value) - longest} more characters, cut at the size of a log event]"
+    if isinstance(value, dict):
+        return {name[:longest]: _cut(item, longest) for name, item in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_cut(item, longest) for item in cast("list[object]", value)]
+    return value
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,76 @@
+"""The collecting process: takes export requests from the service, decodes and stores them, says how it went.
+
+It is a process of its own because decoding in a thread of the service would hold the interpreter while agents are
+being asked. It ends when the service does, by the end of its standard input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sqlite3
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from .answers import JSON, Answer
+from .bodies import unpacked
+from .frames import frame, read_frame
+from .json_form import decode_json
+from .json_values import Malformed
+from .records import Origin, Recorder
+from .store import Place, TelemetryWriter
+
+_NICE = 5  # an agent that is being asked comes first
+_COLLECTED_EVERY = 200  # frames; decoded documents hold no circles, so looking for them while decoding is wasted
+_REASONS_SHOWN = 3
+
+
+def collect(home: Path) -> None:
+    """Serve frames from standard input until it ends."""
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)
+    gc.disable()
+    writer, recorder = TelemetryWriter(home), Recorder()
+    frames = 0
+    try:
+        while (received := read_frame(sys.stdin.buffer)) is not None:
+            head, body = received
+            reply: dict[str, Any] = {"id": head["id"]}
+            if "forget" in head:
+                writer.forget([(group, stream) for group, stream in head["forget"]])
+            else:
+                answer, places = _take(head, body, recorder, writer)
+                reply |= {"status": answer.status, "refused": answer.refused, "message": answer.message}
+                reply["places"] = [[*place, *times] for place, times in places.items()]
+            sys.stdout.buffer.write(frame(reply)[0])
+            sys.stdout.buffer.flush()
+            frames += 1
+            if frames % _COLLECTED_EVERY == 0:
+                gc.collect()
+    finally:
+        writer.close()
+
+
+def _take(
+    head: dict[str, Any], body: bytes, recorder: Recorder, writer: TelemetryWriter
+) -> tuple[Answer, dict[Place, tuple[int, int]]]:
+    try:
+        document = unpacked(body, head["encoding"])
+        if head["content_type"] == JSON:
+            decoded = decode_json(document, head["signal"])
+        else:
+            from .protobuf_form import decode_protobuf  # 30 ms that a sender of JSON need not wait for
+
+            decoded = decode_protobuf(document, head["signal"])
+        records, refused = recorder.record(decoded, head["signal"], Origin(**head["origin"]))
+    except (Malformed, RecursionError) as error:
+        return Answer(400, message=f"Not stored: {error}"), {}
+    try:
+        places = writer.write(records, int(time.time() * 1000 + head["delay_s"] * 1000))
+    except sqlite3.Error as error:
+        return Answer(503, message=f"The telemetry could not be stored: {error}"), {}
+    reasons = "; ".join(list(dict.fromkeys(refused))[:_REASONS_SHOWN])
+    return Answer(200, len(refused), reasons), places

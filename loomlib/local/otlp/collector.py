@@ -1,0 +1,119 @@
+"""The service's side of the collecting process: started with the first telemetry, restarted when it dies, bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .answers import Answer
+from .frames import PREFIX_BYTES, frame, lengths
+from .store import Place
+
+_log = logging.getLogger(__name__)
+_PENDING_LIMIT_BYTES = 64_000_000
+_CLOSE_WITHIN_S = 5.0
+
+Stored = Callable[[Mapping[Place, tuple[int, int]]], None]
+
+
+class Collector:
+    """Hands export requests to the collecting process. `on_stored` hears of each place that got records."""
+
+    def __init__(self, home: Path, *, on_stored: Stored) -> None:
+        self._home, self._on_stored = home, on_stored
+        self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._number = self._pending_bytes = 0
+        self._closed = False
+
+    async def take(self, head: Mapping[str, Any], body: bytes) -> Answer:
+        """Have a request stored: the answer for its sender, 503 when there is too much to do or the process died."""
+        if self._pending_bytes + len(body) > _PENDING_LIMIT_BYTES:
+            return Answer(503, message="The local AgentCore is busy with earlier telemetry; send this again")
+        self._pending_bytes += len(body)
+        try:
+            reply = await self._ask(head, body)
+        except (ConnectionError, OSError) as error:
+            return Answer(503, message=f"The collecting process ended; send this again ({error})")
+        finally:
+            self._pending_bytes -= len(body)
+        places = {(group, stream): (first, last) for group, stream, first, last in reply["places"]}
+        if places:
+            self._on_stored(places)
+        return Answer(reply["status"], reply["refused"], reply["message"])
+
+    async def forget(self, places: Sequence[Place]) -> None:
+        """Have deleted streams taken out of the store."""
+        try:
+            await self._ask({"forget": places}, b"")
+        except (ConnectionError, OSError) as error:
+            _log.warning("Deleted streams could not be forgotten: %s", error)
+
+    async def close(self) -> None:
+        """Let the process finish what it has, and wait for its end."""
+        self._closed = True
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), _CLOSE_WITHIN_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        if self._reading is not None:
+            await self._reading
+
+    async def _ask(self, head: Mapping[str, Any], body: bytes) -> dict[str, Any]:
+        process = await self._running()
+        assert process.stdin is not None
+        self._number += 1
+        number = self._number
+        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            for piece in frame({**head, "id": number}, body):
+                if piece:
+                    process.stdin.write(piece)
+            await process.stdin.drain()
+            return await future
+        finally:
+            self._waiting.pop(number, None)
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        async with self._starting:
+            if self._closed:
+                raise ConnectionAbortedError("the service is stopping")
+            if self._process is None or self._process.returncode is not None:
+                self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", __package__ or "", str(self._home)),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    start_new_session=True,  # a terminal's Ctrl-C is for the service, which then closes this one
+                )
+                self._reading = asyncio.get_running_loop().create_task(self._read(self._process))
+            return self._process
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        try:
+            while True:
+                head_bytes, _ = lengths(await process.stdout.readexactly(PREFIX_BYTES))
+                reply = json.loads(await process.stdout.readexactly(head_bytes))
+                future = self._waiting.get(reply["id"])
+                if future is not None and not future.done():
+                    future.set_result(reply)
+        except asyncio.IncompleteReadError:
+            pass
+        await process.wait()
+        if not self._closed:
+            _log.error("The collecting process ended with %s", process.returncode)
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(ConnectionResetError(f"exit code {process.returncode}"))

@@ -1,0 +1,63 @@
+"""What a cumulative series added since its last point: CloudWatch adds values up, so each may count only once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+_REMEMBERED_SERIES = 10_000
+
+
+class Deltas:
+    """Remembers the last point of each of the latest 10,000 series."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
+
+    def since_last(
+        self,
+        resource: Mapping[str, Any],
+        metric: Mapping[str, Any],
+        point: dict[str, Any],
+        attributes: tuple[tuple[str, str], ...],
+    ) -> Any:
+        """A number, or a histogram's point; None when nothing was added.
+
+        Gauges, deltas and sums that may fall are given as they are.
+        """
+        kind = metric["kind"]
+        is_number = kind in ("sum", "gauge")
+        falls = kind == "sum" and not metric["monotonic"]
+        if kind == "gauge" or falls or metric["temporality"] != "cumulative":
+            return point["value"] if is_number else point
+        maker = resource.get("service.instance.id") or str(sorted(map(str, resource.items())))
+        key = (maker, metric["name"], attributes, point["startTimeUnixNano"])
+        last = self._last.pop(key, None)
+        self._last[key] = point
+        if len(self._last) > _REMEMBERED_SERIES:
+            self._last.popitem(last=False)
+        if last is None:
+            return point["value"] if is_number else point
+        if is_number:
+            return _difference(point["value"], last["value"]) or None
+        return _histogram_difference(point, last)
+
+
+def _histogram_difference(point: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any] | None:
+    count = point["count"] - last["count"]
+    if count <= 0:
+        return None
+    before = dict(last["buckets"])
+    added = [(middle, held - before.get(middle, 0)) for middle, held in point["buckets"]]
+    # After a change of scale the buckets are not comparable: what is left is the mean.
+    comparable = all(held >= 0 for _, held in added) and sum(held for _, held in added) == count
+    return {
+        "count": count,
+        "sum": _difference(point["sum"], last["sum"]),
+        "buckets": [item for item in added if item[1]] if comparable else [],
+    }
+
+
+def _difference(value: Any, last: Any) -> Any:
+    return value - last if isinstance(value, int | float) and isinstance(last, int | float) else value

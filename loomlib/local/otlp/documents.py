@@ -1,0 +1,34 @@
+"""What a decoder hands on: the records of one resource and scope, already in the members of AWS's form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Signal = Literal["traces", "metrics", "logs"]
+
+SPAN_KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
+STATUS_CODES = ("UNSET", "OK", "ERROR")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Records that share a resource and a scope.
+
+    A span is the mapping of an `aws/spans` record without `resource` and `scope`: `traceId`, `spanId`, `name`, `kind`,
+    `startTimeUnixNano` and so on, ids as hex, times as unix nanoseconds, attributes as plain values. A log record
+    likewise. A metric is `{name, unit, kind, points}`.
+    """
+
+    resource: Mapping[str, Any]
+    scope: Mapping[str, Any]
+    records: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The groups of one request; `refused` says of each record that could not be taken why."""
+
+    groups: list[Group]
+    refused: list[str]

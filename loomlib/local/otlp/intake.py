@@ -1,0 +1,98 @@
+"""OTLP over HTTP: `POST /otlp/v1/traces`, `/otlp/v1/metrics` and `/otlp/v1/logs`, as protobuf or JSON, gzip or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from ..wire import Receive, Refused, Send, not_found, read_body, send_body
+from .answers import JSON, PROTOBUF, Answer
+from .bodies import BODY_LIMIT_BYTES
+from .collector import Collector
+from .documents import Signal
+
+PREFIX = "/otlp/"
+_SIGNALS: dict[str, Signal] = {"/otlp/v1/traces": "traces", "/otlp/v1/metrics": "metrics", "/otlp/v1/logs": "logs"}
+_LET_PASS_BYTES = 256_000_000
+_ENCODINGS = ("", "identity", "gzip", "deflate")
+_PROTOBUF_NAMES = (PROTOBUF, "application/protobuf", "application/vnd.google.protobuf")
+
+FindOrigin = Callable[[str], tuple[str, str] | None]
+
+
+class OtlpIntake:
+    """Takes export requests. An answer of 200 means that the records are on disk.
+
+    `find_origin` gives session id and log group for a log stream's uuid, which a session's process sends along.
+    """
+
+    def __init__(self, collector: Collector, *, delay_s: float, find_origin: FindOrigin) -> None:
+        self._collector, self._delay_s, self._find_origin = collector, delay_s, find_origin
+
+    async def answer(
+        self, path: str, method: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        """Answer one request; failures are OTLP's too, in the sender's encoding."""
+        signal = _SIGNALS.get(path)
+        if signal is None or method != "POST":
+            raise not_found(f"No {method} {path}; send to /otlp/v1/traces, /otlp/v1/metrics or /otlp/v1/logs")
+        said = _header(headers, b"content-type").partition(";")[0].strip().lower()
+        content_type = PROTOBUF if said in _PROTOBUF_NAMES else JSON
+        answer = await self._take(signal, content_type, said, headers, receive)
+        more = [(b"retry-after", b"1")] if answer.status == 503 else []
+        await send_body(
+            send,
+            answer.body(content_type, signal),
+            answer.status,
+            [(b"content-type", content_type.encode()), *more],
+        )
+
+    async def _take(
+        self, signal: Signal, content_type: str, said: str, headers: Mapping[bytes, bytes], receive: Receive
+    ) -> Answer:
+        try:
+            body = await read_body(receive, BODY_LIMIT_BYTES, _header(headers, b"content-length"))
+        except Refused as refused:
+            await _let_pass(receive)
+            return Answer(413, message=refused.message)
+        if said != JSON and content_type != PROTOBUF:
+            return Answer(415, message=f"Content type {said!r} is neither {PROTOBUF} nor {JSON}")
+        encoding = _header(headers, b"content-encoding").strip().lower()
+        if encoding not in _ENCODINGS:
+            return Answer(415, message=f"Content encoding {encoding!r} is not understood; use gzip or none")
+        head: dict[str, Any] = {
+            "signal": signal,
+            "content_type": content_type,
+            "encoding": encoding,
+            "delay_s": self._delay_s,
+            "origin": self._origin(headers),
+        }
+        return await self._collector.take(head, body)
+
+    def _origin(self, headers: Mapping[bytes, bytes]) -> dict[str, str]:
+        session_id = unquote(_header(headers, b"x-loom-session"))
+        group = _header(headers, b"x-aws-log-group")
+        mark = _header(headers, b"x-loom-stream")
+        if mark and not (session_id and group) and (found := self._find_origin(mark)):
+            session_id, group = session_id or found[0], group or found[1]
+        return {
+            "session_id": session_id,
+            "group": group,
+            "stream": _header(headers, b"x-aws-log-stream"),
+            "namespace": _header(headers, b"x-aws-metric-namespace"),
+        }
+
+
+async def _let_pass(receive: Receive) -> None:
+    """Take the rest of a body that is too long: an exporter in mid-sentence would see a cut connection and try again."""
+    size = 0
+    while size < _LET_PASS_BYTES:
+        message = await receive()
+        size += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return
+
+
+def _header(headers: Mapping[bytes, bytes], name: bytes) -> str:
+    return headers.get(name, b"").decode("latin-1")

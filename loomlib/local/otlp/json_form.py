@@ -1,0 +1,139 @@
+"""OTLP/JSON decoded: ids in hex or base64, 64-bit integers as text or numbers, enumerations by name or number."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .documents import SPAN_KINDS, STATUS_CODES, Decoded, Group, Signal
+from .identifiers import SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id
+from .json_points import metric
+from .json_values import Malformed, attributes, integer, items, members, moment, plain, text
+
+_NAMES = {
+    "traces": ("resourceSpans", "scopeSpans", "spans"),
+    "logs": ("resourceLogs", "scopeLogs", "logRecords"),
+    "metrics": ("resourceMetrics", "scopeMetrics", "metrics"),
+}
+
+
+def decode_json(body: bytes, signal: Signal) -> Decoded:
+    """The records of an export request. Raises `Malformed` when it is none; single bad records are only refused."""
+    try:
+        document = members(json.loads(body))
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"the body is no JSON object: {error}") from error
+    resources, scopes, records = _NAMES[signal]
+    read = {"traces": _span, "logs": _log_record, "metrics": metric}[signal]
+    groups: list[Group] = []
+    refused: list[str] = []
+    for of_resource in map(members, items(document.get(resources))):
+        resource = attributes(members(of_resource.get("resource") or {}).get("attributes"))
+        for of_scope in map(members, items(of_resource.get(scopes))):
+            found: list[dict[str, Any]] = []
+            for item in items(of_scope.get(records)):
+                try:
+                    found.append(read(members(item)))
+                except (Malformed, RecursionError) as error:
+                    refused.append(str(error))
+            groups.append(Group(resource, _scope(of_scope.get("scope")), found))
+    return Decoded(groups, refused)
+
+
+def _scope(value: object) -> dict[str, Any]:
+    scope = members(value or {})
+    found: dict[str, Any] = {"name": text(scope.get("name"))}
+    if scope.get("version"):
+        found["version"] = text(scope["version"])
+    if scope.get("attributes"):
+        found["attributes"] = attributes(scope["attributes"])
+    return found
+
+
+def _span(span: dict[str, Any]) -> dict[str, Any]:
+    trace_id, span_id = hex_id(span.get("traceId"), TRACE_ID_BYTES), hex_id(span.get("spanId"), SPAN_ID_BYTES)
+    if trace_id is None or span_id is None:
+        raise Malformed(f"the span {text(span.get('name'))[:80]!r} has no valid trace and span id")
+    start_ns, end_ns = moment(span.get("startTimeUnixNano")), moment(span.get("endTimeUnixNano"))
+    record: dict[str, Any] = {"traceId": trace_id, "spanId": span_id}
+    if parent := span.get("parentSpanId"):
+        # What cannot be an id is kept: a reader should see that the parent is unknown, not a root that is none.
+        record["parentSpanId"] = hex_id(parent, SPAN_ID_BYTES) or text(parent)
+    if "flags" in span:
+        record["flags"] = integer(span["flags"])
+    if span.get("traceState"):
+        record["traceState"] = text(span["traceState"])
+    record |= {
+        "name": text(span.get("name")),
+        "kind": _enumerated(span.get("kind"), SPAN_KINDS, "SPAN_KIND_"),
+        "startTimeUnixNano": start_ns,
+        "endTimeUnixNano": end_ns,
+        "durationNano": end_ns - start_ns,
+        "attributes": attributes(span.get("attributes")),
+    }
+    if events := items(span.get("events")):
+        record["events"] = [_event(members(event)) for event in events]
+    if links := items(span.get("links")):
+        record["links"] = [_link(members(link)) for link in links]
+    status = members(span.get("status") or {})
+    record["status"] = {"code": _enumerated(status.get("code"), STATUS_CODES, "STATUS_CODE_")}
+    if status.get("message"):
+        record["status"]["message"] = text(status["message"])
+    for name in ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"):
+        if span.get(name):
+            record[name] = integer(span[name])
+    return record
+
+
+def _event(event: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "timeUnixNano": moment(event.get("timeUnixNano")),
+        "name": text(event.get("name")),
+        "attributes": attributes(event.get("attributes")),
+    }
+
+
+def _link(link: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "traceId": hex_id(link.get("traceId"), TRACE_ID_BYTES) or "",
+        "spanId": hex_id(link.get("spanId"), SPAN_ID_BYTES) or "",
+        "attributes": attributes(link.get("attributes")),
+    }
+
+
+def _log_record(given: dict[str, Any]) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "timeUnixNano": moment(given.get("timeUnixNano")),
+        "observedTimeUnixNano": moment(given.get("observedTimeUnixNano")),
+        "severityNumber": _severity(given.get("severityNumber")),
+        "severityText": text(given.get("severityText")),
+        "body": plain(given.get("body")),
+        "attributes": attributes(given.get("attributes")),
+    }
+    if "flags" in given:
+        record["flags"] = integer(given["flags"])
+    if event_name := text(given.get("eventName")):
+        record["eventName"] = event_name
+        record["attributes"].setdefault("event.name", event_name)
+    record["traceId"] = hex_id(given.get("traceId"), TRACE_ID_BYTES) or ""
+    record["spanId"] = hex_id(given.get("spanId"), SPAN_ID_BYTES) or ""
+    return record
+
+
+def _severity(value: object) -> int:
+    if isinstance(value, str) and value.startswith("SEVERITY_NUMBER_"):
+        name = value.removeprefix("SEVERITY_NUMBER_")
+        base, level = (name[:-1], int(name[-1])) if name[-1:] in "234" else (name, 1)
+        bases = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+        return bases.index(base) * 4 + level if base in bases else 0
+    return integer(value)
+
+
+def _enumerated(value: object, names: tuple[str, ...], prefix: str) -> str:
+    if isinstance(value, str) and not value.isdecimal():
+        name = value.removeprefix(prefix)
+        if name in names:
+            return name
+        raise Malformed(f"{value[:40]!r} is unknown")
+    number = integer(value)
+    return names[number] if 0 <= number < len(names) else names[0]

@@ -1,0 +1,73 @@
+"""OTLP/JSON's metrics: one metric with its data points, whatever kind of instrument it came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .json_values import Malformed, attributes, double, integer, items, members, moment, text
+from .points import KINDS, TEMPORALITIES, bucket_middles, exponential_middles
+
+
+def metric(given: dict[str, Any]) -> dict[str, Any]:
+    """`{name, unit, kind, monotonic, temporality, points}`; a histogram's buckets have become values and counts."""
+    for member, kind in KINDS.items():
+        if member in given:
+            data = members(given[member])
+            return {
+                "name": text(given.get("name")),
+                "unit": text(given.get("unit")),
+                "kind": kind,
+                "monotonic": data.get("isMonotonic") is True,
+                "temporality": _temporality(data.get("aggregationTemporality")),
+                "points": [_point(kind, members(point)) for point in items(data.get("dataPoints"))],
+            }
+    raise Malformed(f"the metric {text(given.get('name'))[:80]!r} has no data of a known kind")
+
+
+def _point(kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    point: dict[str, Any] = {
+        "attributes": attributes(given.get("attributes")),
+        "startTimeUnixNano": moment(given.get("startTimeUnixNano")),
+        "timeUnixNano": moment(given.get("timeUnixNano")),
+    }
+    if kind in ("sum", "gauge"):
+        point["value"] = integer(given["asInt"]) if "asInt" in given else double(given.get("asDouble", 0.0))
+        return point
+    point["count"], point["sum"] = integer(given.get("count")), double(given.get("sum", 0.0))
+    for name in ("min", "max"):
+        if name in given:
+            point[name] = double(given[name])
+    if kind == "histogram":
+        bounds = [_finite(item) for item in items(given.get("explicitBounds"))]
+        counts = [integer(item) for item in items(given.get("bucketCounts"))]
+        point["buckets"] = bucket_middles(bounds, counts, point.get("min"), point.get("max"))
+    elif kind == "exponential":
+        point["buckets"] = exponential_middles(
+            scale=integer(given.get("scale")),
+            zero=integer(given.get("zeroCount")),
+            positive=_side(given.get("positive")),
+            negative=_side(given.get("negative")),
+        )
+    else:
+        point["buckets"] = []
+    return point
+
+
+def _side(value: object) -> tuple[int, list[int]]:
+    side = members(value or {})
+    return integer(side.get("offset")), [integer(count) for count in items(side.get("bucketCounts"))]
+
+
+def _finite(value: object) -> float:
+    number = double(value)
+    if isinstance(number, str):
+        raise Malformed("a bucket's bound must be a number")
+    return number
+
+
+def _temporality(value: object) -> str:
+    if isinstance(value, str):
+        name = value.removeprefix("AGGREGATION_TEMPORALITY_").lower()
+        return name if name in TEMPORALITIES else TEMPORALITIES[0]
+    number = integer(value)
+    return TEMPORALITIES[number] if 0 <= number < len(TEMPORALITIES) else TEMPORALITIES[0]

@@ -1,0 +1,109 @@
+"""OTLP/JSON's attribute values as plain ones. What is not in OTLP's form raises `Malformed`."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+LARGEST_TIME_NS = 2**63 - 1  # the year 2262; SQLite holds no more
+_ODD_NUMBERS = {"NaN", "Infinity", "-Infinity"}
+
+
+class Malformed(ValueError):
+    """A document that is not OTLP."""
+
+
+def members(value: object) -> dict[str, Any]:
+    """`value` as an object."""
+    if not isinstance(value, dict):
+        raise Malformed(f"an object was expected, not {type(value).__name__}")
+    return cast("dict[str, Any]", value)
+
+
+def items(value: object) -> list[Any]:
+    """`value` as an array; nothing is an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Malformed(f"an array was expected, not {type(value).__name__}")
+    return cast("list[Any]", value)
+
+
+def text(value: object) -> str:
+    """`value` as text; nothing is empty."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Malformed(f"text was expected, not {type(value).__name__}")
+    return value
+
+
+def integer(value: object) -> int:
+    """A 64-bit integer, which JSON spells as text or as a number; nothing is 0."""
+    if value is None:
+        return 0
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        try:
+            number = int(value)
+        except ValueError:
+            raise Malformed(f"{value[:40]!r} is no integer" if isinstance(value, str) else "no integer") from None
+        if -(2**63) <= number < 2**64:
+            return number
+    raise Malformed(f"{str(value)[:40]!r} is no 64-bit integer")
+
+
+def attributes(pairs: object) -> dict[str, Any]:
+    """A list of `{key, value}` as a mapping; of two equal keys the last counts."""
+    if not pairs:
+        return {}
+    found: dict[str, Any] = {}
+    for pair in items(pairs):
+        item = members(pair)
+        found[text(item.get("key"))] = plain(item.get("value"))
+    return found
+
+
+def plain(value: object) -> Any:
+    """One AnyValue. Bytes stay base64 text, and numbers that JSON has no form for stay text."""
+    if value is None:
+        return None
+    for kind, inner in members(value).items():
+        match kind:
+            case "stringValue" | "bytesValue":
+                return text(inner)
+            case "intValue":
+                return integer(inner)
+            case "boolValue":
+                if not isinstance(inner, bool):
+                    raise Malformed("a boolValue must be true or false")
+                return inner
+            case "doubleValue":
+                return double(inner)
+            case "arrayValue":
+                return [plain(item) for item in items(members(inner).get("values"))]
+            case "kvlistValue":
+                return attributes(members(inner).get("values"))
+            case _:
+                continue  # a form of a later OTLP
+    return None
+
+
+def double(value: object) -> float | str:
+    """A number of 64 bits; NaN and the infinities stay the text that OTLP/JSON spells them as."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if value in _ODD_NUMBERS:
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    raise Malformed(f"{str(value)[:40]!r} is no number")
+
+
+def moment(value: object) -> int:
+    """Unix nanoseconds within what can be stored."""
+    found = integer(value)
+    if not 0 <= found <= LARGEST_TIME_NS:
+        raise Malformed(f"{found} is no time in unix nanoseconds")
+    return found

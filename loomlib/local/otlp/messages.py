@@ -1,0 +1,57 @@
+"""The conversation out of a span's events into a log record of its own, as AWS's distribution of OpenTelemetry does it.
+
+Only events of the convention that ends with gen_ai.choice are taken out. Under the later convention the conversation is
+in attributes and in gen_ai.client.inference.operation.details, which stay on the span.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_INPUT_ROLES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.tool.message": "tool"}
+_OUTPUT_EVENTS = frozenset({"gen_ai.assistant.message", "gen_ai.choice"})
+_TOOL_RESULT = "tool.result"
+_INFO = 9
+
+
+def split_messages(span: dict[str, Any], scope_name: str, session_id: str) -> dict[str, Any] | None:
+    """Takes the conversation's events out of `span`; the log record that carries them, or None when there are none."""
+    events: list[dict[str, Any]] | None = span.get("events")
+    if not events:
+        return None
+    given: list[dict[str, Any]] = []
+    answered: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    for event in events:
+        name, content = event["name"], event["attributes"]
+        if role := _INPUT_ROLES.get(name):
+            given.append({"role": role, "content": content})
+        elif name in _OUTPUT_EVENTS:
+            answered.append({"role": "assistant", "content": content})
+            if name == "gen_ai.choice" and _TOOL_RESULT in content:
+                answered.append({"role": "assistant", "content": content[_TOOL_RESULT]})
+        else:
+            others.append(event)
+    if not given and not answered:
+        return None
+    if others:
+        span["events"] = others
+    else:
+        del span["events"]
+    body: dict[str, Any] = {}
+    if given:
+        body["input"] = {"messages": given}
+    if answered:
+        body["output"] = {"messages": answered}
+    attributes = {"event.name": scope_name} | ({"session.id": session_id} if session_id else {})
+    return {
+        "timeUnixNano": span["endTimeUnixNano"],
+        "observedTimeUnixNano": span["endTimeUnixNano"],
+        "severityNumber": _INFO,
+        "severityText": "",
+        "body": body,
+        "attributes": attributes,
+        "flags": 1,
+        "traceId": span["traceId"],
+        "spanId": span["spanId"],
+    }

@@ -1,0 +1,54 @@
+"""Metric points in one form for both encodings: a histogram's buckets as (middle, count) pairs, as EMF has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+KINDS = {
+    "sum": "sum",
+    "gauge": "gauge",
+    "histogram": "histogram",
+    "exponentialHistogram": "exponential",
+    "summary": "summary",
+}
+TEMPORALITIES = ("unspecified", "delta", "cumulative")
+
+Buckets = list[tuple[float, int]]
+
+
+def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, high: object) -> Buckets:
+    """The buckets of a histogram with explicit bounds that hold something; the outer ones end at `low` and `high`."""
+    found: Buckets = []
+    for index, count in enumerate(counts):
+        if not count:
+            continue
+        below = bounds[index - 1] if 0 < index <= len(bounds) else low
+        above = bounds[index] if index < len(bounds) else high
+        known = [float(edge) for edge in (below, above) if isinstance(edge, int | float)]
+        found.append((sum(known) / len(known) if known else 0.0, count))
+    return found
+
+
+def exponential_middles(
+    *, scale: int, zero: int, positive: tuple[int, Sequence[int]], negative: tuple[int, Sequence[int]]
+) -> Buckets:
+    """The buckets of an exponential histogram that hold something.
+
+    Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale). Source: OpenTelemetry metrics data model,
+    "ExponentialHistogram".
+    """
+    found: Buckets = []
+    for sign, (offset, counts) in ((-1.0, negative), (1.0, positive)):
+        for index, count in enumerate(counts, start=offset):
+            if count:
+                found.append((sign * (_edge(index, scale) + _edge(index + 1, scale)) / 2, count))
+    if zero:
+        found.append((0.0, zero))
+    return found
+
+
+def _edge(index: int, scale: int) -> float:
+    try:
+        return 2.0 ** (index * 2.0**-scale)
+    except OverflowError:
+        return 1.7976931348623157e308  # the largest float; no measured value lies there

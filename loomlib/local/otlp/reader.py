@@ -1,0 +1,127 @@
+"""Stored telemetry read: as log events of a group, or whole by trace and session. Safe in any thread."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import time
+from collections.abc import Collection, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .store import FILE_NAME, Place
+
+_ID = re.compile(r"(?<![\w-])(?:[0-9a-f]{32}|[\w-]{33,256})(?![\w-])")
+
+
+class StoredEvent(NamedTuple):
+    """One stored record as a log event; it was invisible before `visible_ms`."""
+
+    id: int
+    stream: str
+    timestamp_ms: int
+    visible_ms: int
+    message: str
+
+
+class TelemetryReader:
+    """Reads what the collecting process wrote; there is nothing before its first record."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / FILE_NAME
+
+    def places(self) -> list[Place]:
+        """Every group and stream that holds telemetry."""
+        with self._open() as database:
+            if database is None:
+                return []
+            return [(group, stream) for group, stream in database.execute("SELECT log_group, stream FROM places")]
+
+    def events(
+        self,
+        group: str,
+        *,
+        begin_ms: float = 0,
+        end_ms: float = float("inf"),
+        streams: Collection[str] | None = None,
+        containing: Sequence[str] = (),
+        after: tuple[int, int] = (-1, -1),
+    ) -> Generator[StoredEvent]:
+        """Visible events of a group in the order of (time, id), those after that position.
+
+        Only events are given that hold every text of `containing`. A trace id or session id among these texts is
+        looked up as one: found are the records of that trace or session, and those that link to it.
+        """
+        with self._open() as database:
+            if database is None:
+                return
+            numbers = [
+                (number, stream)
+                for number, stream in database.execute("SELECT id, stream FROM places WHERE log_group = ?", (group,))
+                if streams is None or stream in streams
+            ]
+            if not numbers:
+                return
+            names = dict(numbers)
+            where = [f"place IN ({', '.join('?' * len(names))})", "timestamp_ms BETWEEN ? AND ?", "visible_ms <= ?"]
+            low, high = max(begin_ms, after[0], 0), min(end_ms, 2**62)
+            values: list[object] = [*names, int(low), int(high), int(time.time() * 1000)]
+            for known in _known_ids(database, containing):
+                # The unary plus keeps SQLite from taking the index of times instead.
+                where[0], where[1] = where[0].replace("place", "+place", 1), "+timestamp_ms BETWEEN ? AND ?"
+                where.append(_OF_ID)
+                values += [known] * 3
+                break
+            for text in containing:
+                where.append("instr(message, ?) > 0")
+                values.append(text)
+            query = (
+                "SELECT id, place, timestamp_ms, visible_ms, message FROM records "  # noqa: S608 - only marks are joined
+                f"WHERE {' AND '.join(where)} ORDER BY timestamp_ms, id"
+            )
+            for number, place, timestamp_ms, visible_ms, message in database.execute(query, values):
+                if (timestamp_ms, number) > after:
+                    yield StoredEvent(number, names[place], timestamp_ms, visible_ms, message)
+
+    def whole(self, identifier: str) -> list[tuple[Place, str]]:
+        """Every record of a trace or session, uncut, oldest first."""
+        with self._open() as database:
+            if database is None:
+                return []
+            query = (
+                "SELECT log_group, stream, coalesce(wholes.message, records.message) FROM records "  # noqa: S608
+                "JOIN places ON places.id = place LEFT JOIN wholes ON wholes.id = records.id "
+                f"WHERE visible_ms <= ? AND records.{_OF_ID} ORDER BY timestamp_ms, records.id"
+            )
+            values = (int(time.time() * 1000), identifier, identifier, identifier)
+            return [((group, stream), message) for group, stream, message in database.execute(query, values)]
+
+    @contextlib.contextmanager
+    def _open(self) -> Generator[sqlite3.Connection | None]:
+        if not self._file.exists():
+            yield None
+            return
+        database = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False)
+        try:
+            database.execute("PRAGMA query_only=1")
+            if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'records_by_session'").fetchone():
+                yield database
+            else:
+                yield None  # the writer is about to make the tables
+        finally:
+            database.close()
+
+
+_OF_ID = (
+    "id IN (SELECT id FROM records WHERE trace_id = ? AND trace_id <> '' "
+    "UNION SELECT id FROM records WHERE session_id = ? AND session_id <> '' "
+    "UNION SELECT id FROM links WHERE trace_id = ?)"
+)
+
+
+def _known_ids(database: sqlite3.Connection, texts: Sequence[str]) -> Iterator[str]:
+    for text in texts:
+        for found in _ID.finditer(text):
+            if database.execute(f"SELECT 1 FROM records WHERE {_OF_ID} LIMIT 1", (found[0],) * 3).fetchone():  # noqa: S608
+                yield found[0]

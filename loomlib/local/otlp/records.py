@@ -1,0 +1,170 @@
+"""Decoded telemetry in the forms in which AWS keeps it, each record with where it belongs and what it is found by."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+from .clipping import fits, log_form
+from .documents import Decoded, Signal
+from .emf import EmfLines
+from .messages import split_messages
+
+SPANS_GROUP, SPANS_STREAM = "aws/spans", "default"
+OTEL_STREAM = "otel-rt-logs"
+SESSION = "session.id"
+_GROUPS_ATTRIBUTE = "aws.log.group.names"
+_GROUP_NAME = re.compile(r"[\w./#-]{1,512}\Z", re.ASCII)
+_STREAM_NAME = re.compile(r"[^:*]{1,512}\Z")
+_REMEMBERED_TRACES = 50_000
+
+
+class Record(NamedTuple):
+    """One log event. `whole` is the record's text where a log event cannot hold all of it."""
+
+    group: str
+    stream: str
+    timestamp_ms: int
+    trace_id: str
+    session_id: str
+    linked: tuple[str, ...]
+    message: str
+    whole: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What is known of the sender: its session and the log group of its runtime, "" where nothing is."""
+
+    session_id: str = ""
+    group: str = ""
+    stream: str = ""
+    namespace: str = ""
+
+
+class Recorder:
+    """Makes records, and remembers which session a trace belongs to for records that do not say it."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, str] = OrderedDict()
+        self._emf = EmfLines()
+
+    def record(self, decoded: Decoded, signal: Signal, origin: Origin) -> tuple[list[Record], list[str]]:
+        """The records of a request, and why those that are missing could not be taken."""
+        if signal == "traces":
+            return self._spans(decoded, origin), decoded.refused
+        if signal == "logs":
+            return self._logs(decoded, origin)
+        return self._metrics(decoded, origin)
+
+    def _spans(self, decoded: Decoded, origin: Origin) -> list[Record]:
+        for group in decoded.groups:
+            for span in group.records:
+                self._learn(span["traceId"], span["attributes"].get(SESSION))
+        found: list[Record] = []
+        now_ms = int(time.time() * 1000)
+        for group in decoded.groups:
+            head = _head(group.resource, group.scope)
+            runtime_group = _runtime_group(group.resource, origin)
+            for span in group.records:
+                session_id = self._join(span["attributes"], span["traceId"], origin)
+                moment_ms = span["endTimeUnixNano"] // 1_000_000 or now_ms
+                messages = split_messages(span, str(group.scope["name"]), session_id) if runtime_group else None
+                if messages is not None:
+                    place = (runtime_group, OTEL_STREAM)
+                    found.append(_record(place, moment_ms, messages, head, session_id))
+                found.append(_record((SPANS_GROUP, SPANS_STREAM), moment_ms, span, head, session_id))
+        return found
+
+    def _logs(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
+        found: list[Record] = []
+        refused = list(decoded.refused)
+        now_ms = int(time.time() * 1000)
+        for group in decoded.groups:
+            place = _place(group.resource, origin)
+            if place is None:
+                refused += [_NO_GROUP] * len(group.records)
+                continue
+            head = _head(group.resource, group.scope)
+            for record in group.records:
+                session_id = self._join(record["attributes"], record["traceId"], origin)
+                moment_ms = (record["timeUnixNano"] or record["observedTimeUnixNano"]) // 1_000_000 or now_ms
+                found.append(_record(place, moment_ms, record, head, session_id))
+        return found, refused
+
+    def _metrics(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
+        found: list[Record] = []
+        refused = list(decoded.refused)
+        for group in decoded.groups:
+            place = _place(group.resource, origin)
+            if place is None:
+                refused += [_NO_GROUP] * len(group.records)
+                continue
+            for moment_ms, line in self._emf.lines(group, origin.namespace):
+                text = dump(line)
+                message, whole = (text, None) if fits(text) else (log_form(line, dump, text), text)
+                found.append(Record(*place, moment_ms, "", origin.session_id, (), message, whole))
+        return found, refused
+
+    def _learn(self, trace_id: str, session_id: object) -> None:
+        if isinstance(session_id, str) and session_id:
+            self._sessions[trace_id] = session_id
+            self._sessions.move_to_end(trace_id)
+            if len(self._sessions) > _REMEMBERED_TRACES:
+                self._sessions.popitem(last=False)
+
+    def _join(self, attributes: dict[str, Any], trace_id: str, origin: Origin) -> str:
+        """The record's session: its own word, then its sender's, then that of its trace; written into the record.
+
+        The sender counts before the trace, because one trace can pass through the sessions of several agents.
+        """
+        own = attributes.get(SESSION)
+        if isinstance(own, str) and own:
+            return own
+        session_id = origin.session_id or self._sessions.get(trace_id, "")
+        if session_id:
+            attributes[SESSION] = session_id
+        return session_id
+
+
+_NO_GROUP = f"no log group is known: send x-aws-log-group, or the resource attribute {_GROUPS_ATTRIBUTE}"
+
+
+def dump(value: object) -> str:
+    """Compact JSON, as AWS writes it: filters such as `"session.id":"…"` depend on it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _head(resource: Mapping[str, Any], scope: Mapping[str, Any]) -> str:
+    return f'{{"resource":{dump({"attributes": resource})},"scope":{dump(scope)},'
+
+
+def _record(place: tuple[str, str], moment_ms: int, record: dict[str, Any], head: str, session_id: str) -> Record:
+    text = head + dump(record)[1:]
+    trace_id: str = record["traceId"]
+    links: Iterable[Mapping[str, Any]] = record.get("links", ())
+    linked = tuple({link["traceId"] for link in links} - {trace_id, ""})
+    if fits(text):
+        return Record(*place, moment_ms, trace_id, session_id, linked, text, None)
+    return Record(*place, moment_ms, trace_id, session_id, linked, log_form(json.loads(text), dump, text), text)
+
+
+def _place(resource: Mapping[str, Any], origin: Origin) -> tuple[str, str] | None:
+    group = _runtime_group(resource, origin)
+    stream = origin.stream if _STREAM_NAME.match(origin.stream) else OTEL_STREAM
+    return (group, stream) if group else None
+
+
+def _runtime_group(resource: Mapping[str, Any], origin: Origin) -> str:
+    named = resource.get(_GROUPS_ATTRIBUTE)
+    if isinstance(named, list):
+        named = cast("list[object]", named)[0] if named else ""
+    for name in (origin.group, str(named or "").split("&")[0].split(",")[0].strip()):
+        if _GROUP_NAME.match(name):
+            return name
+    return ""
