@@ -61,7 +61,7 @@ _REQUEST_WORDS = frozenset(
 
 
 def labelled(name: str, evidence: str) -> str | None:
-    """What follows the parameter's own name: "age: 30", "the title is Autumn", "priority = high"."""
+    """What follows the parameter's own name: "age: 30", "the title is Autumn", "priority = high", "the word 'loom'"."""
     label = r"[\s_-]*".join(map(re.escape, split_name(name)))
     if not label:
         return None
@@ -70,7 +70,7 @@ def labelled(name: str, evidence: str) -> str | None:
         rf"\b{label}\b\s*(?:is|are|=|:|should be|must be|of|set to)\s*:?\s*{value}(?=[.;!?](?:\s|$)|,\s|\n|$|\s+and\s)",
         evidence,
         re.IGNORECASE,
-    )
+    ) or re.search(rf"\b{label}\s+(\"[^\"\n]+\"|'[^'\n]+'(?!\w))", evidence, re.IGNORECASE)
     return found[1].strip().strip("\"'").strip() or None if found else None
 
 
