@@ -46,13 +46,7 @@ class Spans:
         if self.tracing is None and self.settings:
             settings, self.settings = self.settings, None
             try:
-                from _frozen_importlib import _load  # pyright: ignore
-                from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
-
-                path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tracing", "__init__.py")
-                package = _load(spec_from_file_location("_loom_tracing", path))  # pyright: ignore
-                tracing: Tracing = package.Tracing(settings, self.arrivals)  # pyright: ignore
-                self.tracing = tracing
+                self.tracing = load_package("tracing").Tracing(settings, self.arrivals)
             except Exception as failure:  # noqa: BLE001 (an agent must run, traced or not)
                 sys.stderr.write(f"Loom: spans are not exported: {type(failure).__name__}: {failure}\n")
         return self.tracing
@@ -111,3 +105,12 @@ class Spans:
             finally:
                 if self.tracing is not None:
                     self.tracing.end(arrival)
+
+
+def load_package(name: str) -> Any:
+    """The package beside this file, under a name that no agent's package has."""
+    from _frozen_importlib import _load  # pyright: ignore
+    from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name, "__init__.py")
+    return _load(spec_from_file_location(f"_loom_{name}", path))  # pyright: ignore
