@@ -28,7 +28,7 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(build: Callable[..., Ho
     assert (found.start_time, found.cold_start_latency_ms, found.low_ms, found.high_ms) == (None,) * 4
     assert len(looks) == 3
     assert agent.last_invocation().record.cold_start_latency_ms is None
-    assert "ms" not in loom.workbench.start_sentence(found)
+    assert "ms" not in found.sentence()
 
     result = LatencyStudy(agent, cold=2, warm=2, sticky=0).run(Silent())
     assert result.state == "complete"
@@ -59,7 +59,7 @@ def test_a_clock_five_seconds_off_is_told_and_the_true_start_is_in_the_range(
     assert found.high_ms is not None
     true_ms = (found.start_time - first.started_at).total_seconds() * 1000 - float(skew_s) * 1000
     assert 0 <= found.low_ms <= true_ms <= found.high_ms <= (first.duration_ms or 0)
-    sentence = loom.workbench.start_sentence(found)
+    sentence = found.sentence()
     assert "disagree" in sentence
     assert not NEGATIVE.search(sentence)
 

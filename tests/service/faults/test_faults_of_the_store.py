@@ -155,6 +155,16 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
     assert local.find(house.home) == state, "all of them shared one service"
 
 
+def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_another_process_left(
+    house: House, agent: loom.Agent
+):
+    with house.open():  # the connect() cell, run again
+        run('agent.invoke("from elsewhere", session_id="e" * 40)', house, agent)
+        inv = agent.invoke("kept?")
+    (seen,) = run("print(agent.store.invocations.get(int(sys.argv[3])))", house, agent, inv.record.id)
+    assert inv.session_id in seen
+
+
 def test_a_study_that_another_process_runs_is_not_run_twice(house: House, bench: loom.Workbench, slow: loom.Agent):
     runner = start(
         'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', house, slow
