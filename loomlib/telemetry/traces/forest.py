@@ -10,19 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .operations import operation_of
 from .span import Span
 from .twins import SKEW_NS, find_twins, without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forest:
-    """`spans` by start; the mappings by span id, `parents` and `children` without circles; `marks` of the whole."""
+    """`spans` by start; the mappings by span id, without circles; `marks` of the whole."""
 
     spans: tuple[Span, ...]
     by_id: Mapping[str, Span]
     operations: Mapping[str, str]
     parents: Mapping[str, str | None]
     children: Mapping[str | None, tuple[Span, ...]]
+    by_operation: Mapping[str, tuple[Span, ...]]
     duplicates: tuple[Span, ...]
     marks: frozenset[str]
 
@@ -42,7 +44,7 @@ def arrange(spans: Iterable[Span]) -> Forest:
             parents[id] = None
             lost.append(id)
     _open_circles(by_id, parents, odd)
-    operations = {id: span.operation for id, span in by_id.items()}
+    operations = {id: operation_of(span.name, span.kind, span.attributes) for id, span in by_id.items()}
     if twins := find_twins(by_id, parents, operations):
         dropped.extend(by_id.pop(id) for id in twins)
         parents = without(twins, parents)
@@ -53,27 +55,32 @@ def arrange(spans: Iterable[Span]) -> Forest:
         if id in by_id:
             by_id[id] = replace(by_id[id], marks=by_id[id].marks | names)
     for span in by_id.values():
-        marks |= span.marks
+        if span.marks:
+            marks |= span.marks
     if marks & {"orphan", "untimed", "unfinished", "no_id"} or not by_id:
         marks.add("partial")
     if "negative_duration" in marks:
         marks.add("clock_skewed")
-    ordered = sorted(by_id.values(), key=_place)
+    ordered = sorted(by_id.values(), key=place_of)
     children: dict[str | None, list[Span]] = {}
+    kinds: dict[str, list[Span]] = {}
     for span in ordered:
         children.setdefault(parents[span.span_id], []).append(span)
+        kinds.setdefault(operations[span.span_id], []).append(span)
     return Forest(
         spans=tuple(ordered),
         by_id=by_id,
         operations=operations,
         parents=parents,
         children={id: tuple(each) for id, each in children.items()},
-        duplicates=tuple(sorted(dropped, key=_place)),
+        by_operation={operation: tuple(each) for operation, each in kinds.items()},
+        duplicates=tuple(sorted(dropped, key=place_of)),
         marks=frozenset(marks),
     )
 
 
-def _place(span: Span) -> tuple[int, int, str]:
+def place_of(span: Span) -> tuple[int, int, str]:
+    """Where a span stands among others: by start, longer ones first."""
     return span.start_ns, -span.end_ns, span.span_id
 
 
@@ -124,7 +131,7 @@ def _open_circles(by_id: Mapping[str, Span], parents: dict[str, str | None], odd
             id = parents[id]
         if id is not None and id in on_path:
             circle = path[path.index(id) :]
-            parents[min(circle, key=lambda each: _place(by_id[each]))] = None
+            parents[min(circle, key=lambda each: place_of(by_id[each]))] = None
             for each in circle:
                 odd.setdefault(each, set()).add("cyclic")
         settled |= on_path

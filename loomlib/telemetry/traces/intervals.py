@@ -26,6 +26,8 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 def carve(free: Sequence[Interval], wanted: Sequence[Interval]) -> tuple[list[Interval], list[Interval]]:
     """What `wanted` takes of `free`, and what stays free; both inputs and both results are disjoint and in order."""
+    if not wanted or not free:
+        return [], list(free)
     taken: list[Interval] = []
     left: list[Interval] = []
     place = 0
@@ -48,7 +50,10 @@ def carve(free: Sequence[Interval], wanted: Sequence[Interval]) -> tuple[list[In
 
 def total(intervals: Iterable[Interval]) -> int:
     """Nanoseconds in disjoint intervals."""
-    return sum(end - start for start, end in intervals)
+    length = 0
+    for start, end in intervals:
+        length += end - start
+    return length
 
 
 def most_at_once(intervals: Iterable[Interval]) -> int:

@@ -20,7 +20,8 @@ def unix_ns(value: object) -> int | None:
         return value if 0 < value < _LAST_NS else None
     if type(value) is str:
         if value.isdigit() and value.isascii():
-            return unix_ns(int(value)) if len(value) < 20 else None
+            moment = int(value) if len(value) < 20 else 0
+            return moment if 0 < moment < _LAST_NS else None
         return _from_iso(value)
     if type(value) is float:
         return unix_ns(int(value)) if isfinite(value) else None

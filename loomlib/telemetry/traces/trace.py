@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .forest import Forest, arrange
+from .forest import Forest, arrange, place_of
 from .span import LogRecord, Span
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ class Trace:
     @classmethod
     def of(cls, spans: Iterable[Span], log_records: Iterable[LogRecord] = ()) -> list[Trace]:
         """One trace for each trace id, by their first moment. Records without a span of their trace make one too."""
+        return sorted(cls.each(spans, log_records), key=lambda trace: (trace.start_ns, trace.trace_id))
+
+    @classmethod
+    def each(cls, spans: Iterable[Span], log_records: Iterable[LogRecord] = ()) -> Iterator[Trace]:
+        """The same traces one by one, in the order in which they first appear, without holding them all."""
         groups: dict[str, list[Span]] = {}
         for span in spans:
             groups.setdefault(span.trace_id, []).append(span)
@@ -57,8 +62,8 @@ class Trace:
         for record in log_records:
             records.setdefault(record.trace_id, []).append(record)
         ids = [*groups, *(id for id in records if id and id not in groups)]
-        traces = [_build(id, groups.get(id, ()), records.get(id, ()), frozenset()) for id in ids]
-        return sorted(traces, key=lambda trace: (trace.start_ns, trace.trace_id))
+        for id in ids:
+            yield _build(id, groups.pop(id, ()), records.pop(id, ()), frozenset())
 
     @classmethod
     def one(cls, spans: Iterable[Span], log_records: Iterable[LogRecord] = ()) -> Trace:
@@ -107,8 +112,10 @@ class Trace:
 
     def of_operation(self, *operations: str) -> tuple[Span, ...]:
         """The spans of these operations, by start."""
-        known = self._forest.operations
-        return tuple(span for span in self.spans if known[span.span_id] in operations)
+        known = self._forest.by_operation
+        if len(operations) == 1:
+            return known.get(operations[0], ())
+        return tuple(sorted((span for each in operations for span in known.get(each, ())), key=place_of))
 
     @property
     def start_ns(self) -> int:

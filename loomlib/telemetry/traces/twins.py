@@ -25,12 +25,13 @@ def find_twins(
     if len(chats) < 2:
         return frozenset()
     above: dict[str, str | None] = {}
-    own = _Own([by_id[id] for id in chats if by_id[id].kind != "client"], parents)
+    clients = {id for id in chats if by_id[id].kind == "client"}
+    own = _Own([by_id[id] for id in chats if id not in clients] if clients else [], parents)
     return frozenset(
         id
         for id in chats
         if ((owner := _owner(id, parents, operations, above)) is not None and operations[owner] == "chat")
-        or (by_id[id].kind == "client" and own.hold(by_id[id], parents[id]))
+        or (id in clients and own.hold(by_id[id], parents[id]))
     )
 
 
