@@ -37,7 +37,7 @@ from .operations import Operations
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
 from .quotas import QuotaKeeper, Quotas
 from .runtimes import Runtimes
-from .sessions import SessionPool
+from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 
 _log = logging.getLogger(__name__)
@@ -98,6 +98,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         admit=quotas.admit_session,
         start_timeout_s=options.start_timeout_s,
         answer_timeout_s=options.invoke_timeout_s,
+        otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.access_key),
     )
     models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
     deployments = Deployments(home, runtimes, **place)

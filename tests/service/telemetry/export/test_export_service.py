@@ -1,0 +1,56 @@
+"""From an agent that knows nothing of telemetry to the log groups of a real local AgentCore, read with plain boto3."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+BLUEPRINT = Path(__file__).parents[4] / "loomlib" / "blueprints" / "assistant"
+
+
+@pytest.fixture
+def assistant(aws):
+    files = {str(path.relative_to(BLUEPRINT)): path.read_bytes() for path in BLUEPRINT.rglob("*") if path.is_file()}
+    files.pop("requirements.txt")  # the workbench has them
+    made = aws.create("assistant", aws.upload(files))
+    described = aws.settled(made["agentRuntimeId"])
+    assert described["status"] == "READY", described
+    return described
+
+
+def spans_of(aws, session_id, wanted):
+    """The records of `aws/spans` that name the session, once `wanted` is among their names."""
+    deadline = time.monotonic() + 20
+    while True:
+        found = []
+        with contextlib.suppress(aws.client("logs").exceptions.ResourceNotFoundException):
+            pages = aws.client("logs").get_paginator("filter_log_events")
+            for page in pages.paginate(logGroupName="aws/spans", filterPattern=f'"{session_id}"'):
+                found += [json.loads(event["message"]) for event in page["events"]]
+        if wanted in {span["name"] for span in found}:
+            return found
+        assert time.monotonic() < deadline, [span["name"] for span in found]
+        time.sleep(0.05)
+
+
+def test_the_unchanged_assistant_leaves_its_spans_where_aws_would(aws, assistant):
+    session_id = "assistant-" + "s" * 30
+    aws.invoke(
+        assistant["agentRuntimeArn"],
+        json.dumps({"prompt": "Where is order A-1042, and what is the weather in Paris?"}).encode(),
+        runtimeSessionId=session_id,
+    )
+    spans = spans_of(aws, session_id, "POST /invocations")
+    names = sorted(span["name"] for span in spans)
+    assert {"chat", "execute_tool find_order", "execute_tool get_weather"} <= set(names)
+    assert names.count("POST /invocations") == 1
+    assert len({span["traceId"] for span in spans}) == 1
+    assert {span["attributes"]["session.id"] for span in spans} == {session_id}
+    assert {span["resource"]["attributes"]["service.name"] for span in spans} == {"assistant.DEFAULT"}
+    ids = {span["spanId"] for span in spans}
+    assert len(ids) == len(spans)
+    assert all(span["parentSpanId"] in ids for span in spans if span["name"] != "POST /invocations")
