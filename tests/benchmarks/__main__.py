@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, cold, warm, arrivals, ttft, alive, report.
+them: import, traces, cold, warm, arrivals, ttft, alive, report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import bench_import, bench_report, bench_sessions, bench_streaming
+from . import bench_import, bench_report, bench_sessions, bench_streaming, bench_traces
 from .laboratory import Laboratory
 from .table import Row, show
 
@@ -28,12 +28,16 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
 }
 
 
-ALONE: dict[str, Callable[[], Iterator[Row]]] = {"import": bench_import.rows, "report": bench_report.rows}
+ALONE: dict[str, Callable[[], Iterator[Row]]] = {
+    "import": bench_import.rows,
+    "traces": bench_traces.rows,
+    "report": bench_report.rows,
+}
 
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", *WITH_SERVICE, "report"]
+    known = ["import", "traces", *WITH_SERVICE, "report"]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
@@ -51,7 +55,7 @@ def main(chosen: list[str]) -> int:
             traceback.print_exc()
             rows.append(Row(what=name, ours="could not be measured", met=False))
 
-    for name in ("import", "report"):
+    for name in ALONE:
         if name in wanted:
             run(name, ALONE[name])
     if groups := [name for name in WITH_SERVICE if name in wanted]:

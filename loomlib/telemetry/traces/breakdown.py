@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from .evidence import Evidence, weigh
-from .extent import Extent, extent_of
+from .extent import extent_of
 from .intervals import Interval, carve, total, union
 from .trace import Trace
 
@@ -138,13 +139,14 @@ def breakdown(trace: Trace, client: ClientTiming | None = None) -> Breakdown:
     """
     extent = extent_of(trace, client)
     found = weigh(trace, extent, client)
-    free: list[Interval] = [(extent.start_ns, extent.end_ns)] if extent.end_ns > extent.start_ns else []
+    whole = extent.end_ns - extent.start_ns
+    free: list[Interval] = [(extent.start_ns, extent.end_ns)] if whole else []
     got: dict[str, list[Interval]] = {}
     for name in PRIORITY[:-1]:
-        evidence = found[name]
-        got[name], free = carve(free, union(evidence.intervals))
+        intervals = found[name].intervals
+        got[name], free = carve(free, union(intervals)) if intervals else ([], free)
     got["unknown"] = free
-    parts = tuple(_part(name, got[name], found[name], extent) for name in PARTS)
+    parts = tuple(_part(name, got[name], found[name], whole) for name in PARTS)
     return Breakdown(
         start_ns=extent.start_ns,
         end_ns=extent.end_ns,
@@ -156,9 +158,10 @@ def breakdown(trace: Trace, client: ClientTiming | None = None) -> Breakdown:
     )
 
 
-def _part(name: str, intervals: list[Interval], evidence: Evidence, extent: Extent) -> Part:
+def _part(name: str, intervals: list[Interval], evidence: Evidence, whole: int) -> Part:
+    if not intervals and not evidence.span_ids:
+        return _nothing(name, evidence.derived_from, evidence.certainty, evidence.doubt)
     duration = total(intervals)
-    whole = extent.end_ns - extent.start_ns
     return Part(
         name=name,
         duration_ns=duration,
@@ -169,6 +172,11 @@ def _part(name: str, intervals: list[Interval], evidence: Evidence, extent: Exte
         span_ids=evidence.span_ids,
         intervals=tuple(intervals),
     )
+
+
+@lru_cache(256)
+def _nothing(name: str, derived_from: str, certainty: str, doubt: str) -> Part:
+    return Part(name=name, duration_ns=0, share=0.0, derived_from=derived_from, certainty=certainty, doubt=doubt)
 
 
 def total_of(breakdowns: Mapping[str, Breakdown]) -> dict[str, int]:

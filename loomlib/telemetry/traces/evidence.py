@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .extent import Extent, timed
@@ -45,11 +46,8 @@ def weigh(trace: Trace, extent: Extent, client: ClientTiming | None) -> dict[str
 def _of_spans(name: str, trace: Trace, extent: Extent, doubts: Sequence[str]) -> Evidence:
     spans = trace.of_operation(*_OPERATIONS[name])
     if not spans:
-        return Evidence(
-            derived_from=f"no {_NAMES[name]} span",
-            certainty="measured" if trace.spans and not doubts else "inferred" if trace.spans else "missing",
-            doubt="; ".join(doubts),
-        )
+        certainty = "measured" if trace.spans and not doubts else "inferred" if trace.spans else "missing"
+        return _nothing(f"no {_NAMES[name]} span", certainty, "; ".join(doubts))
     return Evidence(
         intervals=_moved(spans, extent),
         derived_from=f"union of {len(spans)} {_NAMES[name]} span{'s' if len(spans) > 1 else ''}",
@@ -112,7 +110,7 @@ def _around(trace: Trace, main: Iterable[Span]) -> set[str]:
 
 def _cold_start(inside: Sequence[Interval], extent: Extent, client: ClientTiming | None) -> Evidence:
     if client is None:
-        return Evidence(derived_from="no client's timing", certainty="missing", doubt="it lies before the first span")
+        return _nothing("no client's timing", "missing", "it lies before the first span")
     if client.is_cold is None:
         doubt = "a start of the session's process, if there was one, is in service_network"
         return Evidence(
@@ -176,15 +174,20 @@ def _outside(
 
 def _unknown(trace: Trace, client: ClientTiming | None) -> Evidence:
     if client is None:
-        return Evidence(derived_from="moments between root spans")
+        return _nothing("moments between root spans", "measured", "")
     if not trace.spans:
         return Evidence(derived_from="moments after the agent's start", doubt="the agent exported no span")
     return Evidence(derived_from="nothing is left over")
 
 
+@lru_cache(64)
+def _nothing(derived_from: str, certainty: str, doubt: str) -> Evidence:
+    return Evidence(derived_from=derived_from, certainty=certainty, doubt=doubt)
+
+
 def _moved(spans: Iterable[Span], extent: Extent) -> list[Interval]:
     shift = extent.shift_ns
-    return [(span.start_ns + shift, span.end_ns + shift) for span in spans if timed(span)]
+    return [(span.start_ns + shift, span.end_ns + shift) for span in spans if not span.marks or timed(span)]
 
 
 def _count(spans: Sequence[Span], name: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error
+from functools import lru_cache
 
-_HEX = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{16})?").fullmatch
+_HEX = re.compile(r"(?!0+$)[0-9a-f]{16}(?:[0-9a-f]{16})?").fullmatch
 _XRAY = re.compile(r"1-([0-9a-fA-F]{8})-([0-9a-fA-F]{24})").fullmatch
 _BASE64_LENGTHS = frozenset({11, 12, 22, 24})
 """8 and 16 bytes in base64, without and with padding; hex has 16 and 32 characters, so no text is both."""
@@ -18,8 +19,6 @@ def normal_id(value: object) -> str:
     Text in none of these forms is an id as it stands, so that spans which use it still find each other.
     """
     if type(value) is str:
-        if _HEX(value):
-            return value if value.strip("0") else ""
         return _from_text(value)
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex() if any(value) else ""
@@ -28,13 +27,17 @@ def normal_id(value: object) -> str:
     return ""
 
 
+@lru_cache(1 << 14)
 def _from_text(value: str) -> str:
+    """Remembered, since spans of a trace name each other: less work, and one string for each id."""
+    if _HEX(value):
+        return value
     text = value.strip()
     if text[:2] in ("0x", "0X"):
         text = text[2:]
     lowered = text.lower()
     if _HEX(lowered):
-        return lowered if lowered.strip("0") else ""
+        return lowered
     if xray := _XRAY(text):
         return (xray[1] + xray[2]).lower()
     if len(text) in _BASE64_LENGTHS:

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from .protobuf import decode_export
 from .records import live_span, log_record, otlp_span, sdk_span, stored_span
+from .shared import Shared
 from .span import LogRecord, Span
 from .values import as_list, as_mapping, attributes_of
 
@@ -70,6 +71,7 @@ class _Reader:
         self.problems: list[Problem] = []
         self.problem_count = 0
         self.others: Counter[str] = Counter()
+        self.shared = Shared()
 
     def take(self, document: object, where: str, depth: int) -> None:
         if depth > _DEEPEST:
@@ -151,7 +153,7 @@ class _Reader:
         if "resourceSpans" in raw or "resourceLogs" in raw or "resource_spans" in raw or "resource_logs" in raw:
             return self.otlp(raw, where)
         if "startTimeUnixNano" in raw or "endTimeUnixNano" in raw or "start_time_unix_nano" in raw:
-            return self.keep(stored_span(raw), where)
+            return self.keep(stored_span(raw, self.shared), where)
         if "context" in raw and "start_time" in raw:
             return self.keep(sdk_span(raw), where)
         if "_aws" in raw:
@@ -161,7 +163,7 @@ class _Reader:
         elif "body" in raw and ("traceId" in raw or "trace_id" in raw or "timeUnixNano" in raw or "timestamp" in raw):
             self.logs.append(log_record(raw))
         elif "spanId" in raw and "traceId" in raw:
-            self.keep(stored_span(raw), where)
+            self.keep(stored_span(raw, self.shared), where)
         else:
             self.envelope(raw, where, depth)
         return None

@@ -6,11 +6,12 @@ OTLP JSON and the records of `aws/spans` share their field names (`traceId`, `st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .identifiers import normal_id
 from .moments import unix_ns
+from .shared import Shared
 from .span import EMPTY, LogRecord, Span, SpanEvent
 from .values import as_list, as_mapping, attributes_of, plain_value
 
@@ -27,10 +28,8 @@ _KINDS: dict[object, str] = {
     "INTERNAL": "internal",
     "SERVER": "server",
     "CLIENT": "client",
-    None: "internal",
 }
 _STATUSES: dict[object, str] = {
-    None: "unset",
     0: "unset",
     1: "ok",
     2: "error",
@@ -42,7 +41,7 @@ _NO_MARKS: frozenset[str] = frozenset()
 
 
 def _kind(value: object) -> str:
-    known = _KINDS.get(value) if isinstance(value, str | int | None) else None
+    known = _KINDS.get(value) if type(value) is str or type(value) is int else None
     if known is not None:
         return known
     text = str(getattr(value, "name", value)).rpartition(".")[2].removeprefix("SPAN_KIND_").lower()
@@ -50,7 +49,7 @@ def _kind(value: object) -> str:
 
 
 def _status(value: object) -> str:
-    known = _STATUSES.get(value) if isinstance(value, str | int | None) else None
+    known = _STATUSES.get(value) if type(value) is str or type(value) is int else None
     if known is not None:
         return known
     text = str(getattr(value, "name", value)).rpartition(".")[2].removeprefix("STATUS_CODE_").lower()
@@ -69,16 +68,20 @@ def _times(start: object, end: object) -> tuple[int, int, frozenset[str]]:
     return 0, 0, frozenset({"untimed"})
 
 
-def otlp_span(raw: Mapping[str, Any], resource: Mapping[str, Any] = EMPTY, scope: str = "") -> Span:
+def otlp_span(
+    raw: Mapping[str, Any],
+    resource: Mapping[str, Any] = EMPTY,
+    scope: str = "",
+    attributes: Callable[[object], Mapping[str, Any]] = attributes_of,
+) -> Span:
     """A span of OTLP JSON or of `aws/spans`; `resource` and `scope` are those around it (OTLP)."""
     get = raw.get
     start, end, marks = _times(
         get("startTimeUnixNano") or get("start_time_unix_nano"), get("endTimeUnixNano") or get("end_time_unix_nano")
     )
     stated = get("status")
-    status = as_mapping(stated) if stated else EMPTY
-    if status is None:
-        status = {"code": stated}
+    status = EMPTY if not stated else as_mapping(stated) or {"code": stated}
+    code, message = status.get("code"), status.get("message")
     events = get("events")
     return Span(
         trace_id=normal_id(get("traceId") or get("trace_id")),
@@ -88,10 +91,10 @@ def otlp_span(raw: Mapping[str, Any], resource: Mapping[str, Any] = EMPTY, scope
         kind=_kind(get("kind")),
         start_ns=start,
         end_ns=end,
-        attributes=attributes_of(get("attributes")),
+        attributes=attributes(get("attributes")),
         events=_events(events) if events else (),
-        status=_status(status.get("code")),
-        status_message=str(status.get("message") or ""),
+        status=_status(code) if code else "unset",
+        status_message=str(message) if message else "",
         resource=resource,
         scope=scope,
         marks=marks,
@@ -110,11 +113,12 @@ def _events(raw: object) -> tuple[SpanEvent, ...]:
     )
 
 
-def stored_span(raw: Mapping[str, Any]) -> Span:
-    """A record of `aws/spans`: resource and scope are inside the record itself."""
+def stored_span(raw: Mapping[str, Any], shared: Shared) -> Span:
+    """A record of `aws/spans`: resource and scope are inside the record itself, the same ones in each."""
     resource = as_mapping(raw.get("resource")) or EMPTY
     scope = as_mapping(raw.get("scope") or raw.get("instrumentationScope")) or EMPTY
-    return otlp_span(raw, attributes_of(resource.get("attributes")), str(scope.get("name") or ""))
+    found = attributes_of(resource.get("attributes"))
+    return otlp_span(raw, shared.resource(found), shared.text(str(scope.get("name") or "")), shared.attributes)
 
 
 def sdk_span(raw: Mapping[str, Any]) -> Span:

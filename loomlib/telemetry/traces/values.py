@@ -14,6 +14,8 @@ TOO_DEEP = "(nested too deeply)"
 
 def as_mapping(value: object) -> Mapping[str, Any] | None:
     """`value` if it is a mapping, else None."""
+    if type(value) is dict:  # nearly always, and five times as fast
+        return cast("Mapping[str, Any]", value)
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
 
 

@@ -1,0 +1,54 @@
+"""One object for what a million records repeat: each line of JSON brings its own copy of every name and resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from sys import intern
+from typing import Any
+
+from .values import attributes_of
+
+_MOST = 4096
+_LONGEST = 64
+
+
+class Shared:
+    """Remembers names, short texts and resources, a few thousand at a time."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._resources: dict[tuple[tuple[str, str, Any], ...], Mapping[str, Any]] = {}
+
+    def text(self, value: str) -> str:
+        """An equal text, the same object each time."""
+        if len(self._texts) >= _MOST:
+            self._texts.clear()
+        return self._texts.setdefault(value, value)
+
+    def attributes(self, pairs: object) -> Mapping[str, Any]:
+        """The attributes, with their names and short texts shared."""
+        found = attributes_of(pairs)
+        if len(self._texts) >= _MOST:
+            self._texts.clear()
+        same = self._texts.setdefault
+        return {
+            intern(name) if type(name) is str else str(name): (
+                same(value, value) if type(value) is str and len(value) < _LONGEST else value
+            )
+            for name, value in found.items()
+        }
+
+    def resource(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An equal resource, the same object each time."""
+        try:
+            key = tuple(
+                (name, value.__class__.__name__, value) for name, value in found.items()
+            )  # 1 and True are not the same
+            known = self._resources.get(key)
+        except TypeError:  # a list inside
+            return found
+        if known is None:
+            if len(self._resources) >= _MOST:
+                self._resources.clear()
+            known = self._resources[key] = self.attributes(found)
+        return known
