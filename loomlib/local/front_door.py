@@ -13,6 +13,7 @@ from .behind import Behind
 from .contract import AgentBroke, SessionEnded
 from .guard import Guard
 from .house_keeping import HouseKeeping
+from .insights.operations import Insights
 from .invoke import Invoke
 from .log_filter import TARGET as FILTER_LOG_EVENTS
 from .log_filter import LogFilter
@@ -49,10 +50,11 @@ class FrontDoor:
         log_filter: LogFilter,
         house: HouseKeeping,
         otlp: OtlpIntake,
+        insights: Insights,
     ) -> None:
         self._guard, self._invoke, self._models = guard, invoke, models
         self._operations, self._behind, self._log_filter, self._house = operations, behind, log_filter, house
-        self._otlp = otlp
+        self._otlp, self._insights = otlp, insights
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -112,6 +114,11 @@ class FrontDoor:
         elif service == "logs" and headers.get(b"x-amz-target") == FILTER_LOG_EVENTS:
             body = await read_body(receive, _LOGS_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
             await send_json(send, await self._log_filter.filter_log_events(body), headers=_named(request_id))
+            return
+        elif service == "logs" and self._insights.answers(headers.get(b"x-amz-target", b"")):
+            body = await read_body(receive, _LOGS_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
+            found = await self._insights.answer(headers[b"x-amz-target"], body)
+            await send_json(send, found, headers=_named(request_id))
             return
         elif service == "loom":
             if path.startswith(OTLP_PATHS):

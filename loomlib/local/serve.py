@@ -28,6 +28,7 @@ from .endpoints import EndpointPlane
 from .front_door import FrontDoor
 from .guard import Guard, listening_socket
 from .house_keeping import HouseKeeping
+from .insights.operations import Insights
 from .invoke import Invoke
 from .leases import Leases
 from .log_filter import LogFilter
@@ -86,6 +87,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     telemetry = TelemetryReader(home)
     logs = Logs(home, delay_s=options.log_delay_s, **place)
     logs.make_places(telemetry.places())
+    insights = Insights(home, logs, account_id=state.account_id)
     collector = Collector(home, on_stored=logs.make_places)
     loop = asyncio.get_running_loop()
     logs.on_forgotten = lambda places: asyncio.run_coroutine_threadsafe(collector.forget(places), loop)
@@ -122,6 +124,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         behind=behind,
         log_filter=LogFilter(logs, telemetry),
         house=house,
+        insights=insights,
         otlp=OtlpIntake(collector, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
     )
     server = _Server(
@@ -157,6 +160,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         await deployments.close()
         server.should_exit = True
         await serving
+        await insights.close()
         await collector.close()
         behind.close()
         logs.close()

@@ -85,7 +85,7 @@ class OtlpIntake:
 
 
 async def _let_pass(receive: Receive) -> None:
-    """Take the rest of a body that is too long: an exporter in mid-sentence would see a cut connection and try again."""
+    """Take the rest of a body that is too long: an exporter that is cut off in mid-sentence would try again."""
     size = 0
     while size < _LET_PASS_BYTES:
         message = await receive()

@@ -146,7 +146,8 @@ def test_a_span_without_a_session_takes_its_sender_s_and_else_its_trace_s(export
     assert len(found) == 2
 
 
-def test_a_session_s_stream_names_its_session_and_group(aws: Any, exporter: Exporter, echo: dict[str, Any]) -> None:
+def test_a_session_s_stream_names_its_session_and_group(aws: Any, exporter: Exporter) -> None:
+    echo = aws.deploy("intake_echo")
     session = "session-" + secrets.token_hex(20)
     aws.invoke(echo["agentRuntimeArn"], runtimeSessionId=session)
     (live,) = [each for each in local.status(aws.state.home).sessions if each.session_id == session]

@@ -1,0 +1,7 @@
+"""CloudWatch Logs Insights: the part of its query language that agents' logs and telemetry are asked with."""
+
+from .malformed import MalformedQuery
+from .query import Found, Query
+from .rows import Row
+
+__all__ = ["Found", "MalformedQuery", "Query", "Row"]

@@ -1,0 +1,277 @@
+"""Expressions: comparisons, arithmetic, functions, patterns. A missing field is equal to nothing and like nothing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .functions import FUNCTIONS, STATISTICS, floor_to, period_ms
+from .malformed import MalformedQuery
+from .reading import TokenReader
+from .rows import Row
+from .values import compare, number, shown
+
+Evaluate = Callable[[Row], Any]
+
+_COMPARISONS: dict[str, Callable[[int], bool]] = {
+    "=": lambda order: order == 0,
+    "<": lambda order: order < 0,
+    "<=": lambda order: order <= 0,
+    ">": lambda order: order > 0,
+    ">=": lambda order: order >= 0,
+}
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right,
+    "%": math.fmod,
+    "^": lambda left, right: left**right,
+}
+_PLAIN = re.compile(r"[\w .:-]+\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """`evaluate` gives a row's value. `text` is how it was written; `name` the field when it is nothing else.
+
+    `required` are texts that the message of every row has for which this is true.
+    """
+
+    evaluate: Evaluate
+    text: str
+    name: str | None = None
+    constant: Any = None
+    required: tuple[str, ...] = ()
+
+
+def read_expression(reader: TokenReader) -> Expression:
+    """The expression that begins here, as long as it goes."""
+    return _chain(reader, "or", lambda: _chain(reader, "and", lambda: _negation(reader)))
+
+
+def compile_regex(reader: TokenReader, pattern: str) -> re.Pattern[str]:
+    """A regular expression, its groups named in Java's way."""
+    try:
+        return re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern))
+    except re.error as error:
+        raise reader.malformed(f"the regular expression cannot be read: {error}") from error
+
+
+def _chain(reader: TokenReader, word: str, read: Callable[[], Expression]) -> Expression:
+    start = reader.at
+    found = [read()]
+    while reader.take(word):
+        found.append(read())
+    if len(found) == 1:
+        return found[0]
+    parts = [each.evaluate for each in found]
+    if word == "or":
+        return Expression(lambda row: any(part(row) for part in parts), reader.text_from(start))
+    required = tuple(text for each in found for text in each.required)
+    return Expression(lambda row: all(part(row) for part in parts), reader.text_from(start), required=required)
+
+
+def _negation(reader: TokenReader) -> Expression:
+    start = reader.at
+    if reader.take("not"):
+        inner = _negation(reader).evaluate
+        return Expression(lambda row: not inner(row), reader.text_from(start))
+    return _comparison(reader)
+
+
+def _comparison(reader: TokenReader) -> Expression:
+    start = reader.at
+    left = _arithmetic(reader, 0)
+    negated = reader.take("not") is not None
+    if reader.take("like", "=~"):
+        return _negated(_like(reader, left, start), negated)
+    if reader.take("in"):
+        reader.expect("[")
+        choices = [_constant(reader)]
+        while reader.take(","):
+            choices.append(_constant(reader))
+        reader.expect("]")
+        value = left.evaluate
+        found = Expression(
+            lambda row: any(compare(value(row), choice) == 0 for choice in choices), reader.text_from(start)
+        )
+        return _negated(found, negated)
+    if negated:
+        raise reader.malformed("like or in was expected after not")
+    sign = reader.take("=", "!=", "<", "<=", ">", ">=")
+    if sign is None:
+        return left
+    right = _arithmetic(reader, 0)
+    one, other = left.evaluate, right.evaluate
+    if sign == "!=":
+        return Expression(lambda row: compare(one(row), other(row)) != 0, reader.text_from(start))
+    holds = _COMPARISONS[sign]
+
+    def test(row: Row) -> bool:
+        order = compare(one(row), other(row))
+        return order is not None and holds(order)
+
+    return Expression(test, reader.text_from(start), required=_equal_text(sign, left, right))
+
+
+def _equal_text(sign: str, left: Expression, right: Expression) -> tuple[str, ...]:
+    """A text that a field of the message's JSON is equal to is in the message, unless it could be spelled otherwise."""
+    named, text = left.name, right.constant
+    is_plain = isinstance(text, str) and number(text) is None and _PLAIN.match(text)
+    return (text,) if sign == "=" and is_plain and named and not named.startswith("@") else ()
+
+
+def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
+    token = reader.next()
+    value = left.evaluate
+    if token.kind == "text":
+        wanted = token.value
+        required = (wanted,) if left.name == "@message" and wanted else ()
+        return Expression(
+            lambda row: (found := value(row)) is not None and wanted in shown(found),
+            reader.text_from(start),
+            required=required,
+        )
+    if token.kind == "regex":
+        search = compile_regex(reader, token.value).search
+        required = (token.value,) if left.name == "@message" and _PLAIN.match(token.value.replace(".", "*")) else ()
+        return Expression(
+            lambda row: (found := value(row)) is not None and search(shown(found)) is not None,
+            reader.text_from(start),
+            required=required,
+        )
+    raise reader.malformed('like takes a "text" or a /pattern/', token)
+
+
+def _negated(expression: Expression, negated: bool) -> Expression:
+    if not negated:
+        return expression
+    inner = expression.evaluate
+    return Expression(lambda row: not inner(row), expression.text)
+
+
+_LEVELS: tuple[tuple[str, ...], ...] = (("+", "-"), ("*", "/", "%"), ("^",))
+
+
+def _arithmetic(reader: TokenReader, level: int) -> Expression:
+    if level == len(_LEVELS):
+        return _unary(reader)
+    start = reader.at
+    left = _arithmetic(reader, level + 1)
+    while sign := reader.take(*_LEVELS[level]):
+        right = _arithmetic(reader, level + 1)
+        left = Expression(_computed(_ARITHMETIC[sign], left.evaluate, right.evaluate), reader.text_from(start))
+    return left
+
+
+def _computed(run: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
+    def compute(row: Row) -> float | int | None:
+        one, other = number(left(row)), number(right(row))
+        if one is None or other is None:
+            return None
+        try:
+            found = run(one, other)
+        except (ArithmeticError, ValueError):
+            return None
+        return found if isinstance(found, int | float) and math.isfinite(found) else None
+
+    return compute
+
+
+def _unary(reader: TokenReader) -> Expression:
+    start = reader.at
+    if reader.take("-"):
+        inner = _unary(reader)
+        return Expression(
+            _computed(lambda zero, value: zero - value, lambda _: 0, inner.evaluate), reader.text_from(start)
+        )
+    if reader.take("("):
+        inner = read_expression(reader)
+        reader.expect(")")
+        return inner
+    token = reader.peek()
+    if token.kind in ("text", "number"):
+        value = _constant(reader)
+        return Expression(lambda _: value, reader.text_from(start), constant=value)
+    if token.kind in ("name", "quoted"):
+        reader.next()
+        if token.kind == "name" and reader.peek().says("("):
+            return _call(reader, token.value, start)
+        name = token.value
+        return Expression(lambda row: row.get(name), reader.text_from(start), name=name)
+    raise reader.malformed(f"unexpected {token.value!r}" if token.value else "the query ends too early", token)
+
+
+def _constant(reader: TokenReader) -> Any:
+    minus = reader.take("-") is not None
+    token = reader.next()
+    if token.kind == "number":
+        value: Any = float(token.value) if set(token.value) & set(".eE") else int(token.value)
+        return -value if minus else value
+    if token.kind == "text" and not minus:
+        return token.value
+    raise reader.malformed("a number or a text was expected", token)
+
+
+def _call(reader: TokenReader, name: str, start: int) -> Expression:
+    lowered = name.lower()
+    if lowered in ("bin", "datefloor", "dateceil"):
+        return _period_call(reader, lowered, start)
+    if lowered in STATISTICS:
+        return _column(reader, start)
+    if lowered not in FUNCTIONS:
+        raise MalformedQuery(f"the function {name} is not supported here", start, start + len(name))
+    reader.expect("(")
+    arguments: list[Expression] = []
+    if not reader.take(")"):
+        arguments.append(read_expression(reader))
+        while reader.take(","):
+            arguments.append(read_expression(reader))
+        reader.expect(")")
+    run, fewest, most = FUNCTIONS[lowered]
+    if not fewest <= len(arguments) <= most:
+        raise MalformedQuery(f"{name} does not take {len(arguments)} arguments", start, reader.end_of_last)
+    parts = [each.evaluate for each in arguments]
+    return Expression(lambda row: run(*(part(row) for part in parts)), reader.text_from(start))
+
+
+def _column(reader: TokenReader, start: int) -> Expression:
+    """The column of a statistic that was given no name, as in `sort count(*) desc`."""
+    reader.expect("(")
+    depth = 1
+    while depth:
+        token = reader.next()
+        depth += token.says("(") - token.says(")")
+        if token.kind == "end":
+            raise reader.malformed("')' was expected", token)
+    text = reader.text_from(start)
+    return Expression(lambda row: row.values.get(text), text, name=text)
+
+
+def _period_call(reader: TokenReader, name: str, start: int) -> Expression:
+    reader.expect("(")
+    moment: Evaluate = lambda row: row.get("@timestamp")  # noqa: E731 - replaced below
+    if name != "bin":
+        moment = read_expression(reader).evaluate
+        reader.expect(",")
+    token = reader.next()
+    period = period_ms(token.value) if token.kind == "period" else None
+    if period is None:
+        raise reader.malformed(f"{token.value!r} is no period such as 30s, 5m, 1h or 1d", token)
+    reader.expect(")")
+    up = period if name == "dateceil" else 0
+
+    def evaluate(row: Row) -> Any:
+        value = number(moment(row))
+        return None if value is None else floor_to(value + max(up - 1, 0), period)
+
+    return Expression(evaluate, reader.text_from(start))
+
+
+def names_of(expressions: Sequence[Expression]) -> list[str]:
+    """The names under which values appear: a field's own, otherwise the expression as it was written."""
+    return [each.name or each.text for each in expressions]

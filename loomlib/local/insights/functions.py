@@ -1,0 +1,146 @@
+"""Functions on single values, by the names that CloudWatch Logs Insights gives them ("Functions" in its guide)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .values import Moment, compare, number, shown
+
+PERIODS_MS = {
+    **dict.fromkeys(("ms", "msec"), 1),
+    **dict.fromkeys(("s", "sec"), 1_000),
+    **dict.fromkeys(("m", "min"), 60_000),
+    **dict.fromkeys(("h", "hr"), 3_600_000),
+    **dict.fromkeys(("d",), 86_400_000),
+    **dict.fromkeys(("w",), 604_800_000),
+}
+
+STATISTICS = frozenset(
+    {"count", "count_distinct", "sum", "avg", "stddev", "pct", "percentile", "median", "min", "max"}
+    | {"earliest", "latest"}
+)
+"""Functions of `stats`. Behind it, such a call names the column that it made."""
+
+Function = Callable[..., Any]
+
+
+def period_ms(text: str) -> int | None:
+    """Milliseconds of a period such as `5m`; None when it is none."""
+    found = re.fullmatch(r"(\d+)([a-z]+)", text)
+    unit = PERIODS_MS.get(found[2]) if found else None
+    return int(found[1]) * unit if found and unit and int(found[1]) else None
+
+
+def floor_to(moment: Any, period: int) -> Moment | None:
+    """The beginning of the period that a time is in."""
+    found = number(moment)
+    return None if found is None else Moment(int(found // period) * period)
+
+
+def _numeric(run: Callable[..., float | int]) -> Function:
+    def function(*values: Any) -> float | int | None:
+        numbers = [number(value) for value in values]
+        if any(each is None for each in numbers):
+            return None
+        try:
+            return run(*numbers)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return None
+
+    return function
+
+
+def _textual(run: Callable[..., Any]) -> Function:
+    def function(value: Any, *more: Any) -> Any:
+        return None if value is None else run(shown(value), *more)
+
+    return function
+
+
+def _substr(text: str, start: Any, length: Any = None) -> str:
+    first = int(number(start) or 0)
+    return text[first:] if length is None else text[first : first + int(number(length) or 0)]
+
+
+def _replace(text: str, old: Any, new: Any) -> str:
+    return text.replace(shown(old), shown(new))
+
+
+def _contains(text: str, part: Any) -> int:
+    return int(shown(part) in text)
+
+
+def _concat(*values: Any) -> str:
+    return "".join(shown(value) for value in values if value is not None)
+
+
+def _coalesce(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value == ""
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or not shown(value).strip()
+
+
+def _is_present(value: Any) -> bool:
+    return value is not None
+
+
+def _absolute(value: float) -> float:
+    return abs(value)
+
+
+def _to_moment(value: Any) -> Moment | None:
+    found = number(value)
+    return None if found is None else Moment(int(found))
+
+
+def _to_millis(value: Any) -> int | None:
+    found = number(value)
+    return None if found is None else int(found)
+
+
+def _extreme(sign: int) -> Function:
+    def function(*values: Any) -> Any:
+        best: Any = None
+        for value in values:
+            if value is not None and (best is None or compare(value, best) == sign):
+                best = value
+        return best
+
+    return function
+
+
+# name: (function, fewest arguments, most arguments)
+FUNCTIONS: dict[str, tuple[Function, int, int]] = {
+    "abs": (_numeric(_absolute), 1, 1),
+    "ceil": (_numeric(math.ceil), 1, 1),
+    "floor": (_numeric(math.floor), 1, 1),
+    "log": (_numeric(math.log), 1, 1),
+    "sqrt": (_numeric(math.sqrt), 1, 1),
+    "greatest": (_extreme(1), 1, 99),
+    "least": (_extreme(-1), 1, 99),
+    "concat": (_concat, 1, 99),
+    "strlen": (_textual(len), 1, 1),
+    "tolower": (_textual(str.lower), 1, 1),
+    "toupper": (_textual(str.upper), 1, 1),
+    "trim": (_textual(str.strip), 1, 1),
+    "ltrim": (_textual(str.lstrip), 1, 1),
+    "rtrim": (_textual(str.rstrip), 1, 1),
+    "substr": (_textual(_substr), 2, 3),
+    "replace": (_textual(_replace), 3, 3),
+    "strcontains": (_textual(_contains), 2, 2),
+    "isempty": (_is_empty, 1, 1),
+    "isblank": (_is_blank, 1, 1),
+    "ispresent": (_is_present, 1, 1),
+    "coalesce": (_coalesce, 1, 99),
+    "frommillis": (_to_moment, 1, 1),
+    "tomillis": (_to_millis, 1, 1),
+}

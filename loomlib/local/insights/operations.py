@@ -1,0 +1,259 @@
+"""StartQuery, GetQueryResults, StopQuery and DescribeQueries of CloudWatch Logs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import sys
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..logs import Logs
+from ..wire import Refused
+from .commands import LARGEST_LIMIT
+from .malformed import MalformedQuery
+from .query import Query
+
+_log = logging.getLogger(__name__)
+_TARGET = b"Logs_20140328."
+_REMEMBERED_QUERIES, _RUNNING_QUERIES = 200, 30  # AWS: 30 queries of one account at a time
+_EVENTS_A_TURN = 500
+_RESTORED_WITHIN_S = 30.0
+_LARGEST_MS = 100_000_000_000  # seconds beyond this lie in the year 5138, so they are milliseconds
+
+_Event = tuple[str, str, int, int, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Running:
+    """A query from its start on."""
+
+    text: str
+    groups: Sequence[str]
+    created_ms: int
+    status: str = "Running"
+    results: list[list[dict[str, str]]] = field(default_factory=list[list[dict[str, str]]])
+    statistics: Mapping[str, float] = field(default_factory=dict[str, float])
+    task: asyncio.Task[None] | None = None
+
+
+class Insights:
+    """Runs queries over the lines of agents, over telemetry, and over what clients put into log groups."""
+
+    def __init__(self, home: Path, logs: Logs, *, account_id: str) -> None:
+        self._home, self._logs, self._account_id = home, logs, account_id
+        self._queries: OrderedDict[str, _Running] = OrderedDict()
+
+    def answers(self, target: bytes) -> bool:
+        """Whether an `X-Amz-Target` is one of the operations here."""
+        return target.startswith(_TARGET) and target[len(_TARGET) :] in _OPERATIONS
+
+    async def answer(self, target: bytes, body: bytes) -> dict[str, Any]:
+        """The answer to a request's JSON body."""
+        try:
+            given = json.loads(body)
+        except ValueError as error:
+            raise Refused("SerializationException", 400, "The request is no JSON") from error
+        match _OPERATIONS[target[len(_TARGET) :]]:
+            case "start":
+                return await self._start(given)
+            case "results":
+                return self._results(given)
+            case "stop":
+                return self._stop(given)
+            case _:
+                return self._describe(given)
+
+    async def close(self) -> None:
+        """End the queries that are still running."""
+        tasks = [query.task for query in self._queries.values() if query.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        text = str(given.get("queryString") or "")
+        if given.get("queryLanguage", "CWLI") != "CWLI":
+            raise _invalid("The local AgentCore only runs queries in the language CWLI")
+        try:
+            Query(text)
+        except MalformedQuery as error:
+            where = {"startCharOffset": error.start, "endCharOffset": error.end}
+            raise Refused(
+                "MalformedQueryException",
+                400,
+                f"{error.message} (at character {error.start})",
+                queryCompileError={"location": where, "message": error.message},
+            ) from error
+        limit = given.get("limit") or LARGEST_LIMIT
+        if not isinstance(limit, int) or not 1 <= limit <= LARGEST_LIMIT:
+            raise _invalid(f"limit must be between 1 and {LARGEST_LIMIT}")
+        groups = _groups(given)
+        begin_ms, end_ms = _milliseconds(given, "startTime"), _milliseconds(given, "endTime")
+        if begin_ms > end_ms:
+            raise _invalid("startTime must not be after endTime")
+        if sum(query.status == "Running" for query in self._queries.values()) >= _RUNNING_QUERIES:
+            raise Refused("LimitExceededException", 400, f"{_RUNNING_QUERIES} queries are running already")
+        events = await asyncio.to_thread(self._events, groups, begin_ms, end_ms)
+        question = {
+            "query": text,
+            "limit": limit,
+            "groups": groups,
+            "begin_ms": begin_ms,
+            "end_ms": end_ms,
+            "home": str(self._home),
+            "account_id": self._account_id,
+        }
+        query_id = str(uuid.uuid4())
+        query = _Running(text=text, groups=groups, created_ms=int(time.time() * 1000))
+        self._queries[query_id] = query
+        query.task = asyncio.get_running_loop().create_task(self._run(query, question, events))
+        while len(self._queries) > _REMEMBERED_QUERIES:
+            oldest = next((each for each, kept in self._queries.items() if kept.status != "Running"), None)
+            if oldest is None:
+                break
+            del self._queries[oldest]
+        return {"queryId": query_id}
+
+    async def _run(self, query: _Running, question: Mapping[str, Any], events: list[_Event]) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", __package__ or ""),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            feeding = asyncio.ensure_future(_feed(process.stdin, question, events))
+            answer = await process.stdout.read()
+            await feeding
+            if await process.wait() != 0:
+                raise RuntimeError(f"the query's process ended with {process.returncode}")
+            found = json.loads(answer)
+            query.results = [[{"field": name, "value": value} for name, value in row] for row in found["rows"]]
+            query.statistics = found["statistics"]
+            query.status = "Complete"
+        except asyncio.CancelledError:
+            query.status = "Cancelled"
+        except Exception:  # noqa: BLE001 - whatever went wrong is the query's state, not the service's
+            _log.exception("A query failed: %s", query.text)
+            query.status = "Failed"
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    def _events(self, groups: Sequence[str], begin_ms: float, end_ms: float) -> list[_Event]:
+        self._logs.wait_restored(_RESTORED_WITHIN_S)
+        found: list[_Event] = []
+        with self._logs.backend_lock:
+            known = self._logs.backend().groups
+            for name in groups:
+                if name not in known:
+                    raise Refused("ResourceNotFoundException", 400, f"The log group {name} does not exist.")
+                for stream_name, stream in known[name].streams.items():
+                    events: list[Any] = stream.events
+                    found += [
+                        (name, stream_name, event.timestamp, event.ingestion_time, event.message)
+                        for event in events
+                        if begin_ms <= event.timestamp <= end_ms
+                    ]
+        return found
+
+    def _results(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        query = self._query(given)
+        return {
+            "queryLanguage": "CWLI",
+            "status": query.status,
+            "results": query.results,
+            "statistics": dict(query.statistics),
+        }
+
+    def _stop(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        query = self._query(given)
+        if query.status != "Running" or query.task is None:
+            raise _invalid("The query is not running")
+        query.status = "Cancelled"
+        query.task.cancel()
+        return {"success": True}
+
+    def _describe(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        wanted, status = given.get("logGroupName"), given.get("status")
+        return {
+            "queries": [
+                {
+                    "queryId": query_id,
+                    "queryString": query.text,
+                    "status": query.status,
+                    "createTime": query.created_ms,
+                    "logGroupName": query.groups[0],
+                    "queryLanguage": "CWLI",
+                }
+                for query_id, query in reversed(self._queries.items())
+                if (not wanted or wanted in query.groups) and (not status or status == query.status)
+            ]
+        }
+
+    def _query(self, given: Mapping[str, Any]) -> _Running:
+        query = self._queries.get(str(given.get("queryId")))
+        if query is None:
+            raise Refused("ResourceNotFoundException", 400, "The specified query does not exist.")
+        return query
+
+
+_OPERATIONS = {
+    b"StartQuery": "start",
+    b"GetQueryResults": "results",
+    b"StopQuery": "stop",
+    b"DescribeQueries": "describe",
+}
+
+
+async def _feed(stdin: asyncio.StreamWriter, question: Mapping[str, Any], events: list[_Event]) -> None:
+    try:
+        for part in _parts(question, events):
+            stdin.write(part)
+            await stdin.drain()
+            await asyncio.sleep(0)  # between two parts it is the agents' turn
+    except (BrokenPipeError, ConnectionResetError):
+        return  # a query that has its result reads no further
+    finally:
+        stdin.close()
+
+
+def _parts(question: Mapping[str, Any], events: list[_Event]) -> Iterator[bytes]:
+    yield json.dumps(question).encode() + b"\n"
+    for at in range(0, len(events), _EVENTS_A_TURN):
+        yield json.dumps(events[at : at + _EVENTS_A_TURN]).encode() + b"\n"
+
+
+def _groups(given: Mapping[str, Any]) -> list[str]:
+    named: list[Any] = [given.get("logGroupName"), *(given.get("logGroupNames") or ())]
+    identified: Sequence[Any] = given.get("logGroupIdentifiers") or ()
+    named += [str(each).rpartition(":log-group:")[2].removesuffix(":*") for each in identified]
+    groups = list(dict.fromkeys(str(each) for each in named if each))
+    if not groups:
+        raise _invalid("Name a log group: logGroupName, logGroupNames or logGroupIdentifiers")
+    return groups
+
+
+def _milliseconds(given: Mapping[str, Any], name: str) -> float:
+    """A time that the API documents in seconds and that many clients give in milliseconds, which AWS takes as well."""
+    value = given.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise _invalid(f"{name} must be a time in unix seconds")
+    if value >= _LARGEST_MS:
+        return value
+    return value * 1000 + (999 if name == "endTime" else 0)
+
+
+def _invalid(message: str) -> Refused:
+    return Refused("InvalidParameterException", 400, message)

@@ -1,0 +1,132 @@
+"""A query of CloudWatch Logs Insights, compiled and run.
+
+Supported are fields, display, filter, parse, stats, sort, limit (or head) and dedup, in any order, as often as you
+like. Source: CloudWatch Logs user guide, "Logs Insights QL query syntax".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from .commands import LARGEST_LIMIT, Stage, read_command, sort_stage
+from .expressions import Expression
+from .reading import TokenReader
+from .rows import Row
+from .values import shown
+
+_KEEP_COUNT = frozenset({"fields", "display", "parse"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a query found: rows of (field, value), and how much of the log it went through."""
+
+    rows: list[list[tuple[str, str]]]
+    matched: int
+    scanned: int
+    scanned_bytes: int
+
+
+class Query:
+    """A query that can be run. Raises `MalformedQuery` when it cannot."""
+
+    def __init__(self, text: str) -> None:
+        reader = TokenReader(text)
+        stages: list[Stage] = []
+        while True:
+            if not stages and reader.peek().kind == "end":
+                raise reader.malformed("the query is empty")
+            stages.append(read_command(reader))
+            if reader.peek().kind == "end":
+                break
+            reader.expect("|")
+        self._stages = stages
+        self._columns = _columns(stages)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Texts that a message must contain to matter at all."""
+        found: list[str] = []
+        for stage in self._stages:
+            found += stage.required
+            if stage.defines or stage.kind in ("limit", "dedup"):
+                break
+        return tuple(found)
+
+    def run(self, rows: Iterable[Row], *, limit: int = LARGEST_LIMIT) -> Found:
+        """The result over `rows`; of events that no command sorts, the newest come first."""
+        counter = _Counter()
+        flowing: Iterator[Row] = counter.scan(rows)
+        for stage in self._planned(limit):
+            if stage.kind in ("stats", "sort"):
+                flowing = counter.match(flowing)
+            flowing = stage.run(flowing)
+        found: list[list[tuple[str, str]]] = []
+        for row in flowing:
+            if len(found) >= limit:
+                break
+            cells = [(name, value) for name in self._columns if (value := row.get(name)) is not None]
+            if row.pointer is not None:
+                cells.append(("@ptr", row.pointer))
+            found.append([(name, shown(value)) for name, value in cells])
+        return Found(found, counter.matched, counter.scanned, counter.scanned_bytes)
+
+    def _planned(self, limit: int) -> list[Stage]:
+        stages = list(self._stages)
+        if not any(stage.kind in ("sort", "stats") for stage in stages):
+            newest = Expression(lambda row: row.get("@timestamp"), "@timestamp", "@timestamp")
+            place = next((at for at, each in enumerate(stages) if each.kind in ("limit", "dedup")), len(stages))
+            stages.insert(place, sort_stage([(newest, True)], limit))
+        for at, stage in enumerate(stages):
+            if stage.kind == "sort":
+                # Nothing after it looks at more rows than these, so no more need be kept.
+                stages[at] = replace(sort_stage(stage.keys, _kept(stages[at + 1 :], limit)), keys=stage.keys)
+        return stages
+
+
+def _kept(following: list[Stage], limit: int) -> int:
+    for stage in following:
+        if stage.kind == "limit":
+            return min(stage.count, limit)
+        if stage.kind not in _KEEP_COUNT:
+            return 10_000_000
+    return limit
+
+
+def _columns(stages: list[Stage]) -> list[str]:
+    """The fields of a result: those shown by `display`, else all that were named."""
+    columns: list[str] = []
+    names_fields = any(stage.kind in ("fields", "display", "stats") for stage in stages)
+    if not names_fields:
+        columns += ["@timestamp", "@message"]
+    for stage in stages:
+        columns = list(stage.only) if stage.only is not None else [*columns, *stage.shows]
+    if any(stage.kind == "display" for stage in stages):
+        last = max(at for at, stage in enumerate(stages) if stage.kind == "display")
+        if not any(stage.kind == "stats" for stage in stages[last:]):
+            columns = list(stages[last].only or ())
+    return list(dict.fromkeys(columns))
+
+
+class _Counter:
+    """Counts rows on their way in, and those that reach the command that gathers or orders them."""
+
+    def __init__(self) -> None:
+        self.scanned = self.scanned_bytes = self.matched = 0
+        self._matching = False
+
+    def scan(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            self.scanned += 1
+            self.scanned_bytes += len(row.get("@message") or "")
+            yield row
+
+    def match(self, rows: Iterator[Row]) -> Iterator[Row]:
+        if self._matching:
+            yield from rows
+            return
+        self._matching = True
+        for row in rows:
+            self.matched += 1
+            yield row

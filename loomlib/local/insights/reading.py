@@ -1,0 +1,58 @@
+"""Tokens read one after the other."""
+
+from __future__ import annotations
+
+from .malformed import MalformedQuery
+from .tokens import Token, tokens
+
+
+class TokenReader:
+    """A place in a query."""
+
+    def __init__(self, query: str) -> None:
+        self._query, self._tokens, self._index = query, list(tokens(query)), 0
+
+    @property
+    def at(self) -> int:
+        """Where the next token begins."""
+        return self.peek().start
+
+    @property
+    def end_of_last(self) -> int:
+        """Where the token before ended."""
+        return self._tokens[self._index - 1].end if self._index else 0
+
+    def peek(self) -> Token:
+        return self._tokens[self._index]
+
+    def next(self) -> Token:
+        token = self._tokens[self._index]
+        if token.kind != "end":
+            self._index += 1
+        return token
+
+    def take(self, *words: str) -> str | None:
+        """The next token in lower case if it is one of these keywords or signs, which is then read."""
+        if self.peek().says(*words):
+            return self.next().value.lower()
+        return None
+
+    def expect(self, sign: str) -> None:
+        if not self.take(sign):
+            raise self.malformed(f"{sign!r} was expected")
+
+    def name(self, what: str) -> str:
+        """A name, with or without backticks."""
+        token = self.next()
+        if token.kind not in ("name", "quoted"):
+            raise self.malformed(f"{what} was expected", token)
+        return token.value
+
+    def text_from(self, start: int) -> str:
+        """What was written from `start` on to the end of the last token."""
+        return self._query[start : self.end_of_last]
+
+    def malformed(self, message: str, token: Token | None = None) -> MalformedQuery:
+        """The error for a token, the next one unless another is given."""
+        at = token or self.peek()
+        return MalformedQuery(message, at.start, max(at.end, at.start + 1))

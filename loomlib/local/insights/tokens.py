@@ -1,0 +1,66 @@
+"""A query cut into tokens, each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .malformed import MalformedQuery
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|\#[^\n]*)
+    |(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    |(?P<quoted>`[^`]+`)
+    |(?P<period>\d+(?:ms|[a-z]+))(?![\w.])
+    |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+    |(?P<name>[@A-Za-z_][\w.@]*)
+    |(?P<sign>=~|!=|<=|>=|[=<>+\-*/^%()\[\],|])""",
+    re.VERBOSE | re.DOTALL,
+)
+_REGEX = re.compile(r"/((?:[^/\\\n]|\\.)*)/")
+
+
+class Token(NamedTuple):
+    """`kind` is "text", "regex", "period", "number", "name", "quoted" (a name in backticks), "sign" or "end"."""
+
+    kind: str
+    value: str
+    start: int
+    end: int
+
+    def says(self, *words: str) -> bool:
+        """Whether this is one of these keywords or signs; keywords in any case."""
+        return self.kind in ("name", "sign") and self.value.lower() in words
+
+
+def tokens(query: str) -> Iterator[Token]:
+    """The query's tokens without comments, and an "end". Raises `MalformedQuery`."""
+    at, command, before = 0, "", Token("sign", "|", 0, 0)
+    while at < len(query):
+        # A slash divides, except where only a pattern can be.
+        pattern_place = before.says("like", "=~") or (command == "parse" and before.kind in ("name", "quoted"))
+        found = _REGEX.match(query, at) if pattern_place else None
+        if found is not None:
+            token = Token("regex", found[1].replace("\\/", "/"), at, found.end())
+        else:
+            found = _TOKEN.match(query, at)
+            if found is None:
+                raise MalformedQuery(f"unexpected symbol {query[at]!r}", at, at + 1)
+            token = Token(found.lastgroup or "", found[0], at, found.end())
+        at = found.end()
+        if token.kind == "space":
+            continue
+        if token.kind == "text":
+            token = token._replace(value=re.sub(r"\\(.)", _unescaped, token.value[1:-1], flags=re.DOTALL))
+        elif token.kind == "quoted":
+            token = token._replace(value=token.value[1:-1])
+        if before.says("|"):
+            command = token.value.lower()
+        before = token
+        yield token
+    yield Token("end", "", len(query), len(query))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return {"n": "\n", "t": "\t", "r": "\r"}.get(found[1], found[1] if found[1] in "\"'\\`" else found[0])

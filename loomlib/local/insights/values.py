@@ -1,0 +1,58 @@
+"""Values of a query: how they compare, count as numbers, and look in a result."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+
+class Moment(int):
+    """Unix milliseconds that are shown as a time."""
+
+    def __str__(self) -> str:
+        try:
+            return f"{datetime.fromtimestamp(self / 1000, UTC):%Y-%m-%d %H:%M:%S}.{self % 1000:03d}"
+        except (OverflowError, ValueError, OSError):
+            return str(int(self))
+
+
+def number(value: Any) -> float | int | None:
+    """The value as a number, None when it is none; what `parse` finds is text and may be one."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int | float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        try:
+            found = float(value)
+        except ValueError:
+            return None
+        return found if math.isfinite(found) else None
+    return None
+
+
+def compare(left: Any, right: Any) -> int | None:
+    """-1, 0 or 1: as numbers when both are, else as texts; None when one is missing."""
+    if left is None or right is None:
+        return None
+    first, second = number(left), number(right)
+    if first is not None and second is not None:
+        return (first > second) - (first < second)
+    one, other = shown(left), shown(right)
+    return (one > other) - (one < other)
+
+
+def sort_key(value: Any) -> tuple[int, float, str]:
+    """Numbers before texts, each in their order."""
+    found = number(value)
+    return (0, found, "") if found is not None else (1, 0.0, shown(value))
+
+
+def shown(value: Any) -> str:
+    """The value in a result."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return str(value)
