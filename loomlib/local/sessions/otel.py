@@ -26,8 +26,8 @@ def otel_environment(
 ) -> dict[str, str]:
     """The variables for one process; `stream` is the uuid in its log stream's name.
 
-    They are for exporters that the agent brings; Loom's own goes by `LOOM_SPANS`, so spans reach the local service
-    whatever else a runtime's variables name, unless they turn tracing off.
+    They are for exporters that the agent brings, and stay away when the runtime's variables send those elsewhere.
+    Loom's own goes by `LOOM_SPANS`, so spans reach the local service all the same, unless tracing is turned off.
 
     OTEL_PROPAGATORS is left alone: OpenTelemetry's default is W3C's, and AWS's `xray` is a package that a workbench
     need not have, without which OpenTelemetry does not even import.
@@ -45,17 +45,9 @@ def otel_environment(
         "x-loom-session": session_id,
         "x-aws-log-group": resource["aws.log.group.names"],
     }
-    variables = {
-        "AGENT_OBSERVABILITY_ENABLED": "true",
-        "OTEL_EXPORTER_OTLP_ENDPOINT": target.url,
-        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
-        "OTEL_EXPORTER_OTLP_HEADERS": _list(headers),
-        "OTEL_RESOURCE_ATTRIBUTES": _list(resource),
-    }
-    for signal in ("traces", "metrics", "logs"):
-        variables[f"OTEL_{signal.upper()}_EXPORTER"] = "otlp"
-        # Named one by one, because AWS's distribution would fill in its own endpoints for those that are not.
-        variables[f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT"] = f"{target.url}/v1/{signal}"
+    variables = {"AGENT_OBSERVABILITY_ENABLED": "true", "OTEL_RESOURCE_ATTRIBUTES": _list(resource)}
+    if not any(name.startswith("OTEL_EXPORTER_OTLP_") for name in runtime.environment):
+        variables |= _exporter_variables(target.url, headers)
     if not _is_off(runtime.environment):
         sdk = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry"}
         settings = {
@@ -66,6 +58,19 @@ def otel_environment(
             "adot": asks_for_adot(runtime),
         }
         variables[SPANS] = json.dumps(settings)
+    return variables
+
+
+def _exporter_variables(url: str, headers: Mapping[str, str]) -> dict[str, str]:
+    variables = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_EXPORTER_OTLP_HEADERS": _list(headers),
+    }
+    for signal in ("traces", "metrics", "logs"):
+        variables[f"OTEL_{signal.upper()}_EXPORTER"] = "otlp"
+        # Named one by one, because AWS's distribution would fill in its own endpoints for those that are not.
+        variables[f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT"] = f"{url}/v1/{signal}"
     return variables
 
 
