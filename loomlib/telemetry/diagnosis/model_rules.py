@@ -1,0 +1,199 @@
+"""Rules about the model: how often it is asked, how long it thinks, how long it writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ..traces import Cycle, ModelCall
+from .case import Case
+from .finding import Draft, Evidence
+from .prompt_rules import growth_ms
+from .reading import PromptReading, prompt_tokens
+from .wording import milliseconds, name_of, number, percent, plural
+
+Thresholds = Mapping[str, float]
+
+
+def too_many_cycles(case: Case, limits: Thresholds) -> Draft | None:
+    """More turns than `cycles`: the model's time in the later turns, without what their longer prompts cost."""
+    most = int(limits["cycles"])
+    loops: dict[str, list[Cycle]] = {}
+    for cycle in case.cycles:
+        loops.setdefault(cycle.agent_span_id, []).append(cycle)
+    long = [loop for loop in loops.values() if len(loop) > most]
+    if not long:
+        return None
+    late = [cycle for loop in long for cycle in loop[most:]]
+    spans = {cycle.span_id for cycle in late}
+    calls = [call for call in case.answered if call.span_id in spans or _cycle_above(case, call) in spans]
+    grown = growth_ms(case, limits)
+    ms = sum(max(0.0, call.duration_ms - grown.get(call.span_id, 0.0)) for call in calls)
+    turns = max(len(loop) for loop in long)
+    again = _repeated(case)
+    failed = [tool for tool in case.tools if tool.status == "error"]
+    evidence = [
+        Evidence(
+            text=f"{turns} turns of the loop; the {len(late)} after turn {most} took {milliseconds(ms)} of model time",
+            value=float(turns),
+            unit="cycles",
+            span_ids=tuple(cycle.span_id for cycle in late),
+        )
+    ]
+    if again:
+        name, count = again[0]
+        evidence.append(
+            Evidence(
+                text=f"`{name_of(name)}` was called {count} times with the same arguments",
+                value=float(count),
+                unit="calls",
+            )
+        )
+    if failed:
+        evidence.append(
+            Evidence(
+                text=f"{plural(len(failed), 'tool call')} failed",
+                value=float(len(failed)),
+                unit="calls",
+                span_ids=tuple(tool.span_id for tool in failed),
+            )
+        )
+    sure = bool(again or failed)
+    return Draft(
+        ms_at_stake=ms,
+        evidence=tuple(evidence),
+        confidence="high" if sure else "medium",
+        because="turns were spent on repeated or failed tool calls"
+        if sure
+        else "the turns are counted; whether the task needed them is not in the trace",
+        values=(("turns", str(turns)), ("most", str(most))),
+    )
+
+
+def slow_first_token(case: Case, limits: Thresholds) -> Draft | None:
+    """Model calls that think longer than `slow_ms` before they say anything, although their prompt is not to blame."""
+    slow: list[tuple[ModelCall, float, float]] = []
+    for call in case.answered:
+        if call.ttft_ms is None or call.ttft_ms <= limits["slow_ms"]:
+            continue
+        first = min(call.ttft_ms, call.duration_ms)
+        excess = first - _by_prompt(case.readings.get(call.span_id), limits) - limits["usual_ms"]
+        if excess > 0:
+            slow.append((call, first, excess))
+    if not slow:
+        return None
+    worst, longest, _ = max(slow, key=lambda each: each[1])
+    others = [call.ttft_ms for call in case.answered if call.ttft_ms is not None and call.ttft_ms <= limits["slow_ms"]]
+    evidence = [
+        Evidence(
+            text=f"{plural(len(slow), 'call')} of {len(case.answered)} took more than "
+            f"{milliseconds(limits['slow_ms'])} to the first token, the slowest {milliseconds(longest)}",
+            value=longest,
+            unit="ms",
+            span_ids=tuple(call.span_id for call, _, _ in slow),
+        )
+    ]
+    if (tokens := prompt_tokens(worst)) is not None:
+        evidence.append(
+            Evidence(
+                text=f"its prompt has {number(tokens)} tokens",
+                value=float(tokens),
+                unit="tokens",
+                span_ids=(worst.span_id,),
+            )
+        )
+    if others:
+        evidence.append(
+            Evidence(text=f"the others took at most {milliseconds(max(others))}", value=max(others), unit="ms")
+        )
+    known = prompt_tokens(worst) is not None
+    return Draft(
+        ms_at_stake=sum(excess for _, _, excess in slow),
+        evidence=tuple(evidence),
+        confidence="high" if known else "medium",
+        because="measured on the call; prompt length is taken off" if known else "the prompt's length is not known",
+        values=(("ttft", milliseconds(longest)), ("model", name_of(worst.model or "the model"))),
+    )
+
+
+def slow_output(case: Case, limits: Thresholds) -> Draft | None:
+    """A model that writes few tokens a second, over an answer long enough to tell."""
+    slow: list[tuple[ModelCall, float, float]] = []
+    for call in case.answered:
+        writing = _writing_ms(call)
+        if writing is None or not call.output_tokens or call.output_tokens < limits["output_tokens"]:
+            continue
+        rate = call.output_tokens / (writing / 1000) if writing else float("inf")
+        if rate < limits["slow_tokens_per_s"]:
+            slow.append((call, rate, writing - call.output_tokens / limits["usual_tokens_per_s"] * 1000))
+    if not slow:
+        return None
+    rate = min(each for _, each, _ in slow)
+    return Draft(
+        ms_at_stake=sum(max(0.0, excess) for _, _, excess in slow),
+        evidence=(
+            Evidence(
+                text=f"{rate:.1f} tokens a second after the first one",
+                value=rate,
+                unit="tokens/s",
+                span_ids=tuple(call.span_id for call, _, _ in slow),
+            ),
+        ),
+        confidence="medium",
+        because="measured on the call; whether the model or its region was busy is not in the trace",
+        values=(("rate", f"{rate:.0f}"),),
+    )
+
+
+def long_output(case: Case, limits: Thresholds) -> Draft | None:
+    """Answers of very many tokens: they are written one after the other."""
+    long = [
+        (call, writing)
+        for call in case.answered
+        if (call.output_tokens or 0) > limits["output_tokens"] and (writing := _writing_ms(call)) is not None
+    ]
+    if not long:
+        return None
+    ms = sum(writing * (1 - limits["usual_tokens"] / (call.output_tokens or 1)) for call, writing in long)
+    tokens = sum(call.output_tokens or 0 for call, _ in long)
+    writing = sum(each for _, each in long)
+    return Draft(
+        ms_at_stake=max(0.0, ms),
+        evidence=(
+            Evidence(
+                text=f"{number(tokens)} tokens were written in {milliseconds(writing)}, "
+                f"{percent(case.share(writing))} of the whole",
+                value=float(tokens),
+                unit="tokens",
+                span_ids=tuple(call.span_id for call, _ in long),
+            ),
+        ),
+        confidence="low",
+        because="measured; but whether so long an answer was wanted is not in the trace",
+        values=(("tokens", number(tokens)),),
+    )
+
+
+def _by_prompt(reading: PromptReading | None, limits: Thresholds) -> float:
+    """The milliseconds that a prompt longer than usual explains."""
+    if reading is None or (reading.basis != "slope" and reading.prompt_tokens < limits["large_prompt_tokens"]):
+        return 0.0
+    return reading.ms(reading.prompt_tokens - limits["usual_tokens"])
+
+
+def _writing_ms(call: ModelCall) -> float | None:
+    if call.ttft_ms is None or call.ttft_ms > call.duration_ms:
+        return None
+    return call.duration_ms - call.ttft_ms
+
+
+def _cycle_above(case: Case, call: ModelCall) -> str:
+    above = case.trace.ancestors(call.span_id)
+    return next((span.span_id for span in above if case.trace.operation(span) == "cycle"), "")
+
+
+def _repeated(case: Case) -> Sequence[tuple[str, int]]:
+    calls = Counter(
+        (step.name, repr(step.arguments)) for step in case.steps if step.kind == "tool_call" and step.arguments
+    )
+    return [(name, count) for (name, _), count in calls.most_common() if count > 1]

@@ -1,0 +1,186 @@
+"""The rules as data: read from the shipped table, changed by a file of the user's, extended by plugins."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
+
+from loomlib.errors import PluginError
+
+from . import model_rules, outside_rules, prompt_rules, session_rules, tool_rules, wait_rules
+from .case import Case
+from .finding import Draft, Finding
+from .overrides import override, read_table
+from .wording import name_of
+
+Thresholds = Mapping[str, float]
+Check = Callable[[Case, Thresholds], Draft | None]
+SessionCheck = Callable[[Sequence[Case], Thresholds], Draft | None]
+
+CHECKS: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        model_rules.too_many_cycles,
+        prompt_rules.token_growth,
+        prompt_rules.large_prompt,
+        model_rules.slow_first_token,
+        model_rules.slow_output,
+        model_rules.long_output,
+        tool_rules.slow_tool,
+        tool_rules.serial_tools,
+        tool_rules.oversized_result,
+        outside_rules.cold_start,
+        wait_rules.throttling_retries,
+        wait_rules.failed_attempts,
+        wait_rules.chatty_memory,
+        wait_rules.slow_memory,
+        wait_rules.agent_overhead,
+        outside_rules.network,
+        outside_rules.slow_client,
+    )
+}
+SESSION_CHECKS: Mapping[str, SessionCheck] = {"growing_history": session_rules.growing_history}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One question that a diagnosis asks.
+
+    `check` is a pure function of a case and the thresholds; `session_check` one of a session's cases in their order.
+    A rule has at least one. `title` may have places in braces that the check's values fill.
+    """
+
+    name: str
+    title: str
+    asks: str = ""
+    source: str = ""
+    try_: tuple[str, ...] = ()
+    thresholds: Thresholds = field(default_factory=dict[str, float])
+    check: Check | None = None
+    session_check: SessionCheck | None = None
+
+    def __post_init__(self) -> None:
+        if self.check is None and self.session_check is None:
+            raise ValueError(f"the rule {self.name!r} checks nothing")
+
+    def finding(self, draft: Draft, *, total_ms: float, trace_ids: tuple[str, ...] = ()) -> Finding:
+        """The finding that a draft becomes with this rule's texts."""
+        return Finding(
+            rule=self.name,
+            title=_filled(self.title, draft.values),
+            ms_at_stake=draft.ms_at_stake,
+            share=draft.ms_at_stake / total_ms if total_ms > 0 else 0.0,
+            evidence=draft.evidence,
+            confidence=draft.confidence,
+            because=draft.because,
+            try_=self.try_,
+            source=self.source,
+            trace_ids=trace_ids,
+        )
+
+
+class PluginRules(Protocol):
+    """The part of `loomlib.plugins.Plugins` that is asked for rules."""
+
+    def names(self, kind: str) -> tuple[str, ...]: ...
+    def get(self, kind: str, name: str, /, **arguments: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleBook:
+    """The rules of a diagnosis, by name. `least_ms` and `least_share`: less at stake is not told."""
+
+    rules: tuple[Rule, ...]
+    least_ms: float = 100.0
+    least_share: float = 0.05
+
+    def __post_init__(self) -> None:
+        names = [rule.name for rule in self.rules]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two rules are called {', '.join(twice)}")
+
+    def __getitem__(self, name: str) -> Rule:
+        for rule in self.rules:
+            if rule.name == name:
+                return rule
+        raise KeyError(name)
+
+    def with_rules(self, *rules: Rule) -> RuleBook:
+        """With further rules; one of a name that is there already takes its place."""
+        names = {rule.name for rule in rules}
+        return replace(self, rules=(*(rule for rule in self.rules if rule.name not in names), *rules))
+
+    def without(self, *names: str) -> RuleBook:
+        """Without the rules of these names."""
+        return replace(self, rules=tuple(rule for rule in self.rules if rule.name not in names))
+
+    def with_plugins(self, plugins: PluginRules) -> RuleBook:
+        """With the rules that plugins give (`loom_rules`); one that makes no rule raises `PluginError`."""
+        made: list[Rule] = []
+        for name in plugins.names("rules"):
+            rule = plugins.get("rules", name)
+            if not isinstance(rule, Rule):
+                raise PluginError(f"The diagnosis rule {name!r} is a {type(rule).__name__}", try_="return a Rule")
+            made.append(replace(rule, name=name))
+        return self.with_rules(*made)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row a rule: what it asks, from where on, and where that comes from."""
+        return [
+            {
+                "rule": rule.name,
+                "asks": rule.asks,
+                "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()),
+                "try": "; ".join(rule.try_),
+                "source": rule.source,
+            }
+            for rule in self.rules
+        ]
+
+
+def rule_book(overrides: str | os.PathLike[str] | None = None, *, plugins: PluginRules | None = None) -> RuleBook:
+    """The shipped rules, changed by the file `overrides` (TOML in the form of `rules.toml`) and joined by plugins.
+
+    Raises `SettingsError` for a file that cannot be read or names a rule or threshold that does not exist.
+    """
+    document = tomllib.loads(resources.files("loomlib.telemetry.diagnosis").joinpath("rules.toml").read_text("utf-8"))
+    if overrides is not None:
+        override(document, read_table(Path(overrides)), str(overrides))
+    general = document["general"]
+    book = RuleBook(
+        rules=tuple(_rule(name, table) for name, table in document["rules"].items() if table.get("enabled", True)),
+        least_ms=float(general["ms"]),
+        least_share=float(general["share"]),
+    )
+    return book if plugins is None else book.with_plugins(plugins)
+
+
+def _rule(name: str, table: Mapping[str, Any]) -> Rule:
+    return Rule(
+        name=name,
+        title=table["title"],
+        asks=table["asks"],
+        source=table["source"],
+        try_=tuple(table["try"]),
+        thresholds={key: float(value) for key, value in table["thresholds"].items()},
+        check=CHECKS.get(name),
+        session_check=SESSION_CHECKS.get(name),
+    )
+
+
+class _Places(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return f"{{{key}}}"
+
+
+def _filled(title: str, values: Iterable[tuple[str, str]]) -> str:
+    """The title with its places filled; what has no value stays as it is, so that no title can fail."""
+    try:
+        return title.format_map(_Places({key: name_of(value) for key, value in values}))
+    except (ValueError, IndexError, AttributeError, KeyError):
+        return title
