@@ -1,0 +1,43 @@
+"""The charts of a trace: one bar a span, parts that add up, strangers' names as inert text."""
+
+from __future__ import annotations
+
+import pytest
+from trace_shapes import field_note_request, span
+
+from loomlib.telemetry.traces import Trace
+from loomlib.telemetry.traces.figures import MOST_BARS, draw_breakdown, draw_waterfall, shown
+
+
+def test_the_waterfall_has_a_bar_for_each_span() -> None:
+    trace = Trace.one(field_note_request())
+    figure = draw_waterfall(trace.waterfall())
+    assert sum(len(each.x) for each in figure.data) == len(trace.spans)
+    assert len(figure.layout.yaxis.ticktext) == len(trace.spans)
+    (model,) = [each for each in figure.data if each.name == "model"]
+    assert list(model.x) == [2916, 1489]
+    assert list(model.base) == [60, 3090]
+
+
+def test_the_bars_of_a_breakdown_add_up_to_the_whole() -> None:
+    found = Trace.one(field_note_request()).breakdown()
+    figure = draw_breakdown([("one", found), ("two", found)])
+    assert sum(each.x[0] for each in figure.data) == pytest.approx(4613)
+
+
+def test_names_are_shown_as_they_were_written() -> None:
+    hostile = "<b>x</b><a href='javascript:alert(1)'>y</a> $x^2$ & \u202e\ud800\n"
+    text = shown(hostile, 200)
+    assert not set("<>$\u202e\ud800\n") & set(text)
+    assert text.startswith("&lt;b&gt;x&lt;/b&gt;")
+    trace = Trace.one([span("a", None, "execute_tool", 0, 5, name=hostile)])
+    drawn = draw_waterfall(trace.waterfall(), title=hostile).to_json()
+    assert "<b>" not in drawn
+    assert "<a" not in drawn
+
+
+def test_of_too_many_spans_the_longest_are_drawn_and_it_says_so() -> None:
+    spans = [span(f"s{place}", None, "other", 0, place) for place in range(MOST_BARS + 50)]
+    figure = draw_waterfall(Trace.one(spans).waterfall())
+    assert len(figure.layout.yaxis.ticktext) == MOST_BARS
+    assert f"of {MOST_BARS + 50} spans" in figure.layout.title.text
