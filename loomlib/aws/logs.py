@@ -93,6 +93,23 @@ def list_streams(
     return found[:limit]
 
 
+def first_event_ms(clients: Clients, group: str, stream: str, *, region: str | None = None) -> int | None:
+    """The time of a stream's first event (Unix milliseconds), None when the stream is empty or is not there."""
+    with translated("Describing a log stream", on=stream):
+        page: dict[str, Any] = clients.logs(region).describe_log_streams(
+            logGroupName=group, logStreamNamePrefix=stream, limit=50
+        )
+    found = [each.get("firstEventTimestamp") for each in page.get("logStreams", ()) if each["logStreamName"] == stream]
+    return found[0] if found else None
+
+
+def group_exists(clients: Clients, group: str, *, region: str | None = None) -> bool:
+    """Whether there is a log group of exactly that name."""
+    with translated("Looking for a log group", on=group):
+        found: dict[str, Any] = clients.logs(region).describe_log_groups(logGroupNamePrefix=group, limit=50)
+    return any(each["logGroupName"] == group for each in found.get("logGroups", ()))
+
+
 def _query(
     group: str, term: str | None, start_ms: int | None, end_ms: int | None, streams: Sequence[str] | None
 ) -> dict[str, Any]:

@@ -173,6 +173,14 @@ class Invocations:
             found = connection.execute(chosen).mappings().all()
         return tuple(row(InvocationRow, each) for each in found)
 
+    def trace_ids(self, agent_id: int, session_id: str) -> dict[int, str | None]:
+        """The trace id of each invocation of a session, by the invocation's id, oldest first."""
+        chosen = select(invocations.c.id, invocations.c.trace_id).where(
+            invocations.c.agent_id == agent_id, invocations.c.session_id == session_id
+        )
+        with self._database.read() as connection:
+            return {id: trace_id for id, trace_id in connection.execute(chosen.order_by(invocations.c.id))}
+
     def sessions(self, agent_id: int, limit: int | None = 100) -> tuple[SessionRow, ...]:
         """The agent's sessions, the one used last first. The cold start is that of the session's first invocation."""
         one = invocations.alias("one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -24,6 +24,8 @@ from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
 from .frames import agent_frame, blueprint_frame, study_frame
 from .house import House
+from .trace_view import TraceView
+from .tracer import Tracer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +41,7 @@ class Workbench:
         self.catalog = Catalog(store, clients, scope=where)
         self.invoker = Invoker(store, clients, read_timeout_s=settings.read_timeout_s)
         self.log_reader = LogReader(clients)
+        self._tracer = Tracer(store, clients, patience=house.patience(), same_clock=house.same_clock)
 
     @property
     def region(self) -> str:
@@ -149,6 +152,15 @@ class Workbench:
             interval_s=interval_s,
             progress=looked,
         )
+
+    def find_traces(
+        self, agent: Agent, invocation_ids: Sequence[int], *, progress: Callable[[str], None] | None = None
+    ) -> list[TraceView]:
+        """The traces of an agent's stored invocations, in that order (see `Invocation.trace`)."""
+        rows = [row for id in invocation_ids if (row := self.store.invocations.get(id)) is not None]
+        found = self._tracer.trace(agent.entry, rows, progress=progress)
+        remedy = self._tracer.patience.remedy
+        return [TraceView(each, agent_name=agent.name, labels=each.row.labels, remedy=remedy) for each in found]
 
     def record_of(self, row: InvocationRow) -> InvocationRecord:
         """The record that a stored row means."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,13 @@ def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
     return _frame(
         _BLUEPRINTS, ((b.name, b.title, b.description, b.prompts[0] if b.prompts else "") for b in blueprints)
     )
+
+
+def rows_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows that name their columns themselves, the same in each."""
+    import pandas as pd
+
+    return pd.DataFrame(list(rows))
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:

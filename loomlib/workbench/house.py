@@ -7,6 +7,17 @@ from typing import Protocol
 
 from .. import local
 from ..errors import LocalServiceError, NotYetSupported
+from ..telemetry.collect import Patience
+
+_LOCAL_REMEDY = (
+    "Strands agents export by themselves. Any other agent does as soon as it makes OpenTelemetry spans "
+    "(opentelemetry.trace.get_tracer(…)); the variables for its own exporter are set already. "
+    "Look for OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER or AGENT_OBSERVABILITY_ENABLED among the runtime's variables."
+)
+_AWS_REMEDY = (
+    "On AWS: switch on CloudWatch Transaction Search once for the account and region, add aws-opentelemetry-distro "
+    "to the agent's requirements, and start it with opentelemetry-instrument (the AgentCore toolkit does)."
+)
 
 
 class House(Protocol):
@@ -14,6 +25,15 @@ class House(Protocol):
 
     def poll_interval_s(self, attempts: int) -> float | None:
         """Seconds between looks for a log line, given how many looks there are; None: as the settings say."""
+        ...
+
+    @property
+    def same_clock(self) -> bool:
+        """Whether agents read the clock that this process reads."""
+        ...
+
+    def patience(self) -> Patience:
+        """How long to wait for spans, and what to do where none come."""
         ...
 
     def labels(self) -> tuple[str, ...]:
@@ -45,7 +65,23 @@ class LocalHouse:
 
     def poll_interval_s(self, attempts: int) -> float | None:
         """Three seconds in all and twice the configured log delay: a local line waits for nothing else."""
-        return (3.0 + 2 * self.state.options.log_delay_s) / attempts
+        return self._wait_s() / attempts
+
+    @property
+    def same_clock(self) -> bool:
+        """Yes: one machine."""
+        return True
+
+    def patience(self) -> Patience:
+        """A look every 50 ms for as long as for a log line: agents export 0.2 s after an answer at the latest."""
+        wait_s = self._wait_s()
+        return Patience(
+            wait_s=wait_s,
+            interval_s=max(0.05, wait_s / 100),
+            horizon_s=wait_s,
+            why="spans arrive within a second",
+            remedy=_LOCAL_REMEDY,
+        )
 
     def labels(self) -> tuple[str, ...]:
         """That it is local, and that its model's latencies are simulated when they are."""
@@ -72,6 +108,9 @@ class LocalHouse:
         """Give the lease back."""
         self._lease.close()
 
+    def _wait_s(self) -> float:
+        return 3.0 + 2 * self.state.options.log_delay_s
+
 
 class AwsHouse:
     """AWS itself."""
@@ -79,6 +118,22 @@ class AwsHouse:
     def poll_interval_s(self, attempts: int) -> float | None:
         """As the settings say (12 × 5 s by default)."""
         return None
+
+    @property
+    def same_clock(self) -> bool:
+        """No: NTP keeps the two together, to some milliseconds."""
+        return False
+
+    def patience(self) -> Patience:
+        """Spans reach CloudWatch two to three minutes after an answer, so five are waited; after fifteen none come."""
+        return Patience(
+            wait_s=300.0,
+            interval_s=10.0,
+            horizon_s=900.0,
+            settle_s=60.0,
+            why="spans reach CloudWatch two to three minutes after the answer",
+            remedy=_AWS_REMEDY,
+        )
 
     def labels(self) -> tuple[str, ...]:
         """Nothing has to be said."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..agents import InvocationRecord
     from ..telemetry import AgentStart
     from .agent import Agent
+    from .trace_view import TraceView
 
 
 class Invocation:
@@ -87,6 +88,16 @@ class Invocation:
         found = self.agent.bench.find_start(self.record, progress=progress)
         self.record = self.agent.bench.stored_invocation(self.record)
         return found
+
+    def trace(self, *, progress: Callable[[str], None] | None = None) -> TraceView:
+        """Where the time went: the agent's spans, and how they divide the client's duration; kept once whole.
+
+        Spans arrive late (within a second locally, after two to three minutes on AWS), so this polls with a deadline
+        and tells `progress` how it stands. When nothing is found the `state` says why, and what can be done.
+
+            inv.trace().breakdown()
+        """
+        return self.agent.bench.find_traces(self.agent, [self.record.id], progress=progress)[0]
 
     def logs(self) -> pd.DataFrame:
         """The log events of this invocation's session, oldest first (see `Agent.logs`)."""

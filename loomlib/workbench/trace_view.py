@@ -1,0 +1,144 @@
+"""The trace of an invocation as a notebook sees it: where the time went, span by span, and what the agent did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..telemetry import traces
+from .cards import milliseconds
+from .frames import rows_frame
+from .trace_figure import waterfall_figure
+from .trace_look import PART_NAMES, label, share
+from .trace_page import trace_page
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from .tracer import TracedInvocation
+
+
+class TraceView:
+    """One invocation's trace; made by `Invocation.trace()` and `Agent.traces()`.
+
+    `state` is "found", "partial", "not_found_yet", "exports_nothing", "no_group" or "not_reached"; whichever it is,
+    `breakdown()` adds up to the client's duration, and says what is unknown.
+    """
+
+    def __init__(self, found: TracedInvocation, *, agent_name: str, labels: Sequence[str], remedy: str) -> None:
+        self._found, self._agent_name, self._labels, self._remedy = found, agent_name, tuple(labels), remedy
+
+    @property
+    def state(self) -> str:
+        """How collecting ended (see `loomlib.telemetry.TRACE_STATES`)."""
+        return self._found.collected.state
+
+    @property
+    def trace(self) -> traces.Trace:
+        """The spans in their places; empty when nothing was found."""
+        return self._found.collected.trace
+
+    @property
+    def client(self) -> traces.ClientTiming | None:
+        """What the client measured; None for an invocation that never ended."""
+        return self._found.client
+
+    @property
+    def invocation_id(self) -> int:
+        """The id of the stored invocation."""
+        return self._found.row.id
+
+    @property
+    def session_id(self) -> str:
+        """The runtime session."""
+        return self._found.row.session_id
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Records that look like spans and are none, with what is wrong."""
+        return self._found.collected.unreadable
+
+    def breakdown(self) -> traces.Breakdown:
+        """Where the time went: model, tools, memory, agent overhead, cold start, service and network, unknown.
+
+        inv.trace().breakdown()["model"].share
+        """
+        return traces.breakdown(self.trace, self.client)
+
+    def trajectory(self) -> traces.Trajectory:
+        """What the agent did: messages, tool calls with arguments and results, the final answer."""
+        return traces.trajectory(self.trace)
+
+    def bars(self) -> tuple[traces.Bar, ...]:
+        """The waterfall: one bar a span, parents before their children."""
+        return traces.waterfall(self.trace, self.client)
+
+    def spans(self) -> pd.DataFrame:
+        """One row a span."""
+        return rows_frame(self.trace.table())
+
+    def parts(self) -> pd.DataFrame:
+        """One row a part of the breakdown."""
+        return rows_frame(self.breakdown().table())
+
+    def steps(self) -> pd.DataFrame:
+        """One row a step of the trajectory."""
+        return rows_frame(self.trajectory().table())
+
+    def figure(self) -> go.Figure:
+        """The waterfall as a plotly figure."""
+        return waterfall_figure(self.bars(), self.breakdown(), title=self.title())
+
+    def title(self) -> str:
+        """What this is, and what must be said beside its numbers."""
+        row = self._found.row
+        return " · ".join((self._agent_name, row.qualifier, f"session {row.session_id}", *self._labels))
+
+    def sentences(self) -> list[str]:
+        """The answer: where the time went, how sure that is, and what to do when spans are missing."""
+        found = self._found.collected
+        lines = [self._shares()] if self.breakdown().total_ns else []
+        if self.state != "found":
+            lines.append(found.sentence())
+        if self.state in ("exports_nothing", "no_group") and self._remedy:
+            lines.append(self._remedy)
+        if self.unreadable:
+            lines.append(f"{len(self.unreadable)} records could not be read: {label(self.unreadable[0])}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """State, parts and spans, ready for JSON."""
+        found = self.breakdown()
+        return {
+            "invocation_id": self.invocation_id,
+            "session_id": self.session_id,
+            "trace_id": self.trace.trace_id or self._found.row.trace_id,
+            "state": self.state,
+            "marks": sorted(found.marks),
+            "total_ms": found.total_ms,
+            "whole": found.whole,
+            "parts": found.table(),
+            "spans": self.trace.table(),
+            "sentences": self.sentences(),
+        }
+
+    def _shares(self) -> str:
+        found = self.breakdown()
+        parts = sorted((part for part in found.parts if part.duration_ns), key=lambda part: -part.duration_ns)
+        said = ", ".join(f"{PART_NAMES[part.name]} {share(part.share)}" for part in parts)
+        return f"Of {milliseconds(found.total_ms)}: {said}."
+
+    def __repr__(self) -> str:
+        return f"<Trace of {self._agent_name}: {self.state}, {len(self.trace.spans)} spans. {self._shares()}>"
+
+    def __str__(self) -> str:
+        parts = [
+            f"{PART_NAMES[part.name]:<20}{milliseconds(part.duration_ms):>10}{share(part.share):>10}"
+            f"  {part.certainty}: {part.derived_from}"
+            for part in self.breakdown().parts
+        ]
+        return "\n".join([self.title(), *self.sentences(), *parts])
+
+    def _repr_html_(self) -> str:
+        return trace_page(self)

@@ -1,0 +1,68 @@
+"""`inv.trace()` against the local AgentCore: real agents, real spans, the client's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import loomlib as loom
+
+
+def total_ns(inv: loom.Invocation) -> int:
+    assert inv.duration_ms is not None
+    return round(inv.duration_ms * 1e6)
+
+
+def test_an_invocations_parts_add_up_to_the_clients_duration_exactly(calculator: loom.Agent) -> None:
+    inv = calculator.invoke("What is 2+2?").raise_for_status()
+    view = inv.trace()
+    assert view.state == "found"
+    found = view.breakdown()
+    assert sum(part.duration_ns for part in found.parts) == found.total_ns == total_ns(inv)
+    assert all(found[name].duration_ns > 0 for name in ("cold_start", "agent", "model", "tools"))
+    assert view.trace.trace_id == inv.record.trace_id
+    assert view.trajectory().tool_names == ("calculator",)
+    assert view.trajectory().final_answer == inv.text
+
+
+def test_a_second_call_of_a_session_has_its_own_spans_and_no_cold_start(calculator: loom.Agent) -> None:
+    first = calculator.invoke("What is 2+2?")
+    second = calculator.invoke("What is 3*7?", session_id=first.session_id).raise_for_status()
+    view = second.trace()
+    found = view.breakdown()
+    assert view.state == "found"
+    assert view.trace.trace_id == second.record.trace_id != first.record.trace_id
+    assert found["cold_start"].duration_ns == 0
+    assert found["model"].duration_ns > 0
+    assert sum(part.duration_ns for part in found.parts) == total_ns(second)
+
+
+def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
+    inv = calculator.invoke("What is 1+1?")
+    first, looks = inv.trace(), []
+    again = inv.trace(progress=looks.append)
+    assert looks == []
+    assert again.breakdown() == first.breakdown()
+    assert again.to_dict() == first.to_dict()
+    kept = calculator.store.traces.get(inv.record.id)
+    assert kept is not None
+    assert (kept.state, kept.is_complete, kept.span_count) == ("found", True, len(first.trace.spans))
+
+
+def test_an_agent_that_exports_nothing_says_so_and_how_to_switch_it_on(echo: loom.Agent) -> None:
+    inv = echo.invoke("hello").raise_for_status()
+    view = inv.trace()
+    assert view.state == "exports_nothing"
+    assert any("OpenTelemetry" in line for line in view.sentences())
+    found = view.breakdown()
+    assert sum(part.duration_ns for part in found.parts) == total_ns(inv)
+    assert found["model"].certainty == "missing"
+
+
+def test_delayed_logs_are_waited_for_and_the_wait_is_shown(open_bench: Callable[..., loom.Workbench]) -> None:
+    bench = open_bench(log_delay_s=1.5)
+    said: list[str] = []
+    inv = bench.deploy("calculator").invoke("What is 2+2?")
+    view = inv.trace(progress=said.append)
+    assert view.state == "found"
+    assert said[0].startswith("0 spans so far")
+    assert "of at most 6 s" in said[0]
