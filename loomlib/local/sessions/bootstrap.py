@@ -135,25 +135,16 @@ def on_main_thread() -> bool:
 
 
 def follow_the_service(lifeline_fd: int, mark: str) -> None:
-    """Wait until the service's end of the pipe closes, which its death does too; then take the whole session down."""
-    import select
+    """Wait until the service's end of the pipe closes, which its death does too; then take the whole session down.
 
+    Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
+    """
     try:
-        if not select.select([lifeline_fd], [], [], 3.0)[0]:
-            die_with_the_service()  # not at once: loading ctypes would take 2 ms off the start of a small agent
         while os.read(lifeline_fd, 1):
             pass
     except OSError:
         pass
     end_session(mark)
-
-
-def die_with_the_service() -> None:
-    """Ask Linux to kill us when the service dies: this thread cannot run while foreign code holds the interpreter."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
 
 
 def end_session(mark: str) -> None:

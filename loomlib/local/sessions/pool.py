@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..contract import AgentAnswer, AgentCall, LogSink, SessionEnded, SessionInfo
+from .keeper import Keeper
 from .otel import OtlpTarget
 from .session import Session, SessionPlace
 from .workspace import sweep_leftovers
@@ -21,7 +22,8 @@ class SessionPool:
     `environment` goes to every agent. `admit(runtime_id, qualifier, active_sessions)` is asked before a process is
     started and may raise `SessionLimit`. An agent has `start_timeout_s` seconds to answer its first ping and
     `answer_timeout_s` seconds to begin an answer, and again between two pieces of it. Making the pool ends what a
-    former one left in `home`; only one service at a time may use a home. Agents send their telemetry to `otlp`.
+    former one left in `home`; only one service at a time may use a home. A keeper ends the agents should this
+    process be killed. Agents send their telemetry to `otlp`.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class SessionPool:
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
+        self._keeper = Keeper(folder)
         self._place = SessionPlace(
             folder=folder,
             sink=sink,
@@ -101,6 +104,7 @@ class SessionPool:
         """End every session and wait until no process is left."""
         self._closing = True
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in list(self._processes)))
+        await asyncio.to_thread(self._keeper.close)
 
     def _forget(self, session: Session) -> None:
         if self._sessions.get(session.key) is session:
