@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, cold, warm, arrivals, ttft, alive, report.
+them: import, traces, lookup, cold, warm, arrivals, ttft, alive, intake, report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import bench_import, bench_report, bench_sessions, bench_streaming, bench_traces
+from . import bench_import, bench_intake, bench_report, bench_sessions, bench_streaming, bench_traces
 from .laboratory import Laboratory
 from .table import Row, show
 
@@ -25,19 +25,21 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
     "arrivals": bench_streaming.arrivals,
     "ttft": bench_streaming.first_bytes,
     "alive": bench_sessions.alive,
+    "intake": bench_intake.intake,
 }
 
 
 ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "import": bench_import.rows,
     "traces": bench_traces.rows,
+    "lookup": bench_intake.lookup,
     "report": bench_report.rows,
 }
 
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", "traces", *WITH_SERVICE, "report"]
+    known = ["import", "traces", "lookup", *WITH_SERVICE, "report"]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
