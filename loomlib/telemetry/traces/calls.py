@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .intervals import most_at_once, total, union
-from .span import Span
+from .messages import said_around
+from .span import LogRecord, Span
 from .trace import Trace
 from .values import as_list, count_of, number_of, text_of
 
@@ -103,12 +104,14 @@ def model_calls(trace: Trace) -> tuple[ModelCall, ...]:
     places = cycle_numbers(trace)
     twins = [span for span in trace.duplicates if span.operation == "chat" and trace.span(span.span_id) is None]
     attempts: dict[str, int] = {}
+    records = trace.records_by_span()
     found: list[ModelCall] = []
     for span in trace.of_operation("chat"):
         above = trace.parent(span)
         key = "" if above is None else above.span_id
         attempts[key] = attempts.get(key, 0) + 1
-        found.append(_model_call(span, _twin_of(span, twins), places.get(span.span_id), attempts[key]))
+        own = records.get(span.span_id, ())
+        found.append(_model_call(span, _twin_of(span, twins), places.get(span.span_id), attempts[key], own))
     return tuple(found)
 
 
@@ -118,7 +121,9 @@ def _twin_of(span: Span, twins: Sequence[Span]) -> Span | None:
     return next(below, None) or next(within, None)
 
 
-def _model_call(span: Span, twin: Span | None, cycle: int | None, attempt: int) -> ModelCall:
+def _model_call(
+    span: Span, twin: Span | None, cycle: int | None, attempt: int, records: Sequence[LogRecord]
+) -> ModelCall:
     def get(*names: str) -> object:
         sources = (span,) if twin is None else (span, twin)
         for source in sources:
@@ -140,20 +145,17 @@ def _model_call(span: Span, twin: Span | None, cycle: int | None, attempt: int) 
         output_tokens=count_of(get(usage + "output_tokens", usage + "completion_tokens")),
         cache_read_tokens=count_of(get(usage + "cache_read.input_tokens", usage + "cache_read_input_tokens")),
         cache_write_tokens=count_of(get(usage + "cache_creation.input_tokens", usage + "cache_write_input_tokens")),
-        finish_reason=_finish_reason(span, get("gen_ai.response.finish_reasons")),
+        finish_reason=_finish_reason(span, get("gen_ai.response.finish_reasons"), records),
         is_failed=span.is_failed,
         error=_error(span),
         http_retries=count_of(get("retry_attempts", "aws.retry_attempts")),
     )
 
 
-def _finish_reason(span: Span, stated: object) -> str | None:
+def _finish_reason(span: Span, stated: object, records: Iterable[LogRecord]) -> str | None:
     if listed := as_list(stated):
         return text_of(listed[0])
-    for event in reversed(span.events):
-        if (reason := event.attributes.get("finish_reason")) is not None:
-            return text_of(reason)
-    return stated if isinstance(stated, str) else None
+    return stated if isinstance(stated, str) else said_around(span, records).finish_reason
 
 
 def _error(span: Span) -> str:

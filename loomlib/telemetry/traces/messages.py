@@ -7,7 +7,7 @@ form has the same as log records, in which the assistant's earlier messages lie 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,27 @@ class Said:
     inputs: list[Message] = field(default_factory=list[Message])
     history: list[Message] = field(default_factory=list[Message])
     outputs: list[Message] = field(default_factory=list[Message])
-    is_final_known: bool = False
+    finish_reason: str | None = None
+
+    def woven(self) -> Iterator[Message]:
+        """Inputs in their order, and earlier answers that lie apart (ADOT's split form) back where they belong.
+
+        An answer with tool calls goes before their results; an answer in words before the user speaks again.
+        """
+        pending = list(self.history)
+        for place, message in enumerate(self.inputs):
+            wanted = {step.call_id for step in message if step.kind == "tool_result"}
+            fits = [_offered(each) & wanted if wanted else place and not _offered(each) for each in pending]
+            if any(fits):
+                until = fits.index(next(filter(None, fits))) + 1
+                yield from pending[:until]
+                del pending[:until]
+            yield message
+        yield from pending
+
+
+def _offered(message: Message) -> set[str]:
+    return {step.call_id for step in message if step.kind == "tool_call"}
 
 
 def said_around(span: Span, records: Iterable[LogRecord] = ()) -> Said:
@@ -77,7 +97,8 @@ def _take_attributes(attributes: Mapping[str, Any], said: Said) -> bool:
         said.inputs.extend(_messages(inputs))
     if outputs is not None and not said.outputs:
         said.outputs.extend(_messages(outputs))
-        said.is_final_known = True
+        last = as_list(unpacked(outputs))[-1:]
+        said.finish_reason = _reason(as_mapping(last[0]) or {}) if last else None
     return system is not None or inputs is not None or outputs is not None
 
 
@@ -99,11 +120,11 @@ def _take_event(name: str, attributes: Mapping[str, Any], said: Said) -> None:
             said.inputs.append(tuple(content_steps(content, name.split(".")[1])))
         case "gen_ai.choice":
             message = attributes.get("message")
+            said.finish_reason = _reason(attributes)
             inner = as_mapping(unpacked(message))
             if inner is not None and "content" in inner:
                 message = inner["content"]
             said.outputs.append(tuple(content_steps(message, "assistant")))
-            said.is_final_known = True
         case _:
             return
 
@@ -124,9 +145,14 @@ def _take_body(body: Mapping[str, Any], said: Said) -> None:
         steps = tuple(content_steps(_inner(message.get("content")), str(message.get("role") or "assistant")))
         if wrapped is not None and "message" in wrapped:
             said.outputs.append(steps)
-            said.is_final_known = True
+            said.finish_reason = _reason(wrapped)
         else:
             said.history.append(steps)
+
+
+def _reason(around: Mapping[str, Any]) -> str | None:
+    reason = around.get("finish_reason")
+    return None if reason is None else text_of(reason)
 
 
 def _inner(content: object) -> object:

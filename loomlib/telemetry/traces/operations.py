@@ -48,16 +48,19 @@ def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
     role = attributes.get("openinference.span.kind")
     if type(role) is str and role in _OPEN_INFERENCE:
         return _OPEN_INFERENCE[role]
-    if kind == "client" and _is_memory_call(name):
+    if kind == "client" and _is_memory_call(name, attributes):
         return "memory"
     if stated is None:
         return _FIRST_WORDS.get(name.partition(" ")[0], "other")
     return "other"
 
 
-def _is_memory_call(name: str) -> bool:
+def _is_memory_call(name: str, attributes: Mapping[str, Any]) -> bool:
     """AgentCore Memory is called through boto3: `Bedrock AgentCore.ListEvents`, `….RetrieveMemoryRecords` and so on."""
     service, _, call = name.partition(".")
+    stated = attributes.get("rpc.service")
+    if stated is not None:
+        service, call = str(stated), str(attributes.get("rpc.method") or call)
     if service.lower() != _AGENTCORE:
         return False
     call = call.lower()

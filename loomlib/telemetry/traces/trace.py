@@ -117,6 +117,13 @@ class Trace:
             return known.get(operations[0], ())
         return tuple(sorted((span for each in operations for span in known.get(each, ())), key=place_of))
 
+    def records_by_span(self) -> dict[str, list[LogRecord]]:
+        """The log records that belong to each span."""
+        found: dict[str, list[LogRecord]] = {}
+        for record in self.log_records:
+            found.setdefault(record.span_id, []).append(record)
+        return found
+
     @property
     def start_ns(self) -> int:
         """The first moment, of a span or else of a record; 0 when nothing has a time."""

@@ -15,9 +15,10 @@ from .values import text_of, unpacked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """One agent's conversation in a trace.
+    """What one agent did in a trace.
 
-    `steps` are in the order in which they were said. `problems` names what is missing (`no_content`: the spans carry no
+    `steps` are in the order in which they were said, from this invocation's prompt on (the system's words before it);
+    what the conversation held before is `history`. `problems` names what is missing (`no_content`: the spans carry no
     messages; `no_result`: a call without a result). `agents` are the trajectories of agents that it called.
     """
 
@@ -26,6 +27,7 @@ class Trajectory:
     final_answer: str | None
     span_id: str = ""
     problems: tuple[str, ...] = ()
+    history: tuple[Step, ...] = field(default=(), repr=False)
     agents: tuple[Trajectory, ...] = field(default=(), repr=False)
 
     @property
@@ -70,9 +72,7 @@ class Trajectory:
 def trajectory(trace: Trace) -> Trajectory:
     """The trajectory of the outermost agent; of several one after the other, their steps in that order."""
     groups = _by_agent(trace)
-    records: dict[str, list[LogRecord]] = {}
-    for record in trace.log_records:
-        records.setdefault(record.span_id, []).append(record)
+    records = trace.records_by_span()
     agents = {span.span_id: span for span in trace.of_operation("invoke_agent")}
     inner: dict[str, list[Trajectory]] = {}
     tops: list[Trajectory] = []
@@ -99,6 +99,7 @@ def trajectory(trace: Trace) -> Trajectory:
         final_answer=next((top.final_answer for top in reversed(tops) if top.final_answer is not None), None),
         span_id=tops[0].span_id,
         problems=tuple(sorted({problem for top in tops for problem in top.problems})),
+        history=tops[0].history,
         agents=tuple(agent for top in tops for agent in top.agents),
     )
 
@@ -130,6 +131,7 @@ class _Conversation:
         self._texts: Counter[tuple[str, str]] = Counter()
         self._calls: dict[str, str] = {}
         self._results: set[str] = set()
+        self._earlier: list[Step] = []
 
     def of(self, agent: Span | None, spans: Sequence[Span], inner: tuple[Trajectory, ...]) -> Trajectory:
         chats = [span for span in spans if span.operation == "chat"]
@@ -138,6 +140,8 @@ class _Conversation:
         for chat in chats:
             said = self._said(chat)
             self._history(said, chat, tools)
+            if chat is chats[0]:
+                self._begin_here()
             for message in said.outputs:
                 self._say(message, chat.span_id, chat.end_ns, tools, is_new=True)
                 texts = [step.text for step in message if step.kind == "assistant"]
@@ -145,6 +149,7 @@ class _Conversation:
         of_agent = Said() if agent is None else self._said(agent)
         if agent is not None and not any(step.kind != "system" for step in self._steps):
             self._history(of_agent, agent, tools)
+            self._begin_here()
             for message in of_agent.outputs:
                 self._say(message, agent.span_id, agent.end_ns, tools, is_new=True)
         self._left_over(tools)
@@ -157,6 +162,7 @@ class _Conversation:
             final_answer=answer,
             span_id="" if agent is None else agent.span_id,
             problems=tuple(self._problems(chats)),
+            history=tuple(self._earlier),
             agents=inner,
         )
 
@@ -169,7 +175,7 @@ class _Conversation:
                 self._texts["system", step.text] += 1
                 self._steps.append(replace(step, span_id=span.span_id, time_ns=span.start_ns))
         again: Counter[tuple[str, str]] = Counter()
-        for message in _woven(said):
+        for message in said.woven():
             fresh: list[Step] = []
             for step in message:
                 key = (step.kind, step.text)
@@ -179,6 +185,12 @@ class _Conversation:
                         continue
                 fresh.append(step)
             self._say(tuple(fresh), span.span_id, span.start_ns, tools, is_new=False)
+
+    def _begin_here(self) -> None:
+        """What was said before this invocation's prompt, the last that the first model call was given, is history."""
+        last = max((place for place, step in enumerate(self._steps) if step.kind == "user"), default=0)
+        self._earlier = [step for step in self._steps[:last] if step.kind != "system"]
+        self._steps = [step for step in self._steps[:last] if step.kind == "system"] + self._steps[last:]
 
     def _say(self, message: Message, span_id: str, time_ns: int, tools: Mapping[str, Span], *, is_new: bool) -> None:
         called: list[str] = []
@@ -255,31 +267,11 @@ class _Conversation:
     def _problems(self, chats: Sequence[Span]) -> Iterator[str]:
         if chats and not any(step.kind in ("user", "assistant") for step in self._steps):
             yield "no_content"
-        if set(self._calls) - self._results:
+        called = {step.call_id for step in self._steps if step.kind == "tool_call"}
+        if called - self._results:
             yield "no_result"
         if not chats:
             yield "no_model_call"
-
-
-def _woven(said: Said) -> Iterator[Message]:
-    """Inputs in their order; earlier answers that lie apart (ADOT's split form) back where they belong.
-
-    An answer with tool calls goes before the results of these calls, any other before the user speaks again.
-    """
-    pending = list(said.history)
-    has_spoken = False
-    for message in said.inputs:
-        wanted = {step.call_id for step in message if step.kind == "tool_result"}
-        while pending and (wanted or has_spoken):
-            offered = {step.call_id for step in pending[0] if step.kind == "tool_call"}
-            if wanted and not offered & wanted and not has_spoken:
-                break
-            yield pending.pop(0)
-            if not wanted or offered & wanted:
-                break
-        has_spoken = not wanted
-        yield message
-    yield from pending
 
 
 def _call_id(span: Span) -> str:
