@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer, set_span_in_context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from .parents import incoming_context
 
-_SCOPE_NAME = "loom.local.invocations"
 _REQUEST_ID_HEADER = "x-amzn-bedrock-agentcore-runtime-request-id"
 
 
 class Invocation:
     """One request; its span is started by `begin`, which may be after its arrival, and ended once by `end`."""
 
-    def __init__(self, scope: Mapping[str, Any], session_id: str, arrived_ns: int) -> None:
-        self._scope, self._session_id, self._arrived_ns = scope, session_id, arrived_ns
+    def __init__(self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, arrived_ns: int) -> None:
+        self._tracer, self._scope, self._session_id, self._arrived_ns = tracer, scope, session_id, arrived_ns
         self._context: Context | None = None
         self._span: Span | None = None
 
@@ -27,7 +26,7 @@ class Invocation:
         if self._context is None:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
             incoming = incoming_context(headers, self._session_id)
-            self._span = get_tracer(_SCOPE_NAME).start_span(
+            self._span = self._tracer.start_span(
                 f"{self._scope['method']} {self._scope['path']}",
                 incoming,
                 SpanKind.SERVER,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -157,18 +158,19 @@ class SpanSender:
         partial = json.loads(answer)["partialSuccess"]
         if count := int(partial.get("rejectedSpans", 0)):
             self._lost += count
-            self._tell(count, str(partial.get("errorMessage", "rejected")))
+            self._tell(count, str(partial.get("errorMessage") or "the service rejected them"))
 
     def _lose(self, count: int, reason: str) -> None:
         self._lost += count
         if not self._down:
             self._down = True
-            self._tell(count, reason)
+            self._tell(count, f"{reason} (later ones are counted only)")
 
     def _tell(self, count: int, reason: str) -> None:
         self._told = self._lost
-        _say(f"{count} spans were not exported, later ones are only counted: {reason}")
+        _say(f"{count} spans were not exported: {reason}")
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"Loom: {message}\n")
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # the agent may have closed or replaced it
+        sys.stderr.write(f"Loom: {message}\n")

@@ -23,6 +23,7 @@ _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
 _App = Callable[[MutableMapping[str, Any], _Receive, _Send], Awaitable[None]]
 
+_SCOPE_NAME = "loom.local.invocations"
 _EXIT_FLUSH_S = 1.0  # of the two seconds between SIGTERM and SIGKILL
 
 
@@ -46,6 +47,7 @@ class Tracing:
         self._arrivals = arrivals
         self._attached: list[object] = []
         self._own: TracerProvider | None = None
+        self._roots: trace.Tracer | None = None
         atexit.register(self.flush)
 
     def flush(self) -> None:
@@ -58,7 +60,10 @@ class Tracing:
 
     def stand_in(self, tracer: trace.Tracer, name: str, *scope: Any, **more_scope: Any) -> trace.Tracer:
         """`tracer`, which a library asked for, made to record as long as the agent has set no provider."""
-        place(StandIn(lambda: self._provider().get_tracer(name, *scope, **more_scope), self._context_for), tracer)
+        if isinstance(tracer, trace.ProxyTracer):
+            ours = StandIn(lambda: self._provider().get_tracer(name, *scope, **more_scope), self._context_for)
+            if not place(ours, tracer):
+                self.become_global()  # an OpenTelemetry that is built otherwise: the proxy finds this one
         return tracer
 
     def adopt(self, provider: object) -> None:
@@ -102,7 +107,9 @@ class Tracing:
         if arrival is None:
             return None
         if arrival[2] is None:
-            arrival[2] = Invocation(arrival[0], self._session_id, arrival[1])
+            if self._roots is None:
+                self._roots = trace.get_tracer(_SCOPE_NAME)
+            arrival[2] = Invocation(self._roots, arrival[0], self._session_id, arrival[1])
         return arrival[2]
 
     def _context_for(self, context: Context | None) -> Context | None:

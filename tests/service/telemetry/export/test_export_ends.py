@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 
 import pytest
 
@@ -247,3 +248,74 @@ async def test_a_huge_value_is_cut_and_said_to_be(lab, ask, eventually):
     [agent] = lab.collector.named("invoke_agent paced")
     assert max(len(str(value)) for _, event in agent.events for value in event.values()) == 1_048_576
     assert "100000" in json.dumps(agent.attributes["loom.cut"])
+
+
+async def test_a_collector_that_never_answers_delays_neither_answers_nor_the_end(lab, ask):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        pool, runtime = lab.pool(url=f"http://127.0.0.1:{mute.getsockname()[1]}/otlp"), lab.paced()
+        for _ in range(3):
+            assert b"done" in await ask(pool, runtime)
+        await pool.close()
+    assert not [line for line in lab.lines if "Traceback" in line]
+
+
+async def test_more_spans_than_the_queue_holds_are_counted_not_kept(lab, ask):
+    pool = lab.pool(url="http://127.0.0.1:1/otlp")
+    runtime = lab.runtime(
+        """
+        from bedrock_agentcore import BedrockAgentCoreApp
+        from opentelemetry import trace
+        app = BedrockAgentCoreApp()
+
+        @app.entrypoint
+        def answer(payload):
+            for _ in range(10_000):
+                trace.get_tracer("mine").start_span("one").end()
+
+        app.run()
+        """
+    )
+    await ask(pool, runtime)
+    await pool.close()
+    assert [line for line in lab.lines if "10001 spans in all were not exported" in line]
+
+
+async def test_an_agent_without_opentelemetrys_sdk_runs_and_its_log_says_why_it_exports_nothing(lab, ask):
+    pool = lab.pool()
+    runtime = lab.runtime(
+        """
+        import sys
+        sys.modules["opentelemetry.sdk"] = sys.modules["opentelemetry.sdk.trace"] = None
+        from bedrock_agentcore import BedrockAgentCoreApp
+        from opentelemetry import trace
+        app = BedrockAgentCoreApp()
+
+        @app.entrypoint
+        def answer(payload):
+            with trace.get_tracer("mine").start_as_current_span("one"):
+                return "fine"
+
+        app.run()
+        """
+    )
+    assert await ask(pool, runtime) == await ask(pool, runtime) == b'"fine"'
+    await pool.close()
+    [line] = [line for line in lab.lines if line.startswith("Loom:")]
+    assert "spans are not exported" in line
+    assert "opentelemetry.sdk" in line
+
+
+async def test_an_opentelemetry_that_is_built_otherwise_is_served_by_a_global_provider(lab, ask, eventually):
+    other = """
+    from opentelemetry import trace
+
+    class Proxy(trace.ProxyTracer):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            del self._noop_tracer
+
+    trace.ProxyTracer = Proxy
+    """
+    pool, runtime = lab.pool(), lab.paced(other)
+    await ask(pool, runtime)
+    await eventually(lambda: names(lab.collector) == TREE)

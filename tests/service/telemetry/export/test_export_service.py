@@ -9,17 +9,24 @@ from pathlib import Path
 
 import pytest
 
+from loomlib import local
+
 BLUEPRINT = Path(__file__).parents[4] / "loomlib" / "blueprints" / "assistant"
 
 
-@pytest.fixture
-def assistant(aws):
+def deploy(aws):
+    """The assistant as it is in the blueprints."""
     files = {str(path.relative_to(BLUEPRINT)): path.read_bytes() for path in BLUEPRINT.rglob("*") if path.is_file()}
     files.pop("requirements.txt")  # the workbench has them
     made = aws.create("assistant", aws.upload(files))
     described = aws.settled(made["agentRuntimeId"])
     assert described["status"] == "READY", described
     return described
+
+
+@pytest.fixture
+def assistant(aws):
+    return deploy(aws)
 
 
 def spans_of(aws, session_id, wanted):
@@ -54,3 +61,18 @@ def test_the_unchanged_assistant_leaves_its_spans_where_aws_would(aws, assistant
     ids = {span["spanId"] for span in spans}
     assert len(ids) == len(spans)
     assert all(span["parentSpanId"] in ids for span in spans if span["name"] != "POST /invocations")
+
+
+def test_stopping_a_session_or_the_whole_service_right_after_an_answer_loses_no_span(start_service):
+    aws = start_service()
+    arn = deploy(aws)["agentRuntimeArn"]
+    prompt = json.dumps({"prompt": "What is the weather in Paris?"}).encode()
+    stopped, running = "stopped-" + "s" * 30, "running-" + "s" * 30
+    aws.invoke(arn, prompt, runtimeSessionId=stopped)
+    aws.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=stopped)
+    aws.invoke(arn, prompt, runtimeSessionId=running)
+    local.stop(aws.state.home)
+    again = start_service(aws.state.home)
+    for session_id in (stopped, running):
+        names = [span["name"] for span in spans_of(again, session_id, "POST /invocations")]
+        assert {"chat", "execute_tool get_weather", "POST /invocations"} <= set(names)
