@@ -1,4 +1,4 @@
-"""Commands about agents: deploy, register, agents, remove, invoke, logs, latency."""
+"""Commands about agents: deploy, register, agents, remove, invoke, logs, latency, trace."""
 
 from __future__ import annotations
 
@@ -143,6 +143,33 @@ def latency(place: Place, agent: str, session: str | None) -> int:
     return 0 if found.state == "found" else 1
 
 
+@click.command()
+@click.argument("agent")
+@click.option("--session", help="The session's newest call (else the agent's newest invocation).")
+@click.option("--last", default=1, show_default=True, type=click.IntRange(1, 10_000), help="How many invocations.")
+@pass_place
+def trace(place: Place, agent: str, session: str | None, last: int) -> int:
+    """Print where the time of an invocation went, by its spans; waits for spans that are on their way."""
+    with place.connect() as bench:
+        found = bench.agent(agent).traces(last, session_id=session, progress=_waiting)
+    if not found:
+        raise LoomError("No invocation is stored", on=session or agent, try_=f'loom invoke {agent} "…"')
+    if place.as_json:
+        emit_json(found[0].to_dict() if last == 1 else [view.to_dict() for view in found])
+    elif last == 1:
+        click.echo(printable(str(found[0])))
+    else:
+        emit_table(records(found.parts()), empty="")
+        say(found.sentence())
+    return 0 if all(view.state == "found" for view in found) else 1
+
+
+def _waiting(line: str) -> None:
+    """Only what is waited for: a trace that is there at once needs no words."""
+    if " so far" in line:
+        say(line)
+
+
 def _pair(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not separator or not name:
@@ -160,4 +187,4 @@ def _about(agent: Agent) -> dict[str, Any]:
     }
 
 
-COMMANDS = (deploy, register, agents, remove, invoke, logs, latency)
+COMMANDS = (deploy, register, agents, remove, invoke, logs, latency, trace)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
+from .agent_telemetry import AgentTelemetry
 from .blueprints import find_blueprint
 from .cards import card
 from .frames import invocation_frame, log_frame, session_frame
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .bench import Workbench
 
 
-class Agent:
+class Agent(AgentTelemetry):
     """An entry of the catalog, ready to be asked. Made by `Workbench.deploy`, `register` and `agent`.
 
     It is also what a `LatencyStudy` measures (`loomlib.latency.MeasuredAgent`).

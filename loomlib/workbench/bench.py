@@ -154,13 +154,12 @@ class Workbench:
         )
 
     def find_traces(
-        self, agent: Agent, invocation_ids: Sequence[int], *, progress: Callable[[str], None] | None = None
+        self, entry: AgentEntry, rows: Sequence[InvocationRow], *, progress: Callable[[str], None] | None = None
     ) -> list[TraceView]:
         """The traces of an agent's stored invocations, in that order (see `Invocation.trace`)."""
-        rows = [row for id in invocation_ids if (row := self.store.invocations.get(id)) is not None]
-        found = self._tracer.trace(agent.entry, rows, progress=progress)
+        found = self._tracer.trace(entry, rows, progress=progress)
         remedy = self._tracer.patience.remedy
-        return [TraceView(each, agent_name=agent.name, labels=each.row.labels, remedy=remedy) for each in found]
+        return [TraceView(each, agent_name=entry.name, labels=each.row.labels, remedy=remedy) for each in found]
 
     def record_of(self, row: InvocationRow) -> InvocationRecord:
         """The record that a stored row means."""

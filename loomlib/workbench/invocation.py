@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..errors import LoomError
 from .cards import card, milliseconds
 
 if TYPE_CHECKING:
@@ -97,7 +98,11 @@ class Invocation:
 
             inv.trace().breakdown()
         """
-        return self.agent.bench.find_traces(self.agent, [self.record.id], progress=progress)[0]
+        bench = self.agent.bench
+        row = bench.store.invocations.get(self.record.id)
+        if row is None:
+            raise LoomError("The invocation is not stored, so its trace cannot be looked for", on=str(self.record.id))
+        return bench.find_traces(self.agent.entry, [row], progress=progress)[0]
 
     def logs(self) -> pd.DataFrame:
         """The log events of this invocation's session, oldest first (see `Agent.logs`)."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..telemetry import traces
+from ..telemetry import diagnosis, traces
 from .cards import milliseconds
 from .frames import rows_frame
 from .trace_figure import waterfall_figure
 from .trace_look import PART_NAMES, label, share
 from .trace_page import trace_page
+from .trace_rows import cycle_row, model_call_row, tool_call_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +45,18 @@ class TraceView:
     @property
     def client(self) -> traces.ClientTiming | None:
         """What the client measured; None for an invocation that never ended."""
-        return self._found.client
+        return None if self._found.client is None else self._found.client.timing
+
+    @cached_property
+    def case(self) -> diagnosis.Case:
+        """Trace, breakdown and client's side together: calls, tools, cycles, retries, worked out once."""
+        return diagnosis.Case.of(self.trace, self._found.client)
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When the request was sent (the client's clock)."""
+        sent = self._found.row.client_invoke_time
+        return None if sent is None else datetime.fromtimestamp(sent, UTC)
 
     @property
     def invocation_id(self) -> int:
@@ -64,11 +78,15 @@ class TraceView:
 
         inv.trace().breakdown()["model"].share
         """
-        return traces.breakdown(self.trace, self.client)
+        return self.case.breakdown
 
     def trajectory(self) -> traces.Trajectory:
         """What the agent did: messages, tool calls with arguments and results, the final answer."""
         return traces.trajectory(self.trace)
+
+    def findings(self) -> diagnosis.Diagnosis:
+        """Why it took its time: the costliest cause first, each with its evidence and what to try."""
+        return diagnosis.diagnose(self.case)
 
     def bars(self) -> tuple[traces.Bar, ...]:
         """The waterfall: one bar a span, parents before their children."""
@@ -81,6 +99,22 @@ class TraceView:
     def parts(self) -> pd.DataFrame:
         """One row a part of the breakdown."""
         return rows_frame(self.breakdown().table())
+
+    def causes(self) -> pd.DataFrame:
+        """One row a finding, the costliest first."""
+        return rows_frame(self.findings().table())
+
+    def model_calls(self) -> pd.DataFrame:
+        """One row a model call: tokens, time to first token, streaming share, cycle, attempt."""
+        return rows_frame([model_call_row(call) for call in self.case.calls])
+
+    def tool_calls(self) -> pd.DataFrame:
+        """One row a run of a tool."""
+        return rows_frame([tool_call_row(call) for call in self.case.tools])
+
+    def cycles(self) -> pd.DataFrame:
+        """One row a turn of the agent's loop: how its prompt grew, and how parallel its tools ran."""
+        return rows_frame([cycle_row(each) for each in self.case.cycles])
 
     def steps(self) -> pd.DataFrame:
         """One row a step of the trajectory."""
@@ -119,6 +153,7 @@ class TraceView:
             "total_ms": found.total_ms,
             "whole": found.whole,
             "parts": found.table(),
+            "findings": self.findings().table(),
             "spans": self.trace.table(),
             "sentences": self.sentences(),
         }

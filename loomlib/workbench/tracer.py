@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..errors import StoreError
 from ..store import InvocationRow, Store, TraceRow
-from ..telemetry.client_timing import client_timing
+from ..telemetry.cold_start import find_agent_start
 from ..telemetry.collect import Collected, Patience, TraceCollector, TracedCall
 from ..telemetry.collected import trace_from
+from ..telemetry.diagnosis import ClientSide, client_side
+from ..telemetry.logs import LogReader
 from ..telemetry.process_starts import processes_began
-from ..telemetry.traces import ClientTiming
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
@@ -28,7 +29,7 @@ class TracedInvocation:
 
     row: InvocationRow
     collected: Collected
-    client: ClientTiming | None
+    client: ClientSide | None
 
 
 class Tracer:
@@ -37,6 +38,7 @@ class Tracer:
     def __init__(self, store: Store, clients: Clients, *, patience: Patience, same_clock: bool) -> None:
         self._store, self._clients, self.patience, self._same_clock = store, clients, patience, same_clock
         self._collector = TraceCollector(clients)
+        self._log_reader = LogReader(clients)
 
     def trace(
         self,
@@ -59,14 +61,23 @@ class Tracer:
             for id, each in collected.items():
                 self._keep(each, is_cold[id])
             found |= collected
+        if len(rows) == 1:
+            rows = [self._with_start(entry, rows[0], found[rows[0].id])]
         return [
             TracedInvocation(
                 row=row,
                 collected=found[row.id],
-                client=client_timing(row, is_cold=is_cold[row.id], same_clock=self._same_clock),
+                client=client_side(row, is_cold=is_cold[row.id], same_clock=self._same_clock),
             )
             for row in rows
         ]
+
+    def _with_start(self, entry: AgentEntry, row: InvocationRow, found: Collected) -> InvocationRow:
+        """Where no server's span says when the agent began, its start line may: one look, no waiting."""
+        if row.agent_start_time is not None or found.trace.of_operation("server") or not found.call.reached_agent:
+            return row
+        find_agent_start(self._store, self._log_reader, entry.arn, row.id, attempts=0)
+        return self._store.invocations.get(row.id) or row
 
     def _began(
         self, entry: AgentEntry, collected: Mapping[int, Collected], opening: Set[int]

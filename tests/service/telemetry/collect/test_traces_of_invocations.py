@@ -66,3 +66,43 @@ def test_delayed_logs_are_waited_for_and_the_wait_is_shown(open_bench: Callable[
     assert view.state == "found"
     assert said[0].startswith("0 spans so far")
     assert "of at most 6 s" in said[0]
+
+
+def test_many_traces_come_together_and_each_adds_up(calculator: loom.Agent) -> None:
+    calls = [calculator.invoke(f"What is {number}+1?") for number in range(3)]
+    calls.append(calculator.invoke("What is 9*9?", session_id=calls[0].session_id))
+    looks: list[str] = []
+    found = calculator.traces(last=4, progress=looks.append)
+    assert [view.invocation_id for view in found] == [inv.record.id for inv in reversed(calls)]
+    assert found.states() == {"found": 4}
+    for view, inv in zip(found, reversed(calls), strict=True):
+        assert view.trace.trace_id == inv.record.trace_id
+        assert sum(part.duration_ns for part in view.breakdown().parts) == total_ns(inv)
+    assert list(found.parts()["cold"]) == [False, True, True, True]
+    assert set(found.tool_calls()["tool"]) == {"calculator"}
+    looks.clear()
+    assert calculator.traces(last=4, progress=looks.append).states() == {"found": 4}
+    assert looks == []
+
+
+def test_the_ready_queries_run_locally(calculator: loom.Agent, echo: loom.Agent) -> None:
+    calculator.invoke("What is 2+2?").trace()
+    echo.invoke("hello")
+    queries = calculator.queries()
+    for name in queries.table()["name"]:
+        queries.run(name)
+    tools = queries.run("tool_frequency")
+    assert list(tools["tool"]) == ["calculator"]
+    assert tools["calls"][0] >= 1
+    spans = queries.run("span_percentiles").set_index("name")
+    assert spans.loc["POST /invocations", "p50_ms"] > 0
+    assert "runtime_id" not in queries.text("tool_frequency")
+    assert echo.queries().run("tool_frequency").empty
+
+
+def test_a_refused_call_has_no_trace_and_says_why(calculator: loom.Agent) -> None:
+    inv = calculator.invoke("hello", qualifier="nowhere")
+    assert inv.failure == "rejected"
+    view = inv.trace()
+    assert view.state == "not_reached"
+    assert "refused before it reached the agent" in str(view)

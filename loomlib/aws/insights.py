@@ -1,0 +1,85 @@
+"""CloudWatch Logs Insights: a query is started, asked after until it is done, and stopped when that takes too long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from loomlib.errors import RequestRejected, ServiceFailed, TimedOut
+
+from .connection import Clients
+from .errors import translated
+
+LARGEST_RESULT: Final = 10_000
+"""Rows of one result at most (StartQuery's `limit`)."""
+
+_FIRST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """The rows of a query, all values as text, as Insights gives them; `scanned` and `matched` count log events."""
+
+    rows: tuple[Mapping[str, str], ...] = field(repr=False)
+    scanned: int = 0
+    matched: int = 0
+
+
+def run_query(
+    clients: Clients,
+    groups: Sequence[str],
+    query: str,
+    *,
+    start_s: int,
+    end_s: int,
+    region: str | None = None,
+    limit: int = LARGEST_RESULT,
+    wait_s: float = 60.0,
+    progress: Callable[[str], None] | None = None,
+) -> QueryResult:
+    """The result of `query` over log groups, from `start_s` to `end_s` (Unix seconds, both included).
+
+    Raises `ResourceNotFound` for a group that does not exist, `RequestRejected` for a query that Insights does not
+    understand, `TimedOut` when it is not done within `wait_s` (it is stopped then), `ServiceFailed` when it failed.
+    """
+    with translated("Starting a Logs Insights query", on=", ".join(groups)):
+        started: dict[str, Any] = clients.logs(region).start_query(
+            logGroupNames=list(groups), startTime=start_s, endTime=end_s, queryString=query, limit=limit
+        )
+    query_id = str(started["queryId"])
+    began, pause_s = time.monotonic(), _FIRST_PAUSE_S
+    while True:
+        with translated("Reading a Logs Insights query", on=query_id):
+            answer: dict[str, Any] = clients.logs(region).get_query_results(queryId=query_id)
+        status = str(answer.get("status", "Unknown"))
+        if status == "Complete":
+            return _result(answer)
+        waited_s = time.monotonic() - began
+        if status not in ("Scheduled", "Running", "Unknown"):
+            kind = TimedOut if status == "Timeout" else ServiceFailed if status == "Failed" else RequestRejected
+            raise kind(f"The Logs Insights query ended {status}", on=", ".join(groups), try_="a shorter time range")
+        if waited_s >= wait_s:
+            with translated("Stopping a Logs Insights query", on=query_id):
+                clients.logs(region).stop_query(queryId=query_id)
+            raise TimedOut(
+                f"The Logs Insights query is not done after {wait_s:g} s", on=", ".join(groups), try_="a shorter range"
+            )
+        if progress is not None:
+            progress(f"the query is {status.lower()} · {waited_s:.0f} of at most {wait_s:.0f} s")
+        time.sleep(min(pause_s, wait_s - waited_s))
+        pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
+
+
+def _result(answer: Mapping[str, Any]) -> QueryResult:
+    counts: Mapping[str, Any] = answer.get("statistics") or {}
+    return QueryResult(
+        rows=tuple(
+            {str(each["field"]): str(each.get("value", "")) for each in row if each.get("field") != "@ptr"}
+            for row in answer.get("results", ())
+        ),
+        scanned=int(counts.get("recordsScanned") or 0),
+        matched=int(counts.get("recordsMatched") or 0),
+    )

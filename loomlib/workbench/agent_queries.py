@@ -1,0 +1,107 @@
+"""The ready Logs Insights queries of one agent: listed, shown as text to paste, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..aws.insights import run_query
+from ..errors import ResourceNotFound
+from ..telemetry.queries import READY_QUERIES, ready_query
+from .cards import card
+from .frames import rows_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..agents import AgentEntry
+    from ..aws import Clients
+
+_LAST_HOURS = 24.0
+_SOON = timedelta(minutes=1)
+
+
+class AgentQueries:
+    """Ready queries; made by `Agent.queries()`.
+
+    agent.queries().run("tool_frequency")
+    """
+
+    def __init__(self, entry: AgentEntry, clients: Clients, *, qualifier: str) -> None:
+        self._entry, self._clients, self._qualifier = entry, clients, qualifier
+
+    def table(self) -> pd.DataFrame:
+        """What there is to ask."""
+        return rows_frame([{"name": each.name, "answers": each.answers, "note": each.note} for each in READY_QUERIES])
+
+    def text(self, name: str) -> str:
+        """The query's text, ready for CloudWatch's console."""
+        return ready_query(name).of(self._entry.runtime_id)
+
+    def run(
+        self,
+        name: str,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> pd.DataFrame:
+        """The answer of a ready query over a time range, the last 24 hours unless told otherwise.
+
+        No rows where the log group does not exist yet. On AWS a query is charged by the data that it scans.
+        """
+        query = ready_query(name)
+        frame = self.ask(
+            query.of(self._entry.runtime_id),
+            groups=query.groups(self._entry.log_group(self._qualifier)),
+            start=start,
+            end=end,
+            progress=progress,
+        )
+        for column in query.numbers:
+            if column in frame:
+                frame[column] = [_number(value) for value in frame[column]]
+        return frame
+
+    def ask(
+        self,
+        query: str,
+        *,
+        groups: tuple[str, ...] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> pd.DataFrame:
+        """The answer of any query, over the agent's own log group unless others are named; all values as text."""
+        until = end or datetime.now(UTC) + _SOON
+        since = start or until - timedelta(hours=_LAST_HOURS)
+        try:
+            found = run_query(
+                self._clients,
+                groups or (self._entry.log_group(self._qualifier),),
+                query,
+                start_s=int(since.timestamp()),
+                end_s=int(until.timestamp()),
+                region=self._entry.region,
+                progress=progress,
+            )
+        except ResourceNotFound:
+            return rows_frame([])
+        return rows_frame([dict(row) for row in found.rows])
+
+    def __repr__(self) -> str:
+        return f"<Queries for {self._entry.name}: {', '.join(each.name for each in READY_QUERIES)}>"
+
+    def _repr_html_(self) -> str:
+        facts = [(each.name, " ".join(filter(None, (each.answers, each.note)))) for each in READY_QUERIES]
+        return card(f"Logs Insights queries for {self._entry.name}", note="Run one: .run(name)", facts=facts)
+
+
+def _number(value: Any) -> float | None:
+    """Insights leaves a field out of a row that has none; pandas shows that as a float that is not a number."""
+    text: Mapping[str, str] | str | float | None = value
+    try:
+        return float(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

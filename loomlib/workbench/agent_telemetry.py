@@ -1,0 +1,41 @@
+"""What can be asked about an agent's telemetry, beside its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .agent_queries import AgentQueries
+from .traces import Traces
+
+if TYPE_CHECKING:
+    from ..agents import AgentEntry
+    from .bench import Workbench
+
+
+class AgentTelemetry:
+    """The part of `Agent` that reads traces and metrics."""
+
+    entry: AgentEntry
+    bench: Workbench
+    qualifier: str
+
+    def traces(
+        self, last: int = 20, *, session_id: str | None = None, progress: Callable[[str], None] | None = None
+    ) -> Traces:
+        """The traces of the `last` stored invocations (of a session), newest first.
+
+        Those that are kept whole come from the store; the others cost one query window together. Spans that are still
+        on their way are waited for, as in `Invocation.trace`.
+
+            agent.traces(last=100).parts()
+        """
+        if last < 1:
+            raise ValueError(f"last must be at least 1, not {last}")
+        rows = self.bench.store.invocations.list(self.entry.id, session_id, limit=last)
+        views = self.bench.find_traces(self.entry, rows, progress=progress)
+        return Traces(views, agent_name=self.entry.name, labels=self.bench.labels)
+
+    def queries(self) -> AgentQueries:
+        """Ready Logs Insights queries: duration percentiles, tool frequency, cold starts an hour, slowest sessions."""
+        return AgentQueries(self.entry, self.bench.clients, qualifier=self.qualifier)

@@ -1,0 +1,61 @@
+"""Calls and cycles of a trace as rows: plain values with units in their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..telemetry.traces import Cycle, ModelCall, ToolCall
+
+
+def model_call_row(call: ModelCall) -> dict[str, Any]:
+    """One model call."""
+    return {
+        "model": call.model,
+        "cycle": call.cycle,
+        "attempt": call.attempt,
+        "duration_ms": call.duration_ms,
+        "ttft_ms": call.ttft_ms,
+        "streaming_share": call.streaming_share,
+        "input_tokens": call.input_tokens,
+        "output_tokens": call.output_tokens,
+        "cache_read_tokens": call.cache_read_tokens,
+        "cache_write_tokens": call.cache_write_tokens,
+        "finish_reason": call.finish_reason,
+        "failed": call.is_failed,
+        "error": call.error,
+        "http_retries": call.http_retries,
+        "span_id": call.span_id,
+    }
+
+
+def tool_call_row(call: ToolCall) -> dict[str, Any]:
+    """One run of a tool."""
+    return {
+        "tool": call.name,
+        "cycle": call.cycle,
+        "duration_ms": call.duration_ms,
+        "status": call.status,
+        "error": call.error,
+        "call_id": call.call_id,
+        "span_id": call.span_id,
+    }
+
+
+def cycle_row(cycle: Cycle) -> dict[str, Any]:
+    """One turn of an agent's loop."""
+    return {
+        "cycle": cycle.number,
+        "duration_ms": cycle.duration_ns / 1e6,
+        "model_ms": cycle.model_ns / 1e6,
+        "input_tokens": cycle.input_tokens,
+        "output_tokens": cycle.output_tokens,
+        "growth_tokens": cycle.growth_tokens,
+        "growth_share": cycle.growth_share,
+        "tools": cycle.tools.calls,
+        "tools_ms": cycle.tools.elapsed_ns / 1e6,
+        "parallelism": cycle.tools.factor,
+        "most_at_once": cycle.tools.most_at_once,
+        "inferred": cycle.is_inferred,
+        "span_id": cycle.span_id,
+    }
