@@ -1,0 +1,36 @@
+"""Counting the tokens of a request without asking the model: bedrock-runtime's CountTokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .connection import Clients
+from .errors import translated
+
+_REGION = re.compile(r"^(?:us-gov|us|eu|apac|ap|jp|au|ca|sa|me|global)\.")
+
+
+def count_tokens(
+    clients: Clients,
+    model: str,
+    messages: Sequence[Mapping[str, Any]],
+    system: Sequence[str] = (),
+    *,
+    region: str | None = None,
+) -> int:
+    """The input tokens of a Converse request as `model` counts them; needs `bedrock:CountTokens`.
+
+    CountTokens knows foundation models only, so the prefix of a cross-region inference profile is taken off. Raises
+    `AwsError`'s kin: `RequestRejected` for a model that cannot count.
+    """
+    converse: dict[str, Any] = {"messages": [dict(message) for message in messages]}
+    if system:
+        converse["system"] = [{"text": text} for text in system]
+    plain = _REGION.sub("", model)
+    with translated("Counting tokens", on=plain):
+        answer: dict[str, Any] = clients.client("bedrock-runtime", region).count_tokens(
+            modelId=plain, input={"converse": converse}
+        )
+        return int(answer["inputTokens"])

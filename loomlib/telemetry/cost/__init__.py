@@ -1,0 +1,28 @@
+"""Cost: what invocations cost by a dated price table; what has no known price or quantity stays unknown."""
+
+from .amount import Amount
+from .cost import Cost, CostLine, cost_of
+from .prices import KINDS, ModelPrice, PriceTable, RuntimePrice, model_key, price_table
+from .runtime_use import RuntimeUse
+from .totals import CostTotal, cost_by, total_cost
+from .usage import CallUsage, CountTokens, usage_of
+
+__all__ = [
+    "KINDS",
+    "Amount",
+    "CallUsage",
+    "Cost",
+    "CostLine",
+    "CostTotal",
+    "CountTokens",
+    "ModelPrice",
+    "PriceTable",
+    "RuntimePrice",
+    "RuntimeUse",
+    "cost_by",
+    "cost_of",
+    "model_key",
+    "price_table",
+    "total_cost",
+    "usage_of",
+]

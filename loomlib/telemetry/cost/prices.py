@@ -1,0 +1,201 @@
+"""The price table: dated list prices, and the user's own over them."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from importlib import resources
+from pathlib import Path
+from typing import Any, cast
+
+from loomlib.errors import SettingsError
+
+FILE = "prices.toml"
+KINDS = ("input", "output", "cache_read", "cache_write")
+_REGION = re.compile(r"^(?:us-gov|us|eu|apac|ap|jp|au|ca|sa|me|global)\.")
+_VENDOR = re.compile(r"^(?:anthropic|amazon)\.")
+_VERSION = re.compile(r"(?:[-@]\d{8})?(?:-latest)?(?:-v\d+)?(?::\d+k?)*(?:@[\w-]+)?$")
+_MODEL_KEYS = {"ids", *KINDS, "up_to_prompt_tokens", "long", "source", "as_of"}
+_RUNTIME_KEYS = {"cpu_per_vcpu_hour", "memory_per_gb_hour", "minimum_memory_gb", "source", "as_of"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPrice:
+    """Dollars for a million tokens of each kind; a kind that is missing has no known price.
+
+    Up to `up_to_prompt_tokens` in the prompt (None: any); beyond, `long` holds, or nothing is known.
+    """
+
+    ids: tuple[str, ...]
+    prices: Mapping[str, Decimal]
+    up_to_prompt_tokens: int | None = None
+    long: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+    source: str = ""
+    as_of: date | None = None
+
+    def price(self, kind: str, prompt_tokens: int) -> Decimal | None:
+        """The price of one of `KINDS` in a call whose prompt has that many tokens."""
+        within = self.up_to_prompt_tokens is None or prompt_tokens <= self.up_to_prompt_tokens
+        return (self.prices if within else self.long).get(kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimePrice:
+    """What AgentCore Runtime charges; None where that is not known."""
+
+    cpu_per_vcpu_hour: Decimal | None = None
+    memory_per_gb_hour: Decimal | None = None
+    minimum_memory_gb: Decimal = Decimal(0)
+    source: str = ""
+    as_of: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceTable:
+    """Prices of models by id, and of the runtime. Made by `price_table`."""
+
+    models: Mapping[str, ModelPrice]
+    runtime: RuntimePrice
+    currency: str = "USD"
+
+    def model(self, model_id: str | None) -> ModelPrice | None:
+        """The price of a model by its id, inference profile or ARN; None where the table has none."""
+        return None if model_id is None else self.models.get(model_key(model_id))
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row a model, ready for a DataFrame; dollars for a million tokens."""
+        return [
+            {"model": key, **{kind: _float(price.prices.get(kind)) for kind in KINDS}}
+            | {"source": price.source, "as_of": price.as_of}
+            for key, price in sorted(self.models.items())
+        ]
+
+
+def model_key(model_id: str) -> str:
+    """A model id without ARN, region, vendor, date and version.
+
+    >>> model_key("us.anthropic.claude-sonnet-4-20250514-v1:0")
+    'claude-sonnet-4'
+    """
+    name = model_id.strip().lower()
+    if name.startswith("arn:"):
+        if "application-inference-profile/" in name:
+            return name  # says nothing about the model; the user's own prices may name it
+        name = name.rpartition("/")[2]
+    name = _VENDOR.sub("", _REGION.sub("", name))
+    return _VERSION.sub("", name) or name
+
+
+def price_table(
+    overrides: str | os.PathLike[str] | None = None, *, home: str | os.PathLike[str] | None = None
+) -> PriceTable:
+    """The shipped prices, under the user's: the file `overrides`, else `prices.toml` in Loom's home if it is there.
+
+    Raises `SettingsError` for a file that cannot be read or is not in the form of the shipped one.
+    """
+    text = resources.files("loomlib.telemetry.cost").joinpath(FILE).read_text("utf-8")
+    shipped = _parse(tomllib.loads(text, parse_float=Decimal), FILE)
+    path = Path(overrides) if overrides is not None else None
+    if path is None and home is not None and (Path(home) / FILE).is_file():
+        path = Path(home) / FILE
+    if path is None:
+        return _table(shipped)
+    try:
+        own = _parse(tomllib.loads(path.read_text("utf-8"), parse_float=Decimal), str(path))
+    except OSError as error:
+        raise SettingsError(f"The prices cannot be read: {error.strerror}", on=str(path)) from error
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise SettingsError(f"The prices are not TOML: {error}", on=str(path)) from error
+    return _table(shipped, own)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    models: list[ModelPrice]
+    runtime: Mapping[str, Any]
+    currency: str | None
+
+
+def _table(*files: _File) -> PriceTable:
+    models: dict[str, ModelPrice] = {}
+    runtime: dict[str, Any] = {}
+    currency = "USD"
+    for file in files:
+        models |= {id: price for price in file.models for id in price.ids}
+        runtime |= file.runtime
+        currency = file.currency or currency
+    if len({file.currency for file in files if file.currency}) > 1:
+        # Prices in another currency cannot be added to the shipped ones, so these are left out.
+        models = {id: price for price in files[-1].models for id in price.ids}
+        runtime = dict(files[-1].runtime)
+    return PriceTable(models=models, runtime=RuntimePrice(**runtime), currency=currency)
+
+
+def _parse(document: Mapping[str, Any], where: str) -> _File:
+    _known(document, {"currency", "runtime", "model"}, where)
+    runtime = _mapping(document.get("runtime", {}), f"runtime in {where}")
+    _known(runtime, _RUNTIME_KEYS, f"runtime in {where}")
+    entries: object = document.get("model", [])
+    if not isinstance(entries, list):
+        raise SettingsError("model is no list of tables", on=where, try_="[[model]]")
+    currency: object = document.get("currency")
+    return _File(
+        [_model(_mapping(entry, where), where) for entry in cast("list[object]", entries)],
+        {
+            key: value if key in ("source", "as_of") else _price(value, f"runtime.{key} in {where}")
+            for key, value in runtime.items()
+        },
+        None if currency is None else str(currency),
+    )
+
+
+def _model(entry: Mapping[str, Any], where: str) -> ModelPrice:
+    _known(entry, _MODEL_KEYS, where)
+    ids: object = entry.get("ids")
+    if not isinstance(ids, list) or not ids:
+        raise SettingsError("A model without ids", on=where, try_='ids = ["claude-sonnet-4"]')
+    keys = tuple(model_key(str(id)) for id in cast("list[object]", ids))
+    long = _mapping(entry.get("long", {}), f"long of {keys[0]} in {where}")
+    _known(long, KINDS, f"long of {keys[0]} in {where}")
+    limit: object = entry.get("up_to_prompt_tokens")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise SettingsError("up_to_prompt_tokens is no count", on=f"{keys[0]} in {where}")
+    as_of: object = entry.get("as_of")
+    return ModelPrice(
+        ids=keys,
+        prices={kind: _price(entry[kind], f"{kind} of {keys[0]} in {where}") for kind in KINDS if kind in entry},
+        up_to_prompt_tokens=limit,
+        long={kind: _price(value, f"{kind} of {keys[0]} in {where}") for kind, value in long.items()},
+        source=str(entry.get("source", where)),
+        as_of=as_of if isinstance(as_of, date) else None,
+    )
+
+
+def _mapping(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise SettingsError("Not a table", on=where)
+    return cast("dict[str, Any]", value)
+
+
+def _price(value: object, where: str) -> Decimal:
+    price = Decimal("NaN")
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        price = Decimal(value)
+    if not price.is_finite() or not 0 <= price < Decimal("1e9"):
+        raise SettingsError("No price", on=f"{value!r}: {where}", try_="a number of at least 0")
+    return price
+
+
+def _known(given: Mapping[str, Any], known: object, where: str) -> None:
+    allowed = sorted(cast("set[str]", known))
+    if unknown := sorted(set(given) - set(allowed)):
+        raise SettingsError(f"Unknown: {', '.join(unknown)}", on=where, try_=", ".join(allowed))
+
+
+def _float(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)

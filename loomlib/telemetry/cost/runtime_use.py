@@ -1,0 +1,56 @@
+"""CPU and memory that the runtime used, as far as they are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeUse:
+    """vCPU-seconds and GB-seconds; None where nobody measured them.
+
+    AgentCore Runtime charges by the second: CPU only while it is active, memory by its peak up to that second and at
+    least 128 MB (the field note "The 95% Rule", section on billing). `basis` says where the figures come from.
+    """
+
+    vcpu_s: Decimal | None = None
+    memory_gb_s: Decimal | None = None
+    basis: str = ""
+    is_estimate: bool = False
+
+    def __post_init__(self) -> None:
+        for value in (self.vcpu_s, self.memory_gb_s):
+            if value is not None and not (value.is_finite() and value >= 0):
+                raise ValueError(f"no use of a runtime: {value}")
+
+    @classmethod
+    def measured(cls, *, vcpu_hours: float | None = None, gb_hours: float | None = None) -> RuntimeUse:
+        """From the metrics `CPUUsed-vCPUHours` and `MemoryUsed-GBHours` of AWS/Bedrock-AgentCore."""
+        return cls(
+            vcpu_s=None if vcpu_hours is None else Decimal(str(vcpu_hours)) * 3600,
+            memory_gb_s=None if gb_hours is None else Decimal(str(gb_hours)) * 3600,
+            basis="the runtime's own metrics",
+        )
+
+    @classmethod
+    def during(
+        cls,
+        seconds: float,
+        *,
+        active_vcpus: float | None = None,
+        memory_gb: float | None = None,
+        minimum_memory_gb: float = 0.128,
+    ) -> RuntimeUse:
+        """An estimate for `seconds` with an average of `active_vcpus` at work and a peak of `memory_gb`.
+
+        Waiting for a model is not active: 1.0 is what one busy core costs, an upper bound for a Python agent.
+        """
+        time = Decimal(str(seconds))
+        peak = None if memory_gb is None else Decimal(str(max(memory_gb, minimum_memory_gb)))
+        return cls(
+            vcpu_s=None if active_vcpus is None else time * Decimal(str(active_vcpus)),
+            memory_gb_s=None if peak is None else time * peak,
+            basis=f"estimated for {seconds:g} s",
+            is_estimate=True,
+        )

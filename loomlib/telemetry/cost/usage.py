@@ -1,0 +1,161 @@
+"""The tokens that an invocation's model calls used, as their spans state them, or counted afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loomlib.errors import LoomError
+
+from ..traces import ModelCall, Span, Step, Trace, model_calls
+from ..traces.messages import said_around
+from ..traces.values import count_of, text_of
+
+CountTokens = Callable[[str, Sequence[Mapping[str, Any]], Sequence[str]], int]
+"""Counts the tokens of a Converse request: model id, messages, system texts.
+
+`functools.partial(loomlib.aws.token_counts.count_tokens, clients)` is one.
+"""
+
+STATES = ("stated", "counted", "missing", "not_billed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallUsage:
+    """The tokens of one model call, each kind apart; None where nothing says.
+
+    `input_tokens` are those that came neither from the cache nor went into it. `state`: `stated` by the span,
+    `counted` afterwards, `missing`, or `not_billed` (refused before the model read anything).
+    """
+
+    span_id: str
+    model: str | None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    state: str = "stated"
+    why: str = ""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Everything that the model read, as far as that is known."""
+        return (self.input_tokens or 0) + self.cache_read_tokens + self.cache_write_tokens
+
+
+def usage_of(trace: Trace, *, count_tokens: CountTokens | None = None) -> tuple[CallUsage, ...]:
+    """The usage of every model call; of an agent's whole where its calls have no spans of their own."""
+    calls = model_calls(trace)
+    if not calls:
+        return tuple(_of_agent(trace))
+    found = [_of_call(trace, call) for call in calls]
+    if count_tokens is None:
+        return tuple(found)
+    return tuple(_counted(trace, each, count_tokens) if each.state == "missing" else each for each in found)
+
+
+def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
+    model = call.model or _model_above(trace, call.span_id)
+    if call.input_tokens is None and call.output_tokens is None:
+        refused = call.is_failed and "throttl" in call.error.lower()
+        return CallUsage(
+            span_id=call.span_id,
+            model=model,
+            state="not_billed" if refused else "missing",
+            why="refused for too many requests" if refused else "the span states no usage",
+        )
+    read, written = call.cache_read_tokens or 0, call.cache_write_tokens or 0
+    span = trace.span(call.span_id)
+    total = None if span is None else count_of(span.attributes.get("gen_ai.usage.total_tokens"))
+    fresh = call.input_tokens
+    if fresh is not None and read + written and total == fresh + (call.output_tokens or 0):
+        fresh = max(0, fresh - read - written)  # cached tokens are part of the input here; Bedrock counts them apart
+    return CallUsage(
+        span_id=call.span_id,
+        model=model,
+        input_tokens=fresh,
+        output_tokens=call.output_tokens,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        why="" if fresh is not None and call.output_tokens is not None else "the span states only a part of the usage",
+    )
+
+
+def _of_agent(trace: Trace) -> list[CallUsage]:
+    found: list[CallUsage] = []
+    for span in trace.of_operation("invoke_agent"):
+        if any(trace.operation(above) == "invoke_agent" for above in trace.ancestors(span)):
+            continue  # the outer agent's sum has it
+        get, usage = span.attributes.get, "gen_ai.usage."
+        read = count_of(get(usage + "input_tokens", get(usage + "prompt_tokens")))
+        wrote = count_of(get(usage + "output_tokens", get(usage + "completion_tokens")))
+        has_usage = read is not None or wrote is not None
+        found.append(
+            CallUsage(
+                span_id=span.span_id,
+                model=_model(span),
+                input_tokens=read,
+                output_tokens=wrote,
+                cache_read_tokens=count_of(get(usage + "cache_read.input_tokens")) or 0,
+                cache_write_tokens=count_of(get(usage + "cache_creation.input_tokens")) or 0,
+                state="stated" if has_usage else "missing",
+                why="the agent's sum: its model calls have no spans" if has_usage else "no span states any usage",
+            )
+        )
+    return found
+
+
+def _model(span: Span) -> str | None:
+    get = span.attributes.get
+    return text_of(get("gen_ai.response.model", get("gen_ai.request.model"))) or None
+
+
+def _model_above(trace: Trace, span_id: str) -> str | None:
+    return next((model for above in trace.ancestors(span_id) if (model := _model(above))), None)
+
+
+def _counted(trace: Trace, usage: CallUsage, count_tokens: CountTokens) -> CallUsage:
+    """The call with its messages counted, as text: without the tools' schemas, which no span repeats."""
+    span = trace.span(usage.span_id)
+    if span is None or usage.model is None:
+        return usage
+    said = said_around(span, [each for each in trace.log_records if each.span_id == span.span_id])
+    messages = _messages([*said.inputs, *said.history])
+    written = _messages(said.outputs)
+    if not messages or (not written and not span.is_failed):
+        return replace(usage, why="the span states no usage and carries no messages to count")
+    try:
+        read = count_tokens(usage.model, messages, tuple(step.text for step in said.system))
+        wrote = count_tokens(usage.model, [{**each, "role": "user"} for each in written], ()) if written else 0
+    except LoomError as error:
+        return replace(usage, why=f"the span states no usage, and counting failed: {error.what}")
+    return replace(
+        usage,
+        input_tokens=read,
+        output_tokens=wrote,
+        state="counted",
+        why="counted from the messages, without tool schemas: at least this",
+    )
+
+
+def _messages(said: Sequence[Sequence[Step]]) -> list[dict[str, Any]]:
+    """Converse messages of text only; neighbours of one role become one message, as Converse wants it."""
+    found: list[dict[str, Any]] = []
+    for message in said:
+        for step in message:
+            role = "assistant" if step.kind in ("assistant", "tool_call") else "user"
+            text = _text(step)
+            if not text:
+                continue
+            if found and found[-1]["role"] == role:
+                found[-1]["content"].append({"text": text})
+            else:
+                found.append({"role": role, "content": [{"text": text}]})
+    return found
+
+
+def _text(step: Step) -> str:
+    if step.kind == "tool_call":
+        return f"{step.name} {text_of(step.arguments)}"
+    return text_of(step.result) if step.kind == "tool_result" else step.text
