@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .intervals import most_at_once, total, union
 from .messages import said_around
@@ -35,6 +36,7 @@ class ModelCall:
     is_failed: bool
     error: str
     http_retries: int | None = None
+    cycle_span_id: str = ""
 
     @property
     def duration_ms(self) -> float:
@@ -101,8 +103,8 @@ class Parallelism:
 
 def model_calls(trace: Trace) -> tuple[ModelCall, ...]:
     """Every model call once, by its start; botocore's twin only adds what the framework's span does not say."""
-    places = cycle_numbers(trace)
-    twins = [span for span in trace.duplicates if span.operation == "chat" and trace.span(span.span_id) is None]
+    where = loops(trace)
+    twins = _Twins(trace)
     attempts: dict[str, int] = {}
     records = trace.records_by_span()
     found: list[ModelCall] = []
@@ -110,20 +112,36 @@ def model_calls(trace: Trace) -> tuple[ModelCall, ...]:
         above = trace.parent(span)
         key = "" if above is None else above.span_id
         attempts[key] = attempts.get(key, 0) + 1
-        own = records.get(span.span_id, ())
-        found.append(_model_call(span, _twin_of(span, twins), places.get(span.span_id), attempts[key], own))
+        made = _model_call(span, twins.of(span), records.get(span.span_id, ()))
+        found.append(
+            replace(
+                made,
+                attempt=attempts[key],
+                cycle=where.numbers.get(span.span_id),
+                cycle_span_id=where.cycles.get(span.span_id, ""),
+            )
+        )
     return tuple(found)
 
 
-def _twin_of(span: Span, twins: Sequence[Span]) -> Span | None:
-    below = (twin for twin in twins if twin.parent_id == span.span_id)
-    within = (twin for twin in twins if span.start_ns <= twin.start_ns and twin.end_ns <= span.end_ns)
-    return next(below, None) or next(within, None)
+class _Twins:
+    """The model calls that botocore recorded again, found by the call they lie below or within."""
+
+    def __init__(self, trace: Trace) -> None:
+        spans = [span for span in trace.duplicates if span.operation == "chat" and trace.span(span.span_id) is None]
+        self._below = {span.parent_id: span for span in reversed(spans)}
+        self._spans = spans  # by start, as the trace orders them
+        self._starts = [span.start_ns for span in spans]
+
+    def of(self, span: Span) -> Span | None:
+        if span.span_id in self._below:
+            return self._below[span.span_id]
+        place = bisect_left(self._starts, span.start_ns)
+        within = place < len(self._spans) and self._spans[place].end_ns <= span.end_ns
+        return self._spans[place] if within else None
 
 
-def _model_call(
-    span: Span, twin: Span | None, cycle: int | None, attempt: int, records: Sequence[LogRecord]
-) -> ModelCall:
+def _model_call(span: Span, twin: Span | None, records: Sequence[LogRecord]) -> ModelCall:
     def get(*names: str) -> object:
         sources = (span,) if twin is None else (span, twin)
         for source in sources:
@@ -136,8 +154,8 @@ def _model_call(
     return ModelCall(
         span_id=span.span_id,
         model=text_of(get("gen_ai.response.model", "gen_ai.request.model")) or None,
-        cycle=cycle,
-        attempt=attempt,
+        cycle=None,
+        attempt=1,
         start_ns=span.start_ns,
         duration_ns=span.duration_ns,
         ttft_ms=number_of(get("gen_ai.server.time_to_first_token")),
@@ -170,7 +188,7 @@ def _error(span: Span) -> str:
 
 def tool_calls(trace: Trace) -> tuple[ToolCall, ...]:
     """Every run of a tool, by its start."""
-    places = cycle_numbers(trace)
+    places = loops(trace).numbers
     return tuple(
         ToolCall(
             span_id=span.span_id,
@@ -190,12 +208,11 @@ def tool_calls(trace: Trace) -> tuple[ToolCall, ...]:
 def retries(calls: Sequence[ModelCall]) -> tuple[Retry, ...]:
     """Failed model calls that were followed by another try in the same cycle."""
     found: list[Retry] = []
-    for place, call in enumerate(calls):
-        again = (
-            next((each for each in calls[place + 1 :] if each.cycle == call.cycle), None) if call.is_failed else None
-        )
-        if again is not None and again.attempt > call.attempt:
-            end = call.start_ns + call.duration_ns
+    following: dict[str, ModelCall] = {}
+    for call in reversed(calls):
+        again = following.get(call.cycle_span_id)
+        following[call.cycle_span_id] = call
+        if call.is_failed and again is not None and again.attempt > call.attempt:
             found.append(
                 Retry(
                     failed_span_id=call.span_id,
@@ -203,10 +220,10 @@ def retries(calls: Sequence[ModelCall]) -> tuple[Retry, ...]:
                     cycle=call.cycle,
                     error=call.error,
                     failed_ns=call.duration_ns,
-                    waited_ns=max(0, again.start_ns - end),
+                    waited_ns=max(0, again.start_ns - call.start_ns - call.duration_ns),
                 )
             )
-    return tuple(found)
+    return tuple(reversed(found))
 
 
 def parallelism(calls: Iterable[ToolCall]) -> Parallelism:
@@ -222,19 +239,39 @@ def parallelism(calls: Iterable[ToolCall]) -> Parallelism:
     )
 
 
-def cycle_numbers(trace: Trace) -> Mapping[str, int]:
-    """The number of the cycle that each span below one belongs to; cycles count from 1 within their agent, by start."""
-    numbers: dict[str, int] = {}
-    agent_of: dict[str, str] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loops:
+    """Where spans stand in their agent's loop, by span id.
+
+    `numbers` counts cycles from 1 within their agent, by start; `cycles` has the id of the cycle above each span that
+    has one; `agents` the id of the agent above each span, "" where there is none.
+    """
+
+    numbers: Mapping[str, int]
+    cycles: Mapping[str, str]
+    agents: Mapping[str, str]
+
+
+def loops(trace: Trace) -> Loops:
+    """The loop of each agent. A cycle holds what lies below it, down to the next agent."""
+    agents: dict[str, str] = {}
+    owners: dict[str, str] = {}
     counts: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for _, span in trace.walk():
         above = trace.parent(span)
         operation = trace.operation(span)
-        agent = "" if above is None else agent_of[above.span_id]
-        agent_of[span.span_id] = span.span_id if operation == "invoke_agent" else agent
+        agents[span.span_id] = agent = _below(agents, above, trace)
         if operation == "cycle":
-            counts[agent] = counts.get(agent, 0) + 1
-            numbers[span.span_id] = counts[agent]
-        elif above is not None and above.span_id in numbers and operation != "invoke_agent":
+            owners[span.span_id] = span.span_id
+            numbers[span.span_id] = counts[agent] = counts.get(agent, 0) + 1
+        elif operation != "invoke_agent" and above is not None and above.span_id in owners:
+            owners[span.span_id] = owners[above.span_id]
             numbers[span.span_id] = numbers[above.span_id]
-    return numbers
+    return Loops(numbers=numbers, cycles=owners, agents=agents)
+
+
+def _below(agents: Mapping[str, str], above: Span | None, trace: Trace) -> str:
+    if above is None:
+        return ""
+    return above.span_id if trace.operation(above) == "invoke_agent" else agents[above.span_id]

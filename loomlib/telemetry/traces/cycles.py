@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .calls import ModelCall, Parallelism, ToolCall, cycle_numbers, model_calls, parallelism, tool_calls
+from .calls import ModelCall, Parallelism, ToolCall, loops, model_calls, parallelism, tool_calls
 from .trace import Trace
 
 
@@ -40,49 +40,30 @@ class Cycle:
 
 def cycles(trace: Trace) -> tuple[Cycle, ...]:
     """Every cycle, by agent and number; model calls outside of any stand for cycles of their own."""
-    numbers = cycle_numbers(trace)
-    models, tools = model_calls(trace), tool_calls(trace)
-    by_cycle: dict[str, tuple[list[ModelCall], list[ToolCall]]] = {}
-    agents: dict[str, str] = {}
-    for span in trace.of_operation("cycle"):
-        by_cycle[span.span_id] = ([], [])
-        above = next((each for each in trace.ancestors(span) if trace.operation(each) == "invoke_agent"), None)
-        agents[span.span_id] = "" if above is None else above.span_id
-    owners = _owners(trace)
+    where = loops(trace)
+    by_cycle: dict[str, tuple[list[ModelCall], list[ToolCall]]] = {
+        span.span_id: ([], []) for span in trace.of_operation("cycle")
+    }
     loose: list[ModelCall] = []
-    for call in models:
-        if (owner := owners.get(call.span_id)) is not None:
+    for call in model_calls(trace):
+        if (owner := where.cycles.get(call.span_id)) is not None:
             by_cycle[owner][0].append(call)
         else:
             loose.append(call)
-    for call in tools:
-        if (owner := owners.get(call.span_id)) is not None:
+    for call in tool_calls(trace):
+        if (owner := where.cycles.get(call.span_id)) is not None:
             by_cycle[owner][1].append(call)
     found: list[Cycle] = []
     before: dict[str, int | None] = {}
     for span in trace.of_operation("cycle"):
         asked, ran = by_cycle[span.span_id]
-        agent = agents[span.span_id]
-        found.append(
-            _cycle(numbers[span.span_id], agent, span.span_id, (span.start_ns, span.duration_ns), asked, ran, before)
-        )
+        time = (span.start_ns, span.duration_ns)
+        number, agent = where.numbers[span.span_id], where.agents[span.span_id]
+        found.append(_cycle(number, agent, span.span_id, time, asked, ran, before))
     if not found:
         for number, call in enumerate((call for call in loose if not call.is_failed), 1):
             found.append(_cycle(number, "", call.span_id, (call.start_ns, call.duration_ns), [call], [], before, True))
     return tuple(sorted(found, key=lambda each: (each.agent_span_id, each.number)))
-
-
-def _owners(trace: Trace) -> dict[str, str]:
-    """The cycle right above each span, with no agent in between."""
-    owners: dict[str, str] = {}
-    for _, span in trace.walk():
-        above = trace.parent(span)
-        operation = trace.operation(span)
-        if operation == "cycle":
-            owners[span.span_id] = span.span_id
-        elif above is not None and operation != "invoke_agent" and above.span_id in owners:
-            owners[span.span_id] = owners[above.span_id]
-    return owners
 
 
 def _cycle(

@@ -96,16 +96,20 @@ def _agent(
 
 def _around(trace: Trace, main: Iterable[Span]) -> set[str]:
     """Spans above the agent's own that are not the agent: a caller that is traced too."""
-    seen: set[str] = set()
+    around: set[str] = set()
+    seen: set[tuple[str, bool]] = set()
     for span in main:
         above = trace.parent(span)
         callers = span.operation == "server"
-        while above is not None and above.span_id not in seen:
+        while above is not None:
             callers = callers or above.kind in ("client", "producer")
-            if callers and above.operation == "other":
-                seen.add(above.span_id)
+            if (above.span_id, callers) in seen:
+                break
+            seen.add((above.span_id, callers))
+            if callers and trace.operation(above) == "other":
+                around.add(above.span_id)
             above = trace.parent(above)
-    return seen
+    return around
 
 
 def _cold_start(inside: Sequence[Interval], extent: Extent, client: ClientTiming | None) -> Evidence:

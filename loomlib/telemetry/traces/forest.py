@@ -94,6 +94,9 @@ def _once(spans: Iterable[Span], marks: set[str]) -> tuple[dict[str, Span], list
             by_id[span.span_id] = span
             continue
         marks.add("duplicates_removed")
+        if other == span:
+            dropped.append(span)
+            continue
         if (other.start_ns, other.end_ns, other.parent_id) != (span.start_ns, span.end_ns, span.parent_id):
             marks.add("conflicting_duplicates")
         best, worse = (other, span) if _said(other) >= _said(span) else (span, other)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .calls import loops
 from .messages import Message, Said, Step, plain_result, said_around
 from .span import LogRecord, Span
 from .trace import Trace
@@ -71,7 +72,8 @@ class Trajectory:
 
 def trajectory(trace: Trace) -> Trajectory:
     """The trajectory of the outermost agent; of several one after the other, their steps in that order."""
-    groups = _by_agent(trace)
+    where = loops(trace).agents
+    groups = _by_agent(trace, where)
     records = trace.records_by_span()
     agents = {span.span_id: span for span in trace.of_operation("invoke_agent")}
     inner: dict[str, list[Trajectory]] = {}
@@ -82,10 +84,8 @@ def trajectory(trace: Trace) -> Trajectory:
     ):
         agent = agents.get(id)
         found = _Conversation(records).of(agent, groups[id], tuple(inner.get(id, ())))
-        above = (
-            None if agent is None else next((a.span_id for a in trace.ancestors(agent) if a.span_id in agents), None)
-        )
-        if above is not None:
+        above = "" if agent is None else where[agent.span_id]
+        if above:
             inner.setdefault(above, []).append(found)
         elif agent is not None or found.steps:
             tops.append(found)
@@ -93,6 +93,7 @@ def trajectory(trace: Trace) -> Trajectory:
         return Trajectory(agent_name=None, steps=(), final_answer=None, problems=("no_spans",))
     if len(tops) == 1:
         return tops[0]
+    tops.sort(key=lambda top: (agents[top.span_id].start_ns if top.span_id else top.steps[0].time_ns, top.span_id))
     return Trajectory(
         agent_name=tops[0].agent_name,
         steps=tuple(step for top in tops for step in top.steps),
@@ -104,21 +105,11 @@ def trajectory(trace: Trace) -> Trajectory:
     )
 
 
-def _by_agent(trace: Trace) -> dict[str, list[Span]]:
+def _by_agent(trace: Trace, agents: Mapping[str, str]) -> dict[str, list[Span]]:
     """Model calls and tools under the agent that made them ("" where no agent is above them), by start."""
-    nearest: dict[str, str] = {}
-    groups: dict[str, list[Span]] = {}
-    for _, span in trace.walk():
-        above = trace.parent(span)
-        owner = "" if above is None else nearest[above.span_id]
-        operation = trace.operation(span)
-        nearest[span.span_id] = span.span_id if operation == "invoke_agent" else owner
-        if operation == "invoke_agent":
-            groups.setdefault(span.span_id, [])
-        elif operation in ("chat", "execute_tool"):
-            groups.setdefault(owner, []).append(span)
-    for group in groups.values():
-        group.sort(key=lambda span: (span.start_ns, span.end_ns, span.span_id))
+    groups: dict[str, list[Span]] = {span.span_id: [] for span in trace.of_operation("invoke_agent")}
+    for span in trace.of_operation("chat", "execute_tool"):
+        groups.setdefault(agents[span.span_id], []).append(span)
     return groups
 
 

@@ -144,3 +144,30 @@ def test_tools_without_a_model_call_are_told_in_their_order() -> None:
     assert result is not None
     assert (result.result, result.status) == ("2", "success")
     assert told.problems == ("no_model_call",)
+
+
+def test_retries_of_different_agents_are_not_mixed() -> None:
+    spans = [
+        *(span(f"a{agent}", None, "invoke_agent", agent * 10, agent * 10 + 9) for agent in (1, 2)),
+        *(span(f"c{agent}", f"a{agent}", "cycle", agent * 10, agent * 10 + 8) for agent in (1, 2)),
+        span("failed", "c1", "chat", 11, 12, status="error"),
+        span("failed too", "c2", "chat", 21, 22, status="error"),
+        span("again", "c2", "chat", 23, 24),
+    ]
+    (only,) = retries(model_calls(Trace.one(spans)))
+    assert (only.failed_span_id, only.next_span_id) == ("failed too", "again")
+
+
+def test_a_deep_and_wide_trace_is_read_in_time_that_grows_with_it() -> None:
+    operations = ["other", "cycle", "chat", "execute_tool", "invoke_agent", "server"]
+    spans = [
+        span(f"s{place}", f"s{place - 1}" if place else None, operations[place % 6], place / 1e3, 100)
+        for place in range(12_000)
+    ]
+    beside = [span(f"b{place}", "s0", "chat", 1, 2, kind="client") for place in range(3_000)]
+    trace = Trace.one([*spans, *beside])
+    assert len(trace.spans) + len(trace.duplicates) == 15_000
+    assert trace.breakdown()["model"].duration_ns > 0
+    assert len(cycles(trace)) == 2_000
+    assert len(model_calls(trace)) + len(trace.duplicates) == 5_000
+    assert trace.trajectory().problems

@@ -135,3 +135,27 @@ def test_spans_without_messages_say_so() -> None:
     found = Trace.one(spans).trajectory()
     assert found.problems == ("no_content",)
     assert found.final_answer is None
+
+
+def test_the_convention_changes_nothing_about_time() -> None:
+    by_attributes, *others = [second_invocation(form) for form in ("attributes", "details", "events", "split")]
+    for other in others:
+        assert other.breakdown() == by_attributes.breakdown()
+
+
+def test_agents_side_by_side_are_told_in_their_order_in_time() -> None:
+    def chat(id: str, agent: str, start: float, says: str) -> Span:
+        choice = SpanEvent(name="gen_ai.choice", time_ns=T0, attributes={"message": json.dumps([{"text": says}])})
+        return span(id, agent, "chat", start, start + 1, events=(choice,))
+
+    spans = [
+        span("r", None, "server", 0, 100),
+        span("o", "r", "other", 0, 100),
+        span("late", "o", "invoke_agent", 50, 60),
+        span("early", "r", "invoke_agent", 10, 20),
+        chat("m2", "late", 51, "second"),
+        chat("m1", "early", 11, "first"),
+    ]
+    found = Trace.one(spans).trajectory()
+    assert [step.text for step in found.steps] == ["first", "second"]
+    assert found.final_answer == "second"
