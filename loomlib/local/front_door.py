@@ -13,18 +13,16 @@ from .behind import Behind
 from .contract import AgentBroke, SessionEnded
 from .guard import Guard
 from .house_keeping import HouseKeeping
-from .insights.operations import Insights
 from .invoke import Invoke
-from .log_filter import TARGET as FILTER_LOG_EVENTS
-from .log_filter import LogFilter
+from .log_operations import REQUEST_LIMIT_BYTES, LogOperations
 from .models import ModelRefused
 from .operations import Operations
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
-from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, send_json, send_refusal
+from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, replayed, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
-_MODEL_REQUEST_LIMIT_BYTES, _LOGS_REQUEST_LIMIT_BYTES = 25_000_000, 1_000_000
+_MODEL_REQUEST_LIMIT_BYTES = 25_000_000
 _EVENT_STREAM = (b"content-type", b"application/vnd.amazon.eventstream")
 
 
@@ -47,14 +45,13 @@ class FrontDoor:
         models: Models,
         operations: tuple[Operations, ...],
         behind: Behind,
-        log_filter: LogFilter,
+        logs: LogOperations,
         house: HouseKeeping,
         otlp: OtlpIntake,
-        insights: Insights,
     ) -> None:
         self._guard, self._invoke, self._models = guard, invoke, models
-        self._operations, self._behind, self._log_filter, self._house = operations, behind, log_filter, house
-        self._otlp, self._insights = otlp, insights
+        self._operations, self._behind, self._logs, self._house = operations, behind, logs, house
+        self._otlp = otlp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -111,15 +108,13 @@ class FrontDoor:
         elif service == "bedrock" and path.startswith("/model/"):
             await self._converse(path, headers, receive, send, request_id)
             return
-        elif service == "logs" and headers.get(b"x-amz-target") == FILTER_LOG_EVENTS:
-            body = await read_body(receive, _LOGS_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
-            await send_json(send, await self._log_filter.filter_log_events(body), headers=_named(request_id))
-            return
-        elif service == "logs" and self._insights.answers(headers.get(b"x-amz-target", b"")):
-            body = await read_body(receive, _LOGS_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
-            found = await self._insights.answer(headers[b"x-amz-target"], body)
-            await send_json(send, found, headers=_named(request_id))
-            return
+        elif service == "logs" and self._logs.answers(target := headers.get(b"x-amz-target", b"")):
+            body = await read_body(receive, REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
+            found = await self._logs.answer(target, body)
+            if found is not None:
+                await send_json(send, found, headers=_named(request_id))
+                return
+            receive = replayed(body)
         elif service == "loom":
             if path.startswith(OTLP_PATHS):
                 await self._otlp.answer(path, scope["method"], headers, receive, send)

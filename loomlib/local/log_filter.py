@@ -21,8 +21,7 @@ from .logs import Logs
 from .otlp import StoredEvent, TelemetryReader
 from .wire import Refused
 
-TARGET = b"Logs_20140328.FilterLogEvents"
-_LARGEST_PAGE = 10_000
+LARGEST_PAGE = 10_000
 _RESTORED_WITHIN_S = 30.0
 _TERM = re.compile(r'(?P<sign>[?-]?)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|%(?P<regex>[^%]+)%|(?P<plain>[^\s"]+))')
 
@@ -51,12 +50,12 @@ class LogFilter:
 
     def _filter(self, given: Mapping[str, Any]) -> dict[str, Any]:
         matches = compile_pattern(given.get("filterPattern") or "")
-        name = str(given.get("logGroupName") or given.get("logGroupIdentifier")).rpartition(":log-group:")[2]
+        name = group_of(given)
         begin, end = given.get("startTime") or 0, given.get("endTime") or math.inf
-        limit = given.get("limit") or _LARGEST_PAGE
-        if not 1 <= limit <= _LARGEST_PAGE:
-            raise _invalid(f"limit must be between 1 and {_LARGEST_PAGE}")
-        after = _position(given.get("nextToken"))
+        limit = given.get("limit") or LARGEST_PAGE
+        if not 1 <= limit <= LARGEST_PAGE:
+            raise _invalid(f"limit must be between 1 and {LARGEST_PAGE}")
+        after = read_token(given.get("nextToken"))
         wanted: set[str] = set(given.get("logStreamNames") or ())
         prefix = given.get("logStreamNamePrefix") or ""
         self._logs.wait_restored(_RESTORED_WITHIN_S)
@@ -90,7 +89,7 @@ class LogFilter:
         with contextlib.closing(stored):
             found += [
                 (event.timestamp_ms, event.id + STORED_IDS, event.stream, event.message, event.visible_ms)
-                for event in _page(matching, limit + 1)
+                for event in page_of(matching, limit + 1)
             ]
         found.sort(key=lambda item: item[:2])
         shown = [
@@ -103,7 +102,7 @@ class LogFilter:
             }
             for timestamp, event_id, stream_name, message, ingested in itertools.islice(_within(found), limit)
         ]
-        more = {"nextToken": _token(*found[len(shown) - 1][:2])} if len(found) > len(shown) else {}
+        more = {"nextToken": write_token(*found[len(shown) - 1][:2])} if len(found) > len(shown) else {}
         return {"events": shown, "searchedLogStreams": [], **more}
 
 
@@ -135,7 +134,8 @@ def required_texts(pattern: str) -> list[str]:
     return [_text_of(term) for term in terms]
 
 
-def _page(events: Iterable[StoredEvent], limit: int) -> Iterator[StoredEvent]:
+def page_of(events: Iterable[StoredEvent], limit: int) -> Iterator[StoredEvent]:
+    """As many events as one page holds: `limit`, or 1 MB."""
     size = 0
     for event in itertools.islice(events, limit):
         yield event
@@ -168,11 +168,18 @@ def _text_of(term: re.Match[str]) -> str:
     return re.sub(r"\\(.)", r"\1", term["quoted"]) if term["quoted"] is not None else term["plain"]
 
 
-def _token(timestamp: int, event_id: int) -> str:
+def group_of(given: Mapping[str, Any]) -> str:
+    """The log group that a request names, be it by its ARN."""
+    return str(given.get("logGroupName") or given.get("logGroupIdentifier")).rpartition(":log-group:")[2]
+
+
+def write_token(timestamp: int, event_id: int) -> str:
+    """A place among events, as text."""
     return base64.urlsafe_b64encode(f"{timestamp}/{event_id}".encode()).decode()
 
 
-def _position(token: str | None) -> tuple[int, int]:
+def read_token(token: str | None) -> tuple[int, int]:
+    """The place that a token means; the beginning when there is none."""
     if token is None:
         return (-1, -1)
     try:

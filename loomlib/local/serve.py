@@ -31,7 +31,9 @@ from .house_keeping import HouseKeeping
 from .insights.operations import Insights
 from .invoke import Invoke
 from .leases import Leases
+from .log_events import LogEvents
 from .log_filter import LogFilter
+from .log_operations import LogOperations
 from .logs import Logs
 from .models import ModelRoom
 from .operations import Operations
@@ -122,10 +124,9 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         models=models,
         operations=operations,
         behind=behind,
-        log_filter=LogFilter(logs, telemetry),
+        logs=LogOperations(LogFilter(logs, telemetry), LogEvents(logs, telemetry), insights),
         house=house,
-        insights=insights,
-        otlp=OtlpIntake(collector, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
+        otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
     )
     server = _Server(
         uvicorn.Config(

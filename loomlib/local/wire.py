@@ -74,3 +74,12 @@ async def read_body(receive: Receive, limit_bytes: int, declared: str | None = N
             parts.append(part)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def replayed(body: bytes) -> Receive:
+    """A body that was read already, for the next reader."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive

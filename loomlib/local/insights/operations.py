@@ -22,7 +22,6 @@ from .malformed import MalformedQuery
 from .query import Query
 
 _log = logging.getLogger(__name__)
-_TARGET = b"Logs_20140328."
 _REMEMBERED_QUERIES, _RUNNING_QUERIES = 200, 30  # AWS: 30 queries of one account at a time
 _EVENTS_A_TURN = 500
 _RESTORED_WITHIN_S = 30.0
@@ -51,26 +50,6 @@ class Insights:
         self._home, self._logs, self._account_id = home, logs, account_id
         self._queries: OrderedDict[str, _Running] = OrderedDict()
 
-    def answers(self, target: bytes) -> bool:
-        """Whether an `X-Amz-Target` is one of the operations here."""
-        return target.startswith(_TARGET) and target[len(_TARGET) :] in _OPERATIONS
-
-    async def answer(self, target: bytes, body: bytes) -> dict[str, Any]:
-        """The answer to a request's JSON body."""
-        try:
-            given = json.loads(body)
-        except ValueError as error:
-            raise Refused("SerializationException", 400, "The request is no JSON") from error
-        match _OPERATIONS[target[len(_TARGET) :]]:
-            case "start":
-                return await self._start(given)
-            case "results":
-                return self._results(given)
-            case "stop":
-                return self._stop(given)
-            case _:
-                return self._describe(given)
-
     async def close(self) -> None:
         """End the queries that are still running."""
         tasks = [query.task for query in self._queries.values() if query.task is not None]
@@ -78,7 +57,9 @@ class Insights:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _start(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    async def start_query(self, body: bytes) -> dict[str, Any]:
+        """Begin a query; `Refused` when it cannot be run."""
+        given = _parameters(body)
         text = str(given.get("queryString") or "")
         if given.get("queryLanguage", "CWLI") != "CWLI":
             raise _invalid("The local AgentCore only runs queries in the language CWLI")
@@ -168,8 +149,9 @@ class Insights:
                     ]
         return found
 
-    def _results(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        query = self._query(given)
+    async def get_query_results(self, body: bytes) -> dict[str, Any]:
+        """What a query has found so far, which is nothing before it is complete."""
+        query = self._query(body)
         return {
             "queryLanguage": "CWLI",
             "status": query.status,
@@ -177,15 +159,18 @@ class Insights:
             "statistics": dict(query.statistics),
         }
 
-    def _stop(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        query = self._query(given)
+    async def stop_query(self, body: bytes) -> dict[str, Any]:
+        """End a running query."""
+        query = self._query(body)
         if query.status != "Running" or query.task is None:
             raise _invalid("The query is not running")
         query.status = "Cancelled"
         query.task.cancel()
         return {"success": True}
 
-    def _describe(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    async def describe_queries(self, body: bytes) -> dict[str, Any]:
+        """The queries that are remembered, the latest first."""
+        given = _parameters(body)
         wanted, status = given.get("logGroupName"), given.get("status")
         return {
             "queries": [
@@ -202,19 +187,18 @@ class Insights:
             ]
         }
 
-    def _query(self, given: Mapping[str, Any]) -> _Running:
-        query = self._queries.get(str(given.get("queryId")))
+    def _query(self, body: bytes) -> _Running:
+        query = self._queries.get(str(_parameters(body).get("queryId")))
         if query is None:
             raise Refused("ResourceNotFoundException", 400, "The specified query does not exist.")
         return query
 
 
-_OPERATIONS = {
-    b"StartQuery": "start",
-    b"GetQueryResults": "results",
-    b"StopQuery": "stop",
-    b"DescribeQueries": "describe",
-}
+def _parameters(body: bytes) -> Mapping[str, Any]:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise Refused("SerializationException", 400, "The request is no JSON") from error
 
 
 async def _feed(stdin: asyncio.StreamWriter, question: Mapping[str, Any], events: list[_Event]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import os
 import sqlite3
 import sys
@@ -23,6 +24,7 @@ from .json_values import Malformed
 from .records import Origin, Recorder
 from .store import Place, TelemetryWriter
 
+_log = logging.getLogger(__name__)
 _NICE = 5  # an agent that is being asked comes first
 _COLLECTED_EVERY = 200  # frames; decoded documents hold no circles, so looking for them while decoding is wasted
 _REASONS_SHOWN = 3
@@ -68,6 +70,9 @@ def _take(
         records, refused = recorder.record(decoded, head["signal"], Origin(**head["origin"]))
     except (Malformed, RecursionError) as error:
         return Answer(400, message=f"Not stored: {error}"), {}
+    except Exception as error:  # noqa: BLE001 - the last wall: sent again, such a request would end the process again
+        _log.exception("A request could not be decoded")
+        return Answer(500, message=f"Not stored: {error!r}"), {}
     try:
         places = writer.write(records, int(time.time() * 1000 + head["delay_s"] * 1000))
     except sqlite3.Error as error:

@@ -1,7 +1,11 @@
-"""OTLP over HTTP: `POST /otlp/v1/traces`, `/otlp/v1/metrics` and `/otlp/v1/logs`, as protobuf or JSON, gzip or not."""
+"""OTLP over HTTP: `POST /otlp/v1/traces`, `/otlp/v1/metrics` and `/otlp/v1/logs`, as protobuf or JSON, gzip or not.
+
+`GET /otlp/records/{trace or session id}` gives what was stored of it, uncut: a log event holds 256 KiB only.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -11,8 +15,10 @@ from .answers import JSON, PROTOBUF, Answer
 from .bodies import BODY_LIMIT_BYTES
 from .collector import Collector
 from .documents import Signal
+from .reader import TelemetryReader
 
 PREFIX = "/otlp/"
+_RECORDS = "/otlp/records/"
 _SIGNALS: dict[str, Signal] = {"/otlp/v1/traces": "traces", "/otlp/v1/metrics": "metrics", "/otlp/v1/logs": "logs"}
 _LET_PASS_BYTES = 256_000_000
 _ENCODINGS = ("", "identity", "gzip", "deflate")
@@ -27,13 +33,21 @@ class OtlpIntake:
     `find_origin` gives session id and log group for a log stream's uuid, which a session's process sends along.
     """
 
-    def __init__(self, collector: Collector, *, delay_s: float, find_origin: FindOrigin) -> None:
-        self._collector, self._delay_s, self._find_origin = collector, delay_s, find_origin
+    def __init__(
+        self, collector: Collector, telemetry: TelemetryReader, *, delay_s: float, find_origin: FindOrigin
+    ) -> None:
+        self._collector, self._telemetry = collector, telemetry
+        self._delay_s, self._find_origin = delay_s, find_origin
 
     async def answer(
         self, path: str, method: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send
     ) -> None:
         """Answer one request; failures are OTLP's too, in the sender's encoding."""
+        if method == "GET" and path.startswith(_RECORDS):
+            found = await asyncio.to_thread(self._telemetry.whole, unquote(path.removeprefix(_RECORDS)))
+            lines = b"".join(message.encode() + b"\n" for _, message in found)
+            await send_body(send, lines, 200, [(b"content-type", b"application/x-ndjson")])
+            return
         signal = _SIGNALS.get(path)
         if signal is None or method != "POST":
             raise not_found(f"No {method} {path}; send to /otlp/v1/traces, /otlp/v1/metrics or /otlp/v1/logs")

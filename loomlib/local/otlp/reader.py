@@ -47,8 +47,10 @@ class TelemetryReader:
         streams: Collection[str] | None = None,
         containing: Sequence[str] = (),
         after: tuple[int, int] = (-1, -1),
+        before: tuple[int, int] = (2**62, 0),
+        newest_first: bool = False,
     ) -> Generator[StoredEvent]:
-        """Visible events of a group in the order of (time, id), those after that position.
+        """Visible events of a group in the order of (time, id), those between two positions.
 
         Only events are given that hold every text of `containing`. A trace id or session id among these texts is
         looked up as one: found are the records of that trace or session, and those that link to it.
@@ -65,7 +67,7 @@ class TelemetryReader:
                 return
             names = dict(numbers)
             where = [f"place IN ({', '.join('?' * len(names))})", "timestamp_ms BETWEEN ? AND ?", "visible_ms <= ?"]
-            low, high = max(begin_ms, after[0], 0), min(end_ms, 2**62)
+            low, high = max(begin_ms, after[0], 0), min(end_ms, before[0], 2**62)
             values: list[object] = [*names, int(low), int(high), int(time.time() * 1000)]
             for known in _known_ids(database, containing):
                 # The unary plus keeps SQLite from taking the index of times instead.
@@ -76,12 +78,13 @@ class TelemetryReader:
             for text in containing:
                 where.append("instr(message, ?) > 0")
                 values.append(text)
+            order = "DESC" if newest_first else "ASC"
             query = (
                 "SELECT id, place, timestamp_ms, visible_ms, message FROM records "  # noqa: S608 - only marks are joined
-                f"WHERE {' AND '.join(where)} ORDER BY timestamp_ms, id"
+                f"WHERE {' AND '.join(where)} ORDER BY timestamp_ms {order}, id {order}"
             )
             for number, place, timestamp_ms, visible_ms, message in database.execute(query, values):
-                if (timestamp_ms, number) > after:
+                if after < (timestamp_ms, number) < before:
                     yield StoredEvent(number, names[place], timestamp_ms, visible_ms, message)
 
     def whole(self, identifier: str) -> list[tuple[Place, str]]:

@@ -40,10 +40,13 @@ class Exporter:
     def __init__(self, aws: Any) -> None:
         self.aws = aws
 
+    def get(self, path: str) -> tuple[int, bytes]:
+        return self.post(path, None)
+
     def post(
-        self, path: str, body: bytes | Mapping[str, Any], content_type: str = "application/json", **headers: str
+        self, path: str, body: bytes | Mapping[str, Any] | None, content_type: str = "application/json", **headers: str
     ) -> tuple[int, bytes]:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(
             self.aws.state.url + path,

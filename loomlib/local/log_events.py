@@ -1,0 +1,70 @@
+"""GetLogEvents of streams that hold telemetry: forwards and backwards, a page at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from .log_filter import LARGEST_PAGE, group_of, page_of, read_token, write_token
+from .logs import Logs
+from .otlp import TelemetryReader
+from .wire import Refused
+
+
+class LogEvents:
+    """Answers GetLogEvents from stored telemetry; moto answers for all other streams."""
+
+    def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
+        self._logs, self._telemetry = logs, telemetry
+
+    async def get_log_events(self, body: bytes) -> dict[str, Any] | None:
+        """The answer to a request's JSON body, None when the stream holds no telemetry."""
+        try:
+            given: Mapping[str, Any] = json.loads(body)
+        except ValueError as error:
+            raise Refused("SerializationException", 400, "The request is no JSON") from error
+        return await asyncio.to_thread(self._read, given)
+
+    def _read(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        place = (group_of(given), str(given.get("logStreamName")))
+        with self._logs.backend_lock:
+            known = place in self._logs.places()
+        if not known or place not in self._telemetry.places():
+            return None
+        limit = given.get("limit") or LARGEST_PAGE
+        if not 1 <= limit <= LARGEST_PAGE:
+            raise Refused("InvalidParameterException", 400, f"limit must be between 1 and {LARGEST_PAGE}")
+        direction, _, token = str(given.get("nextToken") or "").partition("/")
+        position = read_token(token) if token else None
+        backwards = direction == "b" if position else not given.get("startFromHead")
+        after, before = (position, None) if position and not backwards else (None, position)
+        events = self._telemetry.events(
+            place[0],
+            begin_ms=given.get("startTime") or 0,
+            end_ms=(given.get("endTime") or math.inf) - 1,
+            streams=(place[1],),
+            newest_first=backwards,
+            after=after or (-1, -1),
+            before=before or (2**62, 0),
+        )
+        with contextlib.closing(events):
+            page = list(page_of(events, limit))
+        if backwards:
+            page.reverse()
+        first, last = (
+            ((page[0].timestamp_ms, page[0].id), (page[-1].timestamp_ms, page[-1].id))
+            if page
+            else (position or (0, 0), position or (0, 0))
+        )
+        return {
+            "events": [
+                {"timestamp": event.timestamp_ms, "message": event.message, "ingestionTime": event.visible_ms}
+                for event in page
+            ],
+            "nextForwardToken": f"f/{write_token(*last)}",
+            "nextBackwardToken": f"b/{write_token(*first)}",
+        }
