@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .extent import Extent, timed
+from .extent import Extent, own_servers, timed
 from .intervals import Interval
 from .span import Span
 from .trace import Trace
@@ -36,9 +36,11 @@ def weigh(trace: Trace, extent: Extent, client: ClientTiming | None) -> dict[str
     if "partial" in trace.marks and trace.spans:
         doubts.append("some spans of this trace are missing")
     found = {name: _of_spans(name, trace, extent, doubts) for name in _OPERATIONS}
-    inside, found["agent"] = _agent(trace, extent, client, doubts)
+    servers = own_servers(trace)
+    around = callers(trace, servers)
+    inside, found["agent"] = _agent(trace, extent, client, doubts, servers, around)
     found["cold_start"] = _cold_start(inside, extent, client)
-    found["service_network"] = _outside(inside, trace, extent, client, doubts)
+    found["service_network"] = _outside(inside, trace, extent, client, doubts, servers, around)
     found["unknown"] = _unknown(trace, client)
     return found
 
@@ -58,16 +60,20 @@ def _of_spans(name: str, trace: Trace, extent: Extent, doubts: Sequence[str]) ->
 
 
 def _agent(
-    trace: Trace, extent: Extent, client: ClientTiming | None, doubts: Sequence[str]
+    trace: Trace,
+    extent: Extent,
+    client: ClientTiming | None,
+    doubts: Sequence[str],
+    servers: Sequence[Span],
+    around: set[str],
 ) -> tuple[list[Interval], Evidence]:
     """All moments inside the agent, and the evidence for the agent's own time among them."""
-    servers, agents = trace.of_operation("server"), trace.of_operation("invoke_agent")
+    agents = trace.of_operation("invoke_agent")
     if not any(timed(span) for span in trace.spans):
-        return [], Evidence(
-            derived_from="no span of the agent", certainty="missing", doubt="the agent exported no span"
-        )
-    around = _around(trace, servers or agents)
-    rest = [span for span in trace.of_operation("cycle", "other") if span.span_id not in around]
+        doubt = "the agent exported no span"
+        return [], Evidence(derived_from="no span of the agent", certainty="missing", doubt=doubt)
+    away = around | _of_others(trace, servers)
+    rest = [span for span in trace.of_operation("cycle", "other") if span.span_id not in away]
     own = [*servers, *agents, *rest]
     inside = _moved(own, extent)
     doubts = list(doubts)
@@ -94,22 +100,37 @@ def _agent(
     )
 
 
-def _around(trace: Trace, main: Iterable[Span]) -> set[str]:
-    """Spans above the agent's own that are not the agent: a caller that is traced too."""
+def callers(trace: Trace, servers: Sequence[Span]) -> set[str]:
+    """The ids of spans above the agent's own that are not the agent: a caller that is traced too."""
+    main = servers or trace.of_operation("invoke_agent")
     around: set[str] = set()
     seen: set[tuple[str, bool]] = set()
     for span in main:
         above = trace.parent(span)
-        callers = span.operation == "server"
+        outside = trace.operation(span) == "server"
         while above is not None:
-            callers = callers or above.kind in ("client", "producer")
-            if (above.span_id, callers) in seen:
+            outside = outside or above.kind in ("client", "producer")
+            if (above.span_id, outside) in seen:
                 break
-            seen.add((above.span_id, callers))
-            if callers and trace.operation(above) == "other":
+            seen.add((above.span_id, outside))
+            if outside and trace.operation(above) in ("other", "server"):
                 around.add(above.span_id)
             above = trace.parent(above)
     return around
+
+
+def _of_others(trace: Trace, servers: Sequence[Span]) -> set[str]:
+    """Spans of services that the agent called: a server that is not the agent's, and what it did."""
+    if len(trace.of_operation("server")) == len(servers):
+        return set()
+    own = {span.span_id for span in servers}
+    away: set[str] = set()
+    for _, span in trace.walk():
+        above = trace.parent(span)
+        is_other_server = trace.operation(span) == "server" and span.span_id not in own
+        if is_other_server or (above is not None and above.span_id in away and span.span_id not in own):
+            away.add(span.span_id)
+    return away
 
 
 def _cold_start(inside: Sequence[Interval], extent: Extent, client: ClientTiming | None) -> Evidence:
@@ -138,22 +159,27 @@ def _cold_start(inside: Sequence[Interval], extent: Extent, client: ClientTiming
 
 
 def _outside(
-    inside: Sequence[Interval], trace: Trace, extent: Extent, client: ClientTiming | None, doubts: Sequence[str]
+    inside: Sequence[Interval],
+    trace: Trace,
+    extent: Extent,
+    client: ClientTiming | None,
+    doubts: Sequence[str],
+    servers: Sequence[Span],
+    around: set[str],
 ) -> Evidence:
     whole = (extent.start_ns, extent.end_ns)
     if client is None:
-        around = _around(trace, trace.of_operation("server") or trace.of_operation("invoke_agent"))
-        callers = [span for span in trace.spans if span.span_id in around]
-        if not callers:
+        calling = [span for span in trace.spans if span.span_id in around]
+        if not calling:
             return Evidence(
                 derived_from="no client's timing", certainty="missing", doubt="only the agent's inside is known"
             )
         return Evidence(
-            intervals=_moved(callers, extent),
+            intervals=_moved(calling, extent),
             derived_from="the caller's spans less the agent's",
             certainty="inferred" if doubts else "measured",
             doubt="; ".join(doubts),
-            span_ids=tuple(span.span_id for span in callers),
+            span_ids=tuple(span.span_id for span in calling),
         )
     if not inside:
         if client.agent_start_ns is None:
@@ -166,7 +192,7 @@ def _outside(
             doubt="no span says when the agent ended: the way back is in unknown",
         )
     doubts = list(doubts)
-    if not trace.of_operation("server"):
+    if not servers:
         doubts.append("no server span: parts of the agent may be in it")
     return Evidence(
         intervals=[whole],

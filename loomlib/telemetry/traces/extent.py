@@ -32,11 +32,46 @@ def timed(span: Span) -> bool:
     return span.end_ns >= span.start_ns and "untimed" not in span.marks
 
 
+def own_servers(trace: Trace) -> tuple[Span, ...]:
+    """The server spans of the agent itself: the nearest above its outermost agents.
+
+    A server further up is the caller's, one below is a service that the agent called. Where no `invoke_agent` span has
+    a server above it, the outermost servers are taken for the agent's.
+    """
+    servers = trace.of_operation("server")
+    if len(servers) < 2:
+        return servers
+    nearest: dict[str, str] = {}
+    below_agent: set[str] = set()
+    found: set[str] = set()
+    outermost: set[str] = set()
+    for _, span in trace.walk():
+        above = trace.parent(span)
+        operation = trace.operation(span)
+        if above is not None:
+            nearest[span.span_id] = nearest[above.span_id]
+            if above.span_id in below_agent:
+                below_agent.add(span.span_id)
+        else:
+            nearest[span.span_id] = ""
+        if span.span_id in below_agent:
+            continue
+        if operation == "server":
+            if not nearest[span.span_id]:
+                outermost.add(span.span_id)
+            nearest[span.span_id] = span.span_id
+        elif operation == "invoke_agent":
+            below_agent.add(span.span_id)
+            found.add(nearest[span.span_id])
+    wanted = found - {""} or outermost
+    return tuple(span for span in servers if span.span_id in wanted)
+
+
 def extent_of(trace: Trace, client: ClientTiming | None) -> Extent:
     """The client's interval, else the interval of the trace's root spans."""
     if client is None:
         return _of_roots(trace)
-    anchor = _hull(trace.of_operation("server") or trace.of_operation("invoke_agent") or trace.spans)
+    anchor = _hull(own_servers(trace) or trace.of_operation("invoke_agent") or trace.spans)
     whole = "the client's interval, from the request's sending to the end of the answer"
     if anchor is None:
         return Extent(start_ns=client.sent_ns, end_ns=client.done_ns, whole=whole)
@@ -65,7 +100,7 @@ def extent_of(trace: Trace, client: ClientTiming | None) -> Extent:
 
 def _of_roots(trace: Trace) -> Extent:
     """Trees with a server or an agent in them say what the invocation was; a detached span beside them does not."""
-    main = trace.of_operation("server") or trace.of_operation("invoke_agent")
+    main = own_servers(trace) or trace.of_operation("invoke_agent")
     roots = list(trace.roots)
     if main:
         above = _tops(trace, main)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .extent import extent_of
+from .evidence import callers
+from .extent import extent_of, own_servers
 from .span import Span
 from .trace import Trace
 from .values import count_of, number_of
@@ -47,12 +48,13 @@ def waterfall(trace: Trace, client: ClientTiming | None = None) -> tuple[Bar, ..
     """Parents before their children, siblings by start."""
     extent = extent_of(trace, client)
     zero = extent.start_ns - extent.shift_ns
+    outside = callers(trace, own_servers(trace))
     return tuple(
         Bar(
             span_id=span.span_id,
             label=span.name,
             operation=span.operation,
-            part=PART_OF[span.operation],
+            part="service_network" if span.span_id in outside else PART_OF[span.operation],
             depth=depth,
             start_ms=0.0 if "untimed" in span.marks else (span.start_ns - zero) / 1e6,
             duration_ms=span.duration_ns / 1e6,

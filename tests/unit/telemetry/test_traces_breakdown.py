@@ -116,6 +116,30 @@ def test_a_traced_caller_shows_the_sidecar_tax() -> None:
     assert found["model"] == 4405
 
 
+def test_a_service_that_the_agent_called_is_not_the_agent() -> None:
+    downstream = [
+        span("d1", "t1", "server", 90_000, 90_001, name="POST /mcp"),
+        span("d2", "d1", "other", 90_000, 90_001),
+    ]
+    spans = [*field_note_request(), *downstream]
+    client = ClientTiming(sent_ns=T0 - 500 * MS, done_ns=T0 + 5044 * MS, is_cold=False)
+    found = Trace.one(spans).breakdown(client)
+    assert found.shift_ns == 0
+    assert ms(found) == ms(Trace.one(field_note_request()).breakdown(client))
+
+
+def test_a_traced_web_app_in_front_is_not_the_agent_either() -> None:
+    front = [
+        span("w", None, "server", -300, 5000, name="POST /chat"),
+        span("k", "w", "other", -200, 4913, kind="client", name="Bedrock AgentCore.InvokeAgentRuntime"),
+    ]
+    spans = [*front, *(replace(each, parent_id="k") if each.span_id == "5e" else each for each in field_note_request())]
+    trace = Trace.one(spans)
+    found = ms(trace.breakdown())
+    assert (found["service_network"], found["model"], found["unknown"]) == (687, 4405, 0)
+    assert [bar.part for bar in trace.waterfall()][:4] == ["service_network", "service_network", "agent", "agent"]
+
+
 def test_an_interval_that_ends_before_it_begins_is_refused() -> None:
     with pytest.raises(ValueError):
         ClientTiming(sent_ns=2, done_ns=1)
