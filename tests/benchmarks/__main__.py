@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, cold, warm, arrivals, ttft, alive, intake, report.
+them: import, traces, lookup, cold, warm, arrivals, ttft, alive, intake, tracing, report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import bench_import, bench_intake, bench_report, bench_sessions, bench_streaming, bench_traces
+from . import bench_import, bench_intake, bench_report, bench_sessions, bench_streaming, bench_traces, bench_tracing
 from .laboratory import Laboratory
 from .table import Row, show
 
@@ -26,6 +26,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
     "ttft": bench_streaming.first_bytes,
     "alive": bench_sessions.alive,
     "intake": bench_intake.intake,
+    "tracing": bench_tracing.tracing,
 }
 
 

@@ -60,4 +60,36 @@ async def answer(payload):
     + _RUN
 )
 
+SPEAKING = (
+    '''
+"""A Strands agent whose model answers at once: all that a call takes is the frameworks' own work."""
+from bedrock_agentcore import BedrockAgentCoreApp
+from strands import Agent
+from strands.models import Model
+
+app = BedrockAgentCoreApp()
+
+
+class Instant(Model):
+    def update_config(self, **config): ...
+    def get_config(self): return {"model_id": "instant"}
+    def structured_output(self, *given, **more): raise TypeError("not asked for")
+
+    async def stream(self, messages, tool_specs=None, system_prompt=None, **more):
+        yield {"messageStart": {"role": "assistant"}}
+        yield {"contentBlockStart": {"start": {}}}
+        yield {"contentBlockDelta": {"delta": {"text": "hello"}}}
+        yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "end_turn"}}
+        usage = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
+        yield {"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}}
+
+
+@app.entrypoint
+async def answer(payload):
+    return {"result": str(await Agent(model=Instant(), callback_handler=None).invoke_async(payload["prompt"]))}
+'''
+    + _RUN
+)
+
 AGENTS = {"bare": BARE, "strands": STRANDS, "paced": PACED}

@@ -7,6 +7,7 @@ import json
 import time
 import uuid
 import zipfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -74,7 +75,11 @@ class Laboratory:
             agentRuntimeArn=self.arns[name], runtimeSessionId=session_id, qualifier="DEFAULT"
         )
 
-    def _deploy(self, name: str, code: str) -> str:
+    def deploy(self, name: str, code: str, **environment: str) -> None:
+        """One more agent, with variables of its own."""
+        self.arns[name] = self._deploy(name, code, environment)
+
+    def _deploy(self, name: str, code: str, environment: Mapping[str, str] | None = None) -> str:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("agent.py", code)
@@ -88,6 +93,7 @@ class Laboratory:
             },
             roleArn="arn:aws:iam::123456789012:role/loom",
             networkConfiguration={"networkMode": "PUBLIC"},
+            environmentVariables=dict(environment or {}),
         )
         while (found := control.get_agent_runtime(agentRuntimeId=made["agentRuntimeId"]))["status"] == "CREATING":
             time.sleep(0.01)
