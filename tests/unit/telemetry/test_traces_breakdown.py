@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_shapes import MS, T0, field_note_request, span
 
@@ -182,6 +182,7 @@ def clients(draw: st.DrawFn) -> ClientTiming | None:
     )
 
 
+@settings(deadline=None)
 @given(forests(), clients())
 def test_any_forest_is_divided_without_loss(spans: list[Span], client: ClientTiming | None) -> None:
     trace = Trace.one(spans)
@@ -202,6 +203,7 @@ def test_any_forest_is_divided_without_loss(spans: list[Span], client: ClientTim
     assert len(named) == len(set(named))
 
 
+@settings(deadline=None)
 @given(forests())
 def test_any_forest_holds_every_span_exactly_once(spans: list[Span]) -> None:
     trace = Trace.one(spans)
@@ -215,6 +217,7 @@ def test_any_forest_holds_every_span_exactly_once(spans: list[Span]) -> None:
     trace.trajectory()
 
 
+@settings(deadline=None)
 @given(forests(), clients(), st.randoms())
 def test_the_order_of_arrival_changes_nothing(
     spans: list[Span], client: ClientTiming | None, chance: random.Random

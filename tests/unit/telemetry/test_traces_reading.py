@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_shapes import T0, TRACE, json_lines, otlp, span, stored
 
@@ -181,6 +181,7 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(json_values)
 def test_any_json_is_read_or_a_problem(value: Any) -> None:
     batch = read_spans([value])
@@ -191,6 +192,7 @@ def test_any_json_is_read_or_a_problem(value: Any) -> None:
         _ = trace.session_id, trace.agent_name
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_a_problem(data: bytes) -> None:
     read_spans(data)
