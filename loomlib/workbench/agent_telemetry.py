@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from ..telemetry.sessions import process_lives
 from .agent_queries import AgentQueries
+from .telemetry_views import LivesView
 from .traces import Traces
 
 if TYPE_CHECKING:
@@ -39,3 +42,12 @@ class AgentTelemetry:
     def queries(self) -> AgentQueries:
         """Ready Logs Insights queries: duration percentiles, tool frequency, cold starts an hour, slowest sessions."""
         return AgentQueries(self.entry, self.bench.clients, qualifier=self.qualifier)
+
+    def lives(self, *, hours: float = 24.0) -> LivesView:
+        """The processes (microVMs) that wrote a line in the last `hours`: each one's whole life from its log stream.
+
+        It says how sessions stand to invocations, and how many cold boots there were.
+        """
+        start = datetime.now(UTC) - timedelta(hours=hours)
+        found = process_lives(self.bench.clients, self.entry.arn, self.qualifier, start=start)
+        return LivesView(found, title=f"{self.entry.name} · {self.qualifier}")

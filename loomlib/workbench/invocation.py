@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
+from ..telemetry.layer_readings import read_layers
 from .cards import card, milliseconds
+from .telemetry_views import LayersView
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import InvocationRecord
+    from ..store import InvocationRow
     from ..telemetry import AgentStart
     from .agent import Agent
     from .trace_view import TraceView
@@ -98,11 +101,17 @@ class Invocation:
 
             inv.trace().breakdown()
         """
-        bench = self.agent.bench
-        row = bench.store.invocations.get(self.record.id)
-        if row is None:
-            raise LoomError("The invocation is not stored, so its trace cannot be looked for", on=str(self.record.id))
-        return bench.find_traces(self.agent.entry, [row], progress=progress)[0]
+        return self.agent.bench.find_traces(self.agent.entry, [self._row()], progress=progress)[0]
+
+    def layers(self) -> LayersView:
+        """What six places say about this invocation, side by side, each with what it cannot see.
+
+        The client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics, Logs Insights.
+        Only the trace is waited for.
+        """
+        view = self.trace()
+        found = read_layers(self.agent.bench.clients, self.agent.entry.arn, self._row(), view.trace)
+        return LayersView(found, title=view.title())
 
     def logs(self) -> pd.DataFrame:
         """The log events of this invocation's session, oldest first (see `Agent.logs`)."""
@@ -126,6 +135,12 @@ class Invocation:
             f"{milliseconds(self.duration_ms)} in all, first byte after {milliseconds(self.ttft_ms)}"
             f" · session {self.session_id}{labels}"
         )
+
+    def _row(self) -> InvocationRow:
+        row = self.agent.store.invocations.get(self.record.id)
+        if row is None:
+            raise LoomError("The invocation is not stored, so nothing more is known of it", on=str(self.record.id))
+        return row
 
     def __repr__(self) -> str:
         return f"<Invocation of {self.record.agent_name}: {self.status}, {milliseconds(self.duration_ms)}>"

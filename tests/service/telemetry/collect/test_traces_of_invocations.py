@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import loomlib as loom
@@ -106,3 +107,37 @@ def test_a_refused_call_has_no_trace_and_says_why(calculator: loom.Agent) -> Non
     view = inv.trace()
     assert view.state == "not_reached"
     assert "refused before it reached the agent" in str(view)
+
+
+def test_six_layers_stand_side_by_side_each_with_what_it_cannot_see(calculator: loom.Agent) -> None:
+    inv = calculator.invoke("What is 6*7?")
+    layers = inv.layers()
+    assert [each.name for each in layers.layers] == [
+        "client",
+        "runtime logs",
+        "spans and messages",
+        "embedded metrics",
+        "service metrics",
+        "Logs Insights",
+    ]
+    states = {each.name: each.state for each in layers.layers}
+    assert (
+        states["client"] == states["runtime logs"] == states["spans and messages"] == states["Logs Insights"] == "found"
+    )
+    assert states["service metrics"] == "empty"
+    assert dict(layers["client"].facts)["duration_ms"] == inv.duration_ms
+    assert all(each.cannot_see for each in layers.layers)
+    assert len(layers.table()) == 6
+
+
+def test_processes_live_from_their_first_line_to_their_last(echo: loom.Agent) -> None:
+    first = echo.invoke("hello")
+    echo.invoke("again", session_id=first.session_id)
+    other = echo.invoke("hello")
+    deadline = time.monotonic() + 20
+    while other.session_id not in set(echo.lives().table()["session_id"]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    lives = echo.lives().table().set_index("session_id")
+    assert lives.loc[first.session_id, "invocations"] == 2
+    assert lives.loc[other.session_id, "invocations"] == 1
+    assert "met a process that had answered before" in echo.lives().sentence()
