@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from .insights.operations import Insights
 from .log_events import LogEvents
 from .log_filter import LogFilter
+from .queries import Insights
 
 REQUEST_LIMIT_BYTES = 1_000_000
 _PREFIX = b"Logs_20140328."

@@ -28,7 +28,6 @@ from .endpoints import EndpointPlane
 from .front_door import FrontDoor
 from .guard import Guard, listening_socket
 from .house_keeping import HouseKeeping
-from .insights.operations import Insights
 from .invoke import Invoke
 from .leases import Leases
 from .log_events import LogEvents
@@ -38,6 +37,7 @@ from .logs import Logs
 from .models import ModelRoom
 from .operations import Operations
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
+from .queries import Insights
 from .quotas import QuotaKeeper, Quotas
 from .runtimes import Runtimes
 from .sessions import OtlpTarget, SessionPool

@@ -15,11 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..logs import Logs
-from ..wire import Refused
-from .commands import LARGEST_LIMIT
-from .malformed import MalformedQuery
-from .query import Query
+from .logs import Logs
+from .wire import Refused
 
 _log = logging.getLogger(__name__)
 _REMEMBERED_QUERIES, _RUNNING_QUERIES = 200, 30  # AWS: 30 queries of one account at a time
@@ -60,6 +57,8 @@ class Insights:
     async def start_query(self, body: bytes) -> dict[str, Any]:
         """Begin a query; `Refused` when it cannot be run."""
         given = _parameters(body)
+        from .insights import LARGEST_LIMIT, MalformedQuery, Query  # 20 ms that only who asks need wait for
+
         text = str(given.get("queryString") or "")
         if given.get("queryLanguage", "CWLI") != "CWLI":
             raise _invalid("The local AgentCore only runs queries in the language CWLI")
@@ -105,7 +104,7 @@ class Insights:
 
     async def _run(self, query: _Running, question: Mapping[str, Any], events: list[_Event]) -> None:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", __package__ or ""),
+            *(sys.executable, "-m", f"{__package__}.insights"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
