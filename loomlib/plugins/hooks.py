@@ -35,6 +35,7 @@ HOOKS: Final[Mapping[str, str]] = {
     "blueprints": "blueprint",
     "span_sources": "span source",
     "commands": "command",
+    "rules": "diagnosis rule",
 }
 """The kinds of things, and what one is called. The hook of a kind is `loom_<kind>` and takes no arguments."""
 
@@ -81,4 +82,9 @@ class Hooks(Protocol):
     @_hookspec
     def loom_commands(self) -> Mapping[str, Factory]:
         """Subcommands of `loom`: a click command, or a factory of one."""
+        ...
+
+    @_hookspec
+    def loom_rules(self) -> Mapping[str, Factory]:
+        """Rules of a diagnosis: factories of `loomlib.telemetry.diagnosis.Rule`."""
         ...

@@ -25,6 +25,7 @@ from ..traces import (
     tool_calls,
     trajectory,
 )
+from ..traces.values import text_of
 from .reading import PromptReading, measure_reading
 
 
@@ -155,6 +156,15 @@ class Case:
             found.extend(each.steps)
             waiting.extend(each.agents)
         return tuple(found)
+
+    @cached_property
+    def result_lengths(self) -> dict[str, int]:
+        """The characters of each tool's result, by call id (`span …` where a call has none)."""
+        found: dict[str, int] = {}
+        for step in self.steps:
+            if step.kind == "tool_result" and step.result is not None:
+                found[step.call_id] = max(found.get(step.call_id, 0), len(text_of(step.result)))
+        return found
 
     @cached_property
     def by_agent(self) -> tuple[tuple[ModelCall, ...], ...]:

@@ -74,8 +74,8 @@ def slow_first_token(case: Case, limits: Thresholds) -> Draft | None:
     """Model calls that think longer than `slow_ms` before they say anything, although their prompt is not to blame."""
     slow: list[tuple[ModelCall, float, float]] = []
     for call in case.answered:
-        if call.ttft_ms is None or call.ttft_ms <= limits["slow_ms"]:
-            continue
+        if call.ttft_ms is None or call.ttft_ms <= limits["slow_ms"] or call.http_retries:
+            continue  # tries that were refused are inside the time to the first token
         first = min(call.ttft_ms, call.duration_ms)
         excess = first - _by_prompt(case.readings.get(call.span_id), limits) - limits["usual_ms"]
         if excess > 0:

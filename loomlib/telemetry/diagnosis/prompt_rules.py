@@ -10,7 +10,7 @@ from ..traces.values import as_list, unpacked
 from .case import Case
 from .finding import Draft, Evidence
 from .reading import prompt_tokens
-from .results import result_tokens
+from .results import large_results, tokens_read
 from .wording import milliseconds, number, plural
 
 Thresholds = Mapping[str, float]
@@ -124,8 +124,9 @@ def growth_ms(case: Case, limits: Thresholds) -> dict[str, float]:
         if len(counts) < 2:
             continue
         first = counts[0][1]
-        results = result_tokens(case, group, limits["result_tokens"])
-        added = [(call, count - first - results.get(call.span_id, 0.0)) for call, count in counts[1:]]
+        large = large_results(case, group, least_tokens=limits["result_tokens"], least_share=limits["result_share"])
+        by_results = dict(zip((call.span_id for call in group), tokens_read(group, large), strict=True))
+        added = [(call, count - first - by_results[call.span_id]) for call, count in counts[1:]]
         most = max(extra for _, extra in added)
         if most < limits["growth_tokens"] or most < limits["growth_share"] * first:
             continue

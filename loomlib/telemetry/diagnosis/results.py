@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
-from ..traces import ModelCall
-from ..traces.values import text_of
+from ..traces import ModelCall, ToolCall
 from .case import Case
 from .reading import prompt_tokens
 
@@ -17,51 +18,65 @@ _FEWEST_CHARACTERS_A_TOKEN = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A tool's result in a prompt: its length, and the tokens that it made there."""
+    """A tool's result in a prompt: its length, the tokens that it made there, and the first call that read it."""
 
     tool: str
     characters: int
     tokens: float
     span_id: str
+    first_read: int
 
 
-def result_tokens(case: Case, group: Sequence[ModelCall], least: float) -> dict[str, float]:
-    """By model call: the tokens in its prompt of tool results with at least `least` tokens."""
-    return {
-        call.span_id: sum(each.tokens for each in results if each.tokens >= least)
-        for call, results in results_read(case, group)
-    }
+def large_results(case: Case, group: Sequence[ModelCall], *, least_tokens: float, least_share: float) -> list[Result]:
+    """Results of `least_tokens` or more in turns that added at least `least_share` of what the prompt gained in all.
 
-
-def results_read(case: Case, group: Sequence[ModelCall]) -> list[tuple[ModelCall, list[Result]]]:
-    """The calls of one agent with all tool results that came before them.
-
-    A result's tokens are its share of the tokens that the prompt gained; where these are not counted, its characters
-    by rule of thumb.
+    Where every turn adds its part, no single result is to blame: that is growth. `group` is the calls of one agent.
     """
-    texts: dict[str, int] = {}
-    for step in case.steps:
-        if step.kind == "tool_result" and step.result is not None:
-            texts[step.call_id] = max(texts.get(step.call_id, 0), len(text_of(step.result)))
+    results = _results(case, group)
+    counts = [count for call in group if (count := prompt_tokens(call)) is not None]
+    gained = max(counts) - counts[0] if counts else 0
+    by_turn: dict[int, float] = {}
+    for result in results:
+        by_turn[result.first_read] = by_turn.get(result.first_read, 0.0) + result.tokens
+    return [
+        result
+        for result in results
+        if result.tokens >= least_tokens and by_turn[result.first_read] >= least_share * gained
+    ]
+
+
+def tokens_read(group: Sequence[ModelCall], results: Sequence[Result]) -> list[float]:
+    """For each call of the group, the tokens of these results in its prompt: what was read once is read again."""
+    fresh = [0.0] * len(group)
+    for result in results:
+        fresh[result.first_read] += result.tokens
+    return list(accumulate(fresh))
+
+
+def _results(case: Case, group: Sequence[ModelCall]) -> list[Result]:
+    """The results between the calls of one agent.
+
+    A result's tokens are its share, by length, of the tokens that the prompt gained; where these are not counted, its
+    characters by rule of thumb.
+    """
+    sizes = case.result_lengths
+    starts = [call.start_ns for call in group]
     agent = case.agent_above(group[0].span_id) if group else ""
-    tools = [tool for tool in case.tools if case.agent_above(tool.span_id) == agent]
-    known: list[Result] = []
-    found: list[tuple[ModelCall, list[Result]]] = []
-    for before, call in zip([None, *group], group, strict=False):
-        if before is not None:
-            fresh = [
-                (tool, texts.get(tool.call_id or f"span {tool.span_id}", 0))
-                for tool in tools
-                if before.start_ns <= tool.start_ns < call.start_ns
-            ]
-            total = sum(size for _, size in fresh)
-            gained = _gained(before, call)
-            for tool, size in fresh:
-                tokens = size / CHARACTERS_A_TOKEN
-                if gained is not None and total:
-                    tokens = min(gained * size / total, size / _FEWEST_CHARACTERS_A_TOKEN)
-                known.append(Result(tool=tool.name, characters=size, tokens=tokens, span_id=tool.span_id))
-        found.append((call, list(known)))
+    turns: dict[int, list[tuple[ToolCall, int]]] = {}
+    for tool in case.tools:
+        turn = bisect_right(starts, tool.start_ns)
+        if 0 < turn < len(group) and case.agent_above(tool.span_id) == agent:
+            size = sizes.get(tool.call_id or f"span {tool.span_id}", 0)
+            turns.setdefault(turn, []).append((tool, size))
+    found: list[Result] = []
+    for turn, ran in sorted(turns.items()):
+        total = sum(size for _, size in ran)
+        gained = _gained(group[turn - 1], group[turn])
+        for tool, size in ran:
+            tokens = size / CHARACTERS_A_TOKEN
+            if gained is not None and total:
+                tokens = min(gained * size / total, size / _FEWEST_CHARACTERS_A_TOKEN)
+            found.append(Result(tool=tool.name, characters=size, tokens=tokens, span_id=tool.span_id, first_read=turn))
     return found
 
 

@@ -18,6 +18,7 @@ from .finding import Draft, Finding
 from .overrides import override, read_table
 from .wording import name_of
 
+FILE = "rules.toml"
 Thresholds = Mapping[str, float]
 Check = Callable[[Case, Thresholds], Draft | None]
 SessionCheck = Callable[[Sequence[Case], Thresholds], Draft | None]
@@ -143,14 +144,24 @@ class RuleBook:
         ]
 
 
-def rule_book(overrides: str | os.PathLike[str] | None = None, *, plugins: PluginRules | None = None) -> RuleBook:
-    """The shipped rules, changed by the file `overrides` (TOML in the form of `rules.toml`) and joined by plugins.
+def rule_book(
+    overrides: str | os.PathLike[str] | None = None,
+    *,
+    home: str | os.PathLike[str] | None = None,
+    plugins: PluginRules | None = None,
+) -> RuleBook:
+    """The shipped rules, changed by a file in the form of `rules.toml`, and joined by those of plugins.
+
+    The file is `overrides`, else `rules.toml` in Loom's home if it is there.
 
     Raises `SettingsError` for a file that cannot be read or names a rule or threshold that does not exist.
     """
-    document = tomllib.loads(resources.files("loomlib.telemetry.diagnosis").joinpath("rules.toml").read_text("utf-8"))
-    if overrides is not None:
-        override(document, read_table(Path(overrides)), str(overrides))
+    document = tomllib.loads(resources.files("loomlib.telemetry.diagnosis").joinpath(FILE).read_text("utf-8"))
+    path = Path(overrides) if overrides is not None else None
+    if path is None and home is not None and (Path(home) / FILE).is_file():
+        path = Path(home) / FILE
+    if path is not None:
+        override(document, read_table(path), str(path))
     general = document["general"]
     book = RuleBook(
         rules=tuple(_rule(name, table) for name, table in document["rules"].items() if table.get("enabled", True)),

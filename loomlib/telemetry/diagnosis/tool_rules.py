@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from ..traces import ToolCall, parallelism
 from .case import Case
 from .finding import Draft, Evidence
-from .results import results_read
+from .results import Result, large_results, tokens_read
 from .wording import milliseconds, name_of, number, percent, plural
 
 Thresholds = Mapping[str, float]
@@ -107,29 +108,26 @@ def serial_tools(case: Case, limits: Thresholds) -> Draft | None:
 
 def oversized_result(case: Case, limits: Thresholds) -> Draft | None:
     """A tool's result so long that reading it takes the model's time in every later call."""
-    ms, worst, span_ids, basis = 0.0, (0.0, "", 0), list[str](), "slope"
+    ms, found, span_ids, basis = 0.0, list[Result](), list[str](), "slope"
     for group in case.by_agent:
-        for call, results in results_read(case, group):
-            large = [each for each in results if each.tokens >= limits["result_tokens"]]
-            if not large:
-                continue
+        large = large_results(case, group, least_tokens=limits["result_tokens"], least_share=limits["result_share"])
+        found.extend(large)
+        span_ids.extend(each.span_id for each in large)
+        for call, tokens in zip(group, tokens_read(group, large), strict=True):
             reading = case.readings.get(call.span_id)
-            if reading is None:
-                continue
-            tokens = sum(each.tokens for each in large)
-            ms += reading.ms(tokens)
-            basis = reading.basis if reading.basis != "slope" else basis
-            span_ids.extend([*(each.span_id for each in large), call.span_id])
-            top = max(large, key=lambda each: each.tokens)
-            worst = max(worst, (top.tokens, top.tool, top.characters))
-    if not span_ids:
+            if tokens and reading is not None:
+                ms += reading.ms(tokens)
+                basis = reading.basis if reading.basis != "slope" else basis
+                span_ids.append(call.span_id)
+    if not found:
         return None
-    tokens, name, characters = worst
+    worst = max(found, key=lambda each: (each.tokens, each.span_id))
+    name, tokens = worst.tool, worst.tokens
     return Draft(
         ms_at_stake=ms,
         evidence=(
             Evidence(
-                text=f"the result of `{name_of(name)}` has {number(characters)} characters, "
+                text=f"the result of `{name_of(name)}` has {number(worst.characters)} characters, "
                 f"about {number(tokens)} tokens",
                 value=tokens,
                 unit="tokens",
@@ -149,18 +147,17 @@ def oversized_result(case: Case, limits: Thresholds) -> Draft | None:
 
 def batches(case: Case) -> list[list[ToolCall]]:
     """Tools that one model message asked for: below the same span, with no model call of that agent in between."""
-    asked = sorted((call.start_ns, case.agent_above(call.span_id)) for call in case.calls)
+    asked: dict[str, list[int]] = {}
+    for call in case.calls:
+        asked.setdefault(case.agent_above(call.span_id), []).append(call.start_ns)
     found: list[list[ToolCall]] = []
-    open_: dict[str, tuple[list[ToolCall], int]] = {}
-    for tool in sorted(case.tools, key=lambda call: call.start_ns):
-        span = case.trace.parent(tool.span_id)
-        place = "" if span is None else span.span_id
-        agent = case.agent_above(tool.span_id)
-        batch, since = open_.get(place, ([], 0))
-        if batch and any(since < start <= tool.start_ns and owner == agent for start, owner in asked):
-            batch = []
-        if not batch:
-            found.append(batch)
-        batch.append(tool)
-        open_[place] = (batch, tool.start_ns)
+    last: dict[tuple[str, int], list[ToolCall]] = {}
+    for tool in case.tools:
+        above = case.trace.parent(tool.span_id)
+        turn = bisect_right(asked.get(case.agent_above(tool.span_id), []), tool.start_ns)
+        key = ("" if above is None else above.span_id, turn)
+        if key not in last:
+            last[key] = []
+            found.append(last[key])
+        last[key].append(tool)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..traces import ModelCall, Retry, Span
 from ..traces.intervals import total, union
+from ..traces.values import number_of
 from .case import Case
 from .finding import Draft, Evidence
 from .wording import milliseconds, name_of, percent, plural
@@ -18,7 +19,7 @@ def throttling_retries(case: Case, limits: Thresholds) -> Draft | None:
     """Model calls that were refused for being too many, and the waits before the next try."""
     refused = [retry for retry in case.retries if is_throttling(retry.error)]
     hidden = [call for call in case.answered if call.http_retries and not _names_other_error(case, call)]
-    lost = {call.span_id: _hidden_ms(case, call) for call in hidden}
+    lost = {call.span_id: _hidden_ms(case, call, limits["usual_ms"]) for call in hidden}
     ms = _lost_ms(refused) + sum(lost.values())
     if not refused and not hidden:
         return None
@@ -165,16 +166,19 @@ def _lost_ms(found: Sequence[Retry]) -> float:
     return sum(retry.failed_ns + retry.waited_ns for retry in found) / 1e6
 
 
-def _hidden_ms(case: Case, call: ModelCall) -> float:
-    """What a call with retries inside took beyond the service's own time for it, or beyond the other calls."""
-    from ..traces.values import number_of
+def _hidden_ms(case: Case, call: ModelCall, usual_ms: float) -> float:
+    """What a call with retries inside took beyond the service's own time for it, or beyond other calls.
 
+    Where there is neither, at most what its first token took beyond `usual_ms`.
+    """
     span = case.trace.span(call.span_id)
     served = None if span is None else number_of(span.attributes.get("gen_ai.server.request.duration"))
     if served:  # Strands: the latency that Bedrock itself states, in milliseconds
         return max(0.0, call.duration_ms - served)
     calm = sorted(other.duration_ms for other in case.answered if not other.http_retries)
-    return max(0.0, call.duration_ms - calm[len(calm) // 2]) if calm else 0.0
+    if calm:
+        return max(0.0, call.duration_ms - calm[len(calm) // 2])
+    return max(0.0, min(call.ttft_ms or 0.0, call.duration_ms) - usual_ms)
 
 
 def _names_other_error(case: Case, call: ModelCall) -> bool:
