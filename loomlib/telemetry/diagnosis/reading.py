@@ -69,8 +69,8 @@ def measure_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCall, Pro
 def token_slope(calls: Sequence[ModelCall]) -> float | None:
     """Milliseconds a further prompt token cost: the median slope over pairs of calls (Theil 1950, Sen 1968).
 
-    Time for output is taken off first, where the time to the first token shows what an output token cost. None when no
-    two calls have prompts that differ enough.
+    Time for output is taken off first, at the fastest rate that a time to the first token shows: writing gets slower
+    with the prompt too. None when no two calls have prompts that differ enough.
     """
     points = [(tokens, _without_output(call, calls)) for call in calls if (tokens := prompt_tokens(call)) is not None]
     if len(points) > 60:  # pairs grow with the square; an even sample keeps the median
@@ -87,8 +87,8 @@ def _without_output(call: ModelCall, calls: Sequence[ModelCall]) -> float:
     rates = [
         (each.duration_ms - each.ttft_ms) / each.output_tokens
         for each in calls
-        if each.ttft_ms is not None and each.output_tokens and each.ttft_ms <= each.duration_ms
+        if each.ttft_ms is not None and each.output_tokens and each.ttft_ms < each.duration_ms
     ]
     if not rates or call.output_tokens is None:
         return call.duration_ms
-    return max(0.0, call.duration_ms - median(rates) * call.output_tokens)
+    return max(0.0, call.duration_ms - min(rates) * call.output_tokens)

@@ -1,0 +1,134 @@
+"""The rules as data: complete, changeable by a file, open to plugins, and never the end of a diagnosis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from invented_requests import Request, Tool
+
+from loomlib.errors import PluginError, SettingsError
+from loomlib.plugins import hookimpl, load_plugins
+from loomlib.telemetry.diagnosis import Case, Draft, Evidence, Rule, diagnose, rule_book
+
+
+def slow() -> Case:
+    return Request().turn(1400, tools=[Tool("database", 1500)]).turn(1500).case()
+
+
+def test_every_rule_asks_a_question_names_its_source_and_says_what_to_try() -> None:
+    book = rule_book()
+    assert len(book.rules) == 18
+    for rule in book.rules:
+        assert rule.asks.endswith("?")
+        assert rule.source
+        assert rule.try_
+        assert rule.check is not None or rule.session_check is not None
+    assert [row["rule"] for row in book.table()] == [rule.name for rule in book.rules]
+
+
+def test_a_file_changes_thresholds_and_texts_and_switches_rules_off(tmp_path: Path) -> None:
+    own = tmp_path / "rules.toml"
+    own.write_text(
+        '[general]\nms = 50\n[rules.slow_tool]\ntitle = "Too slow: {tool}, {nobody}"\ntry = ["ask the team"]\n'
+        "[rules.slow_tool.thresholds]\nslow_ms = 1200\n[rules.network]\nenabled = false\n"
+    )
+    for book in (rule_book(own), rule_book(home=tmp_path)):
+        assert book.least_ms == 50
+        assert book["slow_tool"].thresholds["slow_ms"] == 1200
+        assert book["slow_tool"].thresholds["share"] == 0.2
+        assert "network" not in {rule.name for rule in book.rules}
+        found = diagnose(slow(), rules=book).first
+        assert found is not None
+        assert found.title == "Too slow: database, {nobody}"
+        assert found.try_ == ("ask the team",)
+    assert rule_book(home=tmp_path / "nowhere").least_ms == 100
+
+
+def test_thresholds_decide(tmp_path: Path) -> None:
+    own = tmp_path / "rules.toml"
+    own.write_text("[rules.slow_tool.thresholds]\nslow_ms = 1600\n")
+    assert diagnose(slow()).first is not None
+    assert diagnose(slow(), rules=rule_book(own)).first is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("not toml", "not TOML"),
+        ("[rules.slow_tol]\n", "Unknown: slow_tol"),
+        ("[rules.slow_tool.thresholds]\nslow = 1", "Unknown: slow"),
+        ("[rules.slow_tool.thresholds]\nslow_ms = -1", "no number"),
+        ("[rules.slow_tool.thresholds]\nslow_ms = nan", "no number"),
+        ("[rules.slow_tool.thresholds]\nslow_ms = true", "no number"),
+        ('[rules.slow_tool]\nenabled = "no"', "enabled is not"),
+        ("[rules.slow_tool]\nname = 1", "Unknown: name"),
+        ("[rules]\nslow_tool = 1", "not a table"),
+        ("[thresholds]\nms = 1", "Unknown: thresholds"),
+        ("rules = 3", "not a table"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, said: str) -> None:
+    own = tmp_path / "rules.toml"
+    own.write_text(text)
+    with pytest.raises(SettingsError, match=said) as caught:
+        rule_book(own)
+    assert str(own) in str(caught.value)
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        rule_book(tmp_path / "missing.toml")
+
+
+def monday(case: Case, limits: object) -> Draft | None:
+    return Draft(
+        ms_at_stake=case.total_ms, evidence=(Evidence(text="it is Monday"),), confidence="low", because="why not"
+    )
+
+
+def test_a_plugin_gives_a_rule() -> None:
+    plugin = SimpleNamespace(
+        __name__="mondays",
+        loom_rules=hookimpl(lambda: {"monday": lambda: Rule(name="any", title="Monday", try_=("wait",), check=monday)}),
+    )
+    book = rule_book(plugins=load_plugins([plugin]))
+    found = diagnose(slow(), rules=book).first
+    assert found is not None
+    assert (found.rule, found.title, found.try_) == ("monday", "Monday", ("wait",))
+
+
+def test_a_plugin_that_gives_no_rule_is_told() -> None:
+    plugin = SimpleNamespace(__name__="wrong", loom_rules=hookimpl(lambda: {"wrong": lambda: 3}))
+    with pytest.raises(PluginError, match="is a int"):
+        rule_book(plugins=load_plugins([plugin]))
+
+
+def test_a_rule_that_fails_is_a_problem_and_the_others_go_on() -> None:
+    def broken(case: Case, limits: object) -> Draft | None:
+        raise RuntimeError("no such number")
+
+    book = rule_book().with_rules(Rule(name="broken", title="Broken", check=broken))
+    found = diagnose(slow(), rules=book)
+    assert found.first is not None
+    assert found.first.rule == "slow_tool"
+    assert [(each.rule, each.error) for each in found.problems] == [("broken", "RuntimeError: no such number")]
+
+
+def test_rules_can_be_replaced_and_left_out() -> None:
+    book = rule_book().with_rules(Rule(name="slow_tool", title="Mine", check=monday)).without("network", "cold_start")
+    assert book["slow_tool"].title == "Mine"
+    assert len(book.rules) == 16
+    with pytest.raises(KeyError):
+        book["network"]
+    with pytest.raises(ValueError, match="checks nothing"):
+        Rule(name="empty", title="")
+
+
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
+def test_an_impossible_stake_is_rejected(wrong: float) -> None:
+    with pytest.raises(ValueError):
+        Draft(ms_at_stake=wrong, evidence=(), confidence="low", because="")
+    with pytest.raises(ValueError, match="confidence"):
+        Draft(ms_at_stake=1, evidence=(), confidence="sure", because="")
