@@ -12,6 +12,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context, attach
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.version import __version__
 
 from .invocation import Invocation
 from .processor import SessionSpans
@@ -122,7 +123,8 @@ class Tracing:
     def _provider(self) -> TracerProvider:
         if self._own is None:
             # Not Resource.create: it looks through the metadata of every installed package for detectors.
-            self._own = TracerProvider(resource=Resource(self._resource), shutdown_on_exit=False)
+            resource = Resource({**self._resource, "telemetry.sdk.version": __version__})
+            self._own = TracerProvider(resource=resource, shutdown_on_exit=False)
             self._own.add_span_processor(self._processor(None))
         return self._own
 
