@@ -72,7 +72,12 @@ def token_slope(calls: Sequence[ModelCall]) -> float | None:
     Time for output is taken off first, at the fastest rate that a time to the first token shows: writing gets slower
     with the prompt too. None when no two calls have prompts that differ enough.
     """
-    points = [(tokens, _without_output(call, calls)) for call in calls if (tokens := prompt_tokens(call)) is not None]
+    rate = _fastest_writing(calls)
+    points = [
+        (tokens, max(0.0, call.duration_ms - rate * (call.output_tokens or 0)))
+        for call in calls
+        if (tokens := prompt_tokens(call)) is not None
+    ]
     if len(points) > 60:  # pairs grow with the square; an even sample keeps the median
         points = points[:: len(points) // 60 + 1]
     slopes = [
@@ -83,12 +88,11 @@ def token_slope(calls: Sequence[ModelCall]) -> float | None:
     return median(slopes) if slopes else None
 
 
-def _without_output(call: ModelCall, calls: Sequence[ModelCall]) -> float:
+def _fastest_writing(calls: Sequence[ModelCall]) -> float:
+    """Milliseconds an output token took at best; 0 where no time to the first token shows it."""
     rates = [
         (each.duration_ms - each.ttft_ms) / each.output_tokens
         for each in calls
         if each.ttft_ms is not None and each.output_tokens and each.ttft_ms < each.duration_ms
     ]
-    if not rates or call.output_tokens is None:
-        return call.duration_ms
-    return max(0.0, call.duration_ms - min(rates) * call.output_tokens)
+    return min(rates, default=0.0)
