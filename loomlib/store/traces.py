@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from ..errors import StoreError
 from .database import Database
 from .rows import TraceRow, row
 from .tables import traces
@@ -56,8 +57,12 @@ class Traces:
                 try:
                     with connection.begin_nested():
                         connection.execute(insert(traces).values(invocation_id=invocation_id, **values))
-                except IntegrityError:  # somebody else was first (not on SQLite, where writers take turns)
-                    connection.execute(change)
+                except IntegrityError as error:
+                    # Somebody else was first (not on SQLite, where writers take turns), or there is no such invocation.
+                    if connection.execute(change).rowcount == 0:
+                        raise StoreError(
+                            "No such invocation", on=f"id {invocation_id} in {self._database.where}"
+                        ) from error
 
     def get(self, invocation_id: int) -> TraceRow | None:
         """What is kept of an invocation's trace, or None."""

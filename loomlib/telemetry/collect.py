@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from .collected import Collected, Patience, TracedCall, trace_from
-from .looking import Findings, look
+from .looking import look
 from .span_records import SpanReader, TraceSource
 from .traces.trace import Trace
 
@@ -68,8 +68,9 @@ class TraceCollector:
         waiting = [each for each in sought if each.call.reached_agent]
         started = time.monotonic()
         while waiting:
-            findings = look(self._reader, source, [each.call for each in waiting])
             now_s = time.time()
+            late = {each.call.invocation_id for each in waiting if _is_too_late(each.call, patience, now_s)}
+            findings = look(self._reader, source, [each.call for each in waiting], late)
             for each in waiting:
                 each.take(findings.of(each.call))
                 each.is_settled = _is_settled(each, patience, now_s)
@@ -132,4 +133,4 @@ def _told(sought: Sequence[_Sought], waiting: Sequence[_Sought], waited_s: float
     return f"{spans:,} spans so far, {whole} · {waited_s:.0f} of at most {patience.wait_s:.0f} s{why}"
 
 
-__all__ = ["Collected", "Findings", "Patience", "Progress", "TraceCollector", "TracedCall"]
+__all__ = ["Collected", "Patience", "Progress", "TraceCollector", "TracedCall"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from loomlib.errors import ResourceNotFound
@@ -40,26 +40,28 @@ class Findings:
         return bool(self._of.get(call.invocation_id))
 
 
-def look(reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall]) -> Findings:
-    """What is there now of each of these calls."""
+def look(reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
+    """What is there now of each of these calls; `late` are the ids of those whose spans had all the time they need."""
     findings = Findings()
     if len(calls) == 1:
-        _look_for_one(reader, source, calls[0], findings)
+        _look_for_one(reader, source, calls[0], late, findings)
         return findings
-    _look_for_many(reader, source, calls, findings)
+    _look_for_many(reader, source, calls, late, findings)
     # Spans that do not name their runtime are not in the window's answer. A few tries tell whether that is so.
     missing = [call for call in calls if not findings.has(call)]
     for place, call in enumerate(missing):
         if place >= _TRIED_SINGLY and not any(findings.has(each) for each in missing):
             break
-        _look_for_one(reader, source, call, findings)
+        _look_for_one(reader, source, call, late, findings)
     return findings
 
 
-def _look_for_one(reader: SpanReader, source: TraceSource, call: TracedCall, findings: Findings) -> None:
+def _look_for_one(
+    reader: SpanReader, source: TraceSource, call: TracedCall, late: Set[int], findings: Findings
+) -> None:
     start_ms, end_ms = _window_ms(call)
     try:
-        spans = _spans_of_one(reader, source, call)
+        spans = _spans_of_one(reader, source, call, late)
     except ResourceNotFound:  # nothing was ever exported in this account and region; the messages may still be there
         spans = []
     ids = {each.trace_id for each in spans} or {id for id in (call.trace_id,) if id}
@@ -72,7 +74,7 @@ def _look_for_one(reader: SpanReader, source: TraceSource, call: TracedCall, fin
     findings.add(call, [*spans, *messages])
 
 
-def _spans_of_one(reader: SpanReader, source: TraceSource, call: TracedCall) -> list[SpanRecord]:
+def _spans_of_one(reader: SpanReader, source: TraceSource, call: TracedCall, late: Set[int]) -> list[SpanRecord]:
     """By trace id; where the agent began a trace of its own, by session id and time."""
     start_ms, end_ms = _window_ms(call)
 
@@ -83,11 +85,13 @@ def _spans_of_one(reader: SpanReader, source: TraceSource, call: TracedCall) -> 
         found = [each for each in named(call.trace_id) if each.trace_id == call.trace_id]
         if found:
             return found
-    ids = _ids_in_time(named(call.session_id), call)
+    ids = _ids_in_time(named(call.session_id), call, late)
     return [each for id in ids for each in named(id) if each.trace_id == id]
 
 
-def _look_for_many(reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], findings: Findings) -> None:
+def _look_for_many(
+    reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], late: Set[int], findings: Findings
+) -> None:
     spans: dict[str, list[SpanRecord]] = {}
     messages: dict[str, list[SpanRecord]] = {}
     qualifiers = sorted({call.qualifier for call in calls})
@@ -105,15 +109,18 @@ def _look_for_many(reader: SpanReader, source: TraceSource, calls: Sequence[Trac
         of_session.setdefault(each.session_id, []).append(each)
     for call in calls:
         sent = [call.trace_id] if call.trace_id else []
-        ids = [id for id in sent if id in spans] or _ids_in_time(of_session.get(call.session_id, ()), call) or sent
+        ids = (
+            [id for id in sent if id in spans] or _ids_in_time(of_session.get(call.session_id, ()), call, late) or sent
+        )
         for id in ids:
             findings.add(call, [*spans.get(id, ()), *messages.get(id, ())])
 
 
-def _ids_in_time(records: Sequence[SpanRecord], call: TracedCall) -> list[str]:
+def _ids_in_time(records: Sequence[SpanRecord], call: TracedCall, late: Set[int]) -> list[str]:
     """The session's traces that lie within the call and are no other call's.
 
-    In a session with this one call only, clocks may differ: then the trace that began nearest to it counts too.
+    Where none does, and none can come any more, clocks may differ: in a session with this one call the trace that began
+    nearest to it counts.
     """
     if call.sent_s is None:
         return []
@@ -122,7 +129,7 @@ def _ids_in_time(records: Sequence[SpanRecord], call: TracedCall) -> list[str]:
     traces = Trace.of(read_spans([each.document for each in records]).spans)
     own = [each for each in traces if each.start_ns and each.trace_id not in call.others]
     within = [each for each in own if sent_ns <= (each.start_ns + each.end_ns) // 2 <= done_ns]
-    if not within and not call.others:
+    if not within and not call.others and call.invocation_id in late:
         within = sorted(own, key=lambda each: abs(each.start_ns - sent_ns))[:1]
     return [each.trace_id for each in within]
 

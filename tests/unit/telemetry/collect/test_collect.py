@@ -1,0 +1,264 @@
+"""Collecting traces from log groups that are late, incomplete, shared, or not there."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError
+from log_groups import GROUP, SOURCE, LogGroups, span_record
+
+from loomlib.aws.connection import Clients
+from loomlib.errors import AccessDenied
+from loomlib.telemetry.collect import Collected, Patience, TraceCollector, TracedCall
+from loomlib.telemetry.process_starts import processes_began
+from loomlib.telemetry.span_records import SPANS_GROUP
+
+QUICK = Patience(wait_s=0.3, interval_s=0.01, horizon_s=60.0, why="it is a test")
+LATE = Patience(wait_s=0.3, interval_s=0.01, horizon_s=0.0)
+
+
+def trace_id(number: int) -> str:
+    return f"{number + 1:032x}"
+
+
+def call(number: int = 0, *, ago_s: float = 2.0, **more: Any) -> TracedCall:
+    sent_s = time.time() - ago_s
+    values: dict[str, Any] = {
+        "invocation_id": number,
+        "session_id": f"session-{number:030d}",
+        "qualifier": "DEFAULT",
+        "trace_id": trace_id(number),
+        "sent_s": sent_s,
+        "done_s": sent_s + 1.0,
+    }
+    return TracedCall(**values | more)
+
+
+def put_trace(groups: LogGroups, one: TracedCall, *, id: str | None = None, hidden_for: int = 0, **more: Any) -> None:
+    assert one.sent_s is not None
+    at = one.sent_s
+    number = one.invocation_id
+    known = id or one.trace_id or ""
+    for span_id, parent, operation, start, end in (
+        (f"{number:014x}01", None, "server", 0.1, 0.9),
+        (f"{number:014x}02", f"{number:014x}01", "invoke_agent", 0.2, 0.8),
+        (f"{number:014x}03", f"{number:014x}02", "chat", 0.3, 0.7),
+    ):
+        record = span_record(known, span_id, parent, operation, at + start, at + end, session_id=one.session_id, **more)
+        groups.put(SPANS_GROUP, record, at_s=at + end, hidden_for=hidden_for)
+
+
+def collect(groups: LogGroups, *calls: TracedCall, patience: Patience = QUICK, **more: Any) -> list[Collected]:
+    found = TraceCollector(cast(Clients, groups)).collect(SOURCE, calls, patience, **more)
+    return [found[each.invocation_id] for each in calls]
+
+
+def test_a_trace_is_found_by_the_id_that_was_sent() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    (found,) = collect(groups, one)
+    assert (found.state, found.is_complete, found.looks) == ("found", True, 1)
+    assert [span.operation for span in found.trace.spans] == ["server", "invoke_agent", "chat"]
+    assert {query.get("filterPattern") for query in groups.queries} == {f'"{one.trace_id}"'}
+
+
+def test_messages_come_from_the_runtimes_own_group_and_lines_stay_away() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    body = {"input": {"messages": [{"role": "user", "content": {"content": '[{"text": "hi"}]'}}]}}
+    groups.put(GROUP, {"traceId": one.trace_id, "spanId": "0" * 15 + "3", "body": body}, stream="otel-rt-logs")
+    groups.put(GROUP, {"traceId": one.trace_id, "message": "a line"}, stream="2026/11/21/[runtime-logs]0-0")
+    (found,) = collect(groups, one)
+    assert [record.body for record in found.trace.log_records] == [body]
+
+
+def test_late_spans_are_waited_for_and_the_wait_is_told() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one, hidden_for=4)
+    groups.put(SPANS_GROUP, "another agent's line")
+    said: list[str] = []
+    (found,) = collect(groups, one, progress=said.append)
+    assert found.state == "found"
+    assert found.looks > 1
+    assert said[0].startswith("0 spans so far, not whole yet · 0 of at most 0 s · it is a test")
+    assert said[-1] == "3 spans"
+
+
+def test_a_trace_whose_parent_is_missing_is_partial_and_asked_for_until_the_deadline() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    groups.groups[SPANS_GROUP] = groups.groups[SPANS_GROUP][2:]
+    (found,) = collect(groups, one)
+    assert found.state == "partial"
+    assert not found.is_complete
+    assert found.looks > 2
+
+
+def test_without_a_servers_span_a_second_look_must_bring_nothing_new() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    groups.groups[SPANS_GROUP] = groups.groups[SPANS_GROUP][1:]
+    (found,) = collect(groups, one)
+    assert (found.state, found.looks) == ("found", 2)
+
+
+@pytest.mark.parametrize(
+    ("patience", "ran", "state"),
+    [(QUICK, True, "not_found_yet"), (LATE, True, "exports_nothing"), (QUICK, False, "no_group")],
+)
+def test_nothing_found_says_what_that_means(patience: Patience, ran: bool, state: str) -> None:
+    groups = LogGroups()
+    if ran:
+        groups.put(GROUP, "a line", stream="2026/11/21/[runtime-logs]0-0")
+    (found,) = collect(groups, call(), patience=patience)
+    assert found.state == state
+    assert not found.is_complete
+    assert found.trace.spans == ()
+    assert found.sentence()
+
+
+def test_messages_without_spans_are_told_apart_from_silence() -> None:
+    groups, one = LogGroups(), call()
+    groups.put(GROUP, {"traceId": one.trace_id, "spanId": "03", "body": {}}, stream="otel-rt-logs")
+    (found,) = collect(groups, one, patience=LATE)
+    assert found.state == "exports_nothing"
+    assert found.sentence() == "1 message record of this invocation arrived, but no span."
+
+
+def test_a_refused_call_costs_no_query() -> None:
+    groups = LogGroups()
+    (found,) = collect(groups, call(reached_agent=False))
+    assert (found.state, groups.queries) == ("not_reached", [])
+
+
+def test_an_agent_that_begins_its_own_trace_is_found_by_session_and_time() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one, id=trace_id(77))
+    (found,) = collect(groups, one)
+    assert (found.state, found.trace.trace_id) == ("found", trace_id(77))
+
+
+def test_another_calls_trace_of_the_same_session_is_never_taken() -> None:
+    groups = LogGroups()
+    before = call(0, ago_s=4.0)
+    one = call(1, session_id=before.session_id, others=(before.trace_id,))
+    put_trace(groups, before)
+    groups.put(GROUP, "a line", stream="[runtime-logs]0")
+    (found,) = collect(groups, one)
+    assert found.state == "not_found_yet"
+
+
+def test_a_clock_that_is_off_hides_a_sessions_only_trace_until_no_other_can_come() -> None:
+    groups, one = LogGroups(), call()
+    assert one.sent_s is not None
+    skewed = call(sent_s=one.sent_s - 20)
+    put_trace(groups, skewed, id=trace_id(77))
+    groups.put(GROUP, "a line", stream="[runtime-logs]0")
+    (early,) = collect(groups, one)
+    assert early.state == "not_found_yet"
+    (found,) = collect(groups, one, patience=LATE)
+    assert (found.state, found.trace.trace_id) == ("found", trace_id(77))
+
+
+def test_a_hundred_calls_in_a_row_cost_two_queries() -> None:
+    groups = LogGroups()
+    calls = [call(number, ago_s=300 - 2 * number) for number in range(100)]
+    for one in calls:
+        put_trace(groups, one)
+    found = collect(groups, *calls)
+    assert {each.state for each in found} == {"found"}
+    assert [each.trace.trace_id for each in found] == [one.trace_id for one in calls]
+    assert [query["logGroupName"] for query in groups.queries] == [SPANS_GROUP, GROUP]
+
+
+def test_calls_that_are_days_apart_do_not_read_the_days_between() -> None:
+    groups = LogGroups()
+    calls = [call(0, ago_s=200_000), call(1)]
+    for one in calls:
+        put_trace(groups, one)
+    assert {each.state for each in collect(groups, *calls)} == {"found"}
+    windows = [query["endTime"] - query["startTime"] for query in groups.queries]
+    assert len(windows) == 4
+    assert max(windows) < 1_000_000
+
+
+def test_spans_that_do_not_name_their_runtime_are_found_one_by_one() -> None:
+    groups = LogGroups()
+    calls = [call(number, ago_s=100 - number) for number in range(6)]
+    for one in calls:
+        put_trace(groups, one, runtime="of nobody")
+    assert {each.state for each in collect(groups, *calls)} == {"found"}
+
+
+def test_a_hundred_calls_of_a_silent_agent_are_not_asked_for_one_by_one() -> None:
+    groups = LogGroups()
+    groups.put(GROUP, "a line", stream="[runtime-logs]0")
+    groups.put(SPANS_GROUP, "somebody else's")
+    found = collect(groups, *(call(number, ago_s=300 - number) for number in range(100)), patience=LATE)
+    assert {each.state for each in found} == {"exports_nothing"}
+    assert len(groups.queries) < 20
+
+
+def test_only_what_is_not_whole_is_looked_for_again() -> None:
+    groups = LogGroups()
+    calls = [call(0), call(1)]
+    put_trace(groups, calls[0])
+    groups.put(GROUP, "a line", stream="[runtime-logs]0")
+    done, missing = collect(groups, *calls)
+    assert (done.state, done.looks) == ("found", 1)
+    assert (missing.state, missing.looks > 1) == ("not_found_yet", True)
+
+
+@pytest.mark.parametrize(
+    "junk", ["{", "[1]", '{"traceId": 5}', "\x00\ufffd", '{"traceId": "' + "1" * 32 + '"', "{}" * 9]
+)
+def test_junk_among_the_records_is_left_alone(junk: str) -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    groups.put(SPANS_GROUP, junk + (one.trace_id or ""))
+    (found,) = collect(groups, one)
+    assert (found.state, len(found.trace.spans)) == ("found", 3)
+
+
+def test_a_record_that_is_no_span_although_it_says_so_is_told() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    groups.put(SPANS_GROUP, {"traceId": one.trace_id, "session": one.session_id})
+    (found,) = collect(groups, one)
+    assert found.state == "found"
+    assert len(found.unreadable) == 1
+
+
+def test_a_record_that_comes_twice_is_kept_once() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    groups.groups[SPANS_GROUP] *= 2
+    (found,) = collect(groups, one)
+    assert len(found.records) == 3
+    assert "duplicates_removed" not in found.trace.marks
+
+
+class Forbidden(LogGroups):
+    def filter_log_events(self, **query: Any) -> dict[str, Any]:
+        said = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+        raise ClientError(said, "FilterLogEvents")  # pyright: ignore[reportArgumentType]
+
+
+def test_missing_permissions_are_no_missing_spans() -> None:
+    with pytest.raises(AccessDenied):
+        collect(Forbidden(), call())
+
+
+def test_a_process_began_for_a_call_when_its_first_line_came_after_it() -> None:
+    groups = LogGroups()
+    first, second, silent = call(0, ago_s=10), call(1, ago_s=5, session_id=call(0).session_id), call(2, ago_s=5)
+    assert first.sent_s is not None
+    assert second.sent_s is not None
+    stream = "2026/11/21/[runtime-logs]one"
+    groups.put(GROUP, "loading", at_s=first.sent_s + 0.2, stream=stream)
+    groups.put(GROUP, f"done {first.session_id}", at_s=first.sent_s + 0.9, stream=stream)
+    groups.put(GROUP, f"done {first.session_id}", at_s=second.sent_s + 0.9, stream=stream)
+    found = processes_began(cast(Clients, groups), SOURCE, [first, second, silent])
+    assert found == {0: True, 1: False, 2: None}

@@ -1,0 +1,194 @@
+"""What a notebook shows of a trace: adds up, says its doubts, and keeps a stranger's text a text."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from log_groups import span_record
+
+from loomlib.store import InvocationRow
+from loomlib.telemetry.collected import Collected, TracedCall, trace_from
+from loomlib.telemetry.diagnosis import client_side
+from loomlib.telemetry.layers import CANNOT_SEE, Layer
+from loomlib.telemetry.traces import ClientTiming
+from loomlib.workbench.telemetry_views import LayersView
+from loomlib.workbench.trace_page import SHOWN_BARS
+from loomlib.workbench.trace_view import TraceView
+from loomlib.workbench.tracer import TracedInvocation
+from loomlib.workbench.traces import Traces
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+SENT_S = 1_795_302_200.0
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'><a href='javascript:alert(3)'>\x1b[2J\n\x00"
+
+
+def row(**more: Any) -> InvocationRow:
+    values: dict[str, Any] = dict.fromkeys(InvocationRow.__dataclass_fields__)
+    values |= {
+        "id": 7,
+        "agent_id": 1,
+        "agent_arn": "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/looker-AbC123dEf4",
+        "agent_name": "looker",
+        "session_id": "loom-0123456789abcdef0123456789abcdef",
+        "qualifier": "DEFAULT",
+        "client_invoke_time": SENT_S,
+        "client_done_time": SENT_S + 1.0,
+        "client_duration_ms": 1000.0,
+        "ttft_ms": 400.0,
+        "status": "complete",
+        "created_at": datetime.fromtimestamp(SENT_S, UTC),
+        "chunk_offsets_ms": (400.0, 1000.0),
+        "bytes_received": 12,
+        "trace_id": TRACE,
+        "labels": ("local AgentCore",),
+    }
+    return InvocationRow(**values | more)
+
+
+def view(*records: dict[str, Any], state: str = "found", remedy: str = "", **more: Any) -> TraceView:
+    stored = row(**more)
+    texts = tuple(json.dumps(record) for record in records)
+    trace, unreadable = trace_from(texts, trace_id=TRACE)
+    collected = Collected(
+        call=TracedCall.of(stored), state=state, trace=trace, records=texts, unreadable=unreadable, looks=1
+    )
+    found = TracedInvocation(row=stored, collected=collected, client=client_side(stored, is_cold=True, same_clock=True))
+    return TraceView(found, agent_name="looker", labels=stored.labels, remedy=remedy)
+
+
+def request(tool: str = "calculator") -> list[dict[str, Any]]:
+    at = SENT_S
+    return [
+        span_record(TRACE, "00000000000000a1", None, "server", at + 0.3, at + 0.99),
+        span_record(TRACE, "00000000000000a2", "00000000000000a1", "invoke_agent", at + 0.3, at + 0.98),
+        span_record(TRACE, "00000000000000a3", "00000000000000a2", "chat", at + 0.31, at + 0.71),
+        {
+            **span_record(TRACE, "00000000000000a4", "00000000000000a2", "execute_tool", at + 0.72, at + 0.92),
+            "name": f"execute_tool {tool}",
+        },
+    ]
+
+
+class Tags(HTMLParser):
+    """Every element of a page, and every attribute."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def assert_inert(page: str) -> None:
+    tags = Tags(page)
+    assert not tags.elements & {"script", "img", "a", "iframe", "link", "object", "form", "input"}
+    assert not {name for name in tags.attributes if name.startswith("on") or name in ("href", "src")}
+    assert "\x1b" not in page
+    assert "\x00" not in page
+
+
+def test_the_page_of_a_trace_adds_up_and_needs_no_network() -> None:
+    shown = view(*request())
+    page = shown._repr_html_()
+    assert_inert(page)
+    assert "http" not in page
+    assert "Of 1.00 s: model 40.0 %, cold start 30.0 %, tools 20.0 %" in page
+    assert sum(part.duration_ns for part in shown.breakdown().parts) == 1_000_000_000
+
+
+def test_hostile_names_stay_text_on_every_face() -> None:
+    shown = view(*request(HOSTILE))
+    assert_inert(shown._repr_html_())
+    assert "&lt;img src=x onerror=alert(1)&gt;" in shown._repr_html_()
+    figure = shown.figure().to_json()
+    assert "<img" not in figure
+    assert "<script" not in figure
+    assert "<a href" not in figure
+    assert "\x1b" not in str(shown)
+    assert_inert(Traces([shown], agent_name="<img src=x onerror=alert(1)>")._repr_html_())
+    assert shown.tool_calls()["tool"][0] == HOSTILE
+
+
+def test_the_layers_of_a_hostile_agent_are_text_too() -> None:
+    layers = [Layer(name=name, source=HOSTILE, state="refused", says=HOSTILE) for name in CANNOT_SEE]
+    page = LayersView(layers, title=HOSTILE)._repr_html_()
+    tags = Tags(page)
+    assert not tags.elements & {"script", "img", "a"}
+
+
+def test_plain_text_is_stable() -> None:
+    shown = view(*request())
+    assert repr(shown) == (
+        "<Trace of looker: found, 4 spans. Of 1.00 s: model 40.0 %, cold start 30.0 %, tools 20.0 %, "
+        "agent overhead 9.0 %, service and network 1.0 %.>"
+    )
+    assert str(shown).splitlines()[0] == (
+        "looker · DEFAULT · session loom-0123456789abcdef0123456789abcdef · local AgentCore"
+    )
+    assert len(str(shown).splitlines()) == 9
+
+
+@pytest.mark.parametrize("state", ["not_found_yet", "exports_nothing", "no_group", "not_reached"])
+def test_without_spans_the_whole_is_unknown_and_the_state_is_said(state: str) -> None:
+    shown = view(state=state, remedy="Switch it on.")
+    assert shown.breakdown()["unknown"].duration_ns == 1_000_000_000
+    assert len(shown.sentences()) == (3 if state in ("exports_nothing", "no_group") else 2)
+    assert ("Switch it on." in str(shown)) == (state in ("exports_nothing", "no_group"))
+    assert_inert(shown._repr_html_())
+    assert shown.figure().data
+    assert shown.spans().empty
+    assert shown.model_calls().empty
+
+
+def test_an_invocation_that_never_ended_has_the_time_of_its_spans() -> None:
+    shown = view(*request(), client_duration_ms=None, client_done_time=None, status="pending")
+    assert shown.client is None
+    assert shown.breakdown().total_ns == pytest.approx(690_000_000, abs=1_000)
+
+
+def test_a_long_waterfall_is_folded_and_the_table_has_it_all() -> None:
+    records = request()
+    for number in range(SHOWN_BARS + 50):
+        records.append(
+            span_record(TRACE, f"{number + 4096:016x}", "00000000000000a2", "other", SENT_S + 0.4, SENT_S + 0.5)
+        )
+    shown = view(*records)
+    assert "54 more spans; all of them are in .spans()" in shown._repr_html_()
+    assert len(shown.spans()) == SHOWN_BARS + 54
+
+
+def test_json_of_a_trace_is_json() -> None:
+    told = json.loads(json.dumps(view(*request(HOSTILE)).to_dict()))
+    assert told["state"] == "found"
+    assert sum(part["ms"] for part in told["parts"]) == pytest.approx(1000.0)
+
+
+def test_many_traces_tell_their_shares_together() -> None:
+    traces = Traces([view(*request()), view(state="exports_nothing")], agent_name="looker")
+    assert traces.sentence().startswith("1 of 2 invocations have spans. Of 1.00 s together: model 40.0 %")
+    assert sum(traces.shares().values()) == pytest.approx(1.0)
+    frame = traces.parts()
+    parts = [name for name in frame.columns if name.endswith("_ms") and name != "total_ms"]
+    assert frame[parts].sum(axis=1).tolist() == pytest.approx(frame["total_ms"].tolist())
+    assert "agent.invoke" in Traces([], agent_name="looker").sentence()
+    assert_inert(Traces([], agent_name="looker")._repr_html_())
+
+
+def test_the_clients_timing_is_the_records() -> None:
+    shown = view(*request(), agent_start_time=SENT_S + 0.25)
+    assert shown.client == ClientTiming(
+        sent_ns=1_795_302_200_000_000_000,
+        done_ns=1_795_302_201_000_000_000,
+        first_byte_ns=1_795_302_200_400_000_000,
+        agent_start_ns=1_795_302_200_250_000_000,
+        is_cold=True,
+        same_clock=True,
+    )
