@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ..contract import RuntimeVersion
 
@@ -49,12 +49,15 @@ def otel_environment(
     if not any(name.startswith("OTEL_EXPORTER_OTLP_") for name in runtime.environment):
         variables |= _exporter_variables(target.url, headers)
     if not _is_off(runtime.environment):
+        named = {**resource, **_pairs(runtime.environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))}
+        if runtime.environment.get("OTEL_SERVICE_NAME"):
+            named["service.name"] = runtime.environment["OTEL_SERVICE_NAME"]
         sdk = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry"}
         settings = {
             "url": target.url,
             "headers": headers,
             "session_id": session_id,
-            "resource": {**sdk, "service.instance.id": stream, **resource},
+            "resource": {**sdk, "service.instance.id": stream, **named},
             "adot": asks_for_adot(runtime),
         }
         variables[SPANS] = json.dumps(settings)
@@ -86,6 +89,12 @@ def _is_off(environment: Mapping[str, str]) -> bool:
         "AGENT_OBSERVABILITY_ENABLED": "false",
     }
     return any(environment.get(name, "").strip().lower() == value for name, value in off.items())
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """OTEL_RESOURCE_ATTRIBUTES read as OpenTelemetry reads it; what is no pair is left out."""
+    parts = [part.partition("=") for part in text.split(",") if "=" in part]
+    return {name.strip(): unquote(value.strip()) for name, _, value in parts}
 
 
 def _list(pairs: Mapping[str, str]) -> str:

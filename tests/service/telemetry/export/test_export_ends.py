@@ -211,6 +211,20 @@ async def test_a_runtime_that_sends_telemetry_elsewhere_gets_no_half_of_ours(lab
     assert found == {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://elsewhere.example"}
 
 
+async def test_the_runtimes_own_service_name_and_resource_are_those_of_its_spans(lab, ask, eventually):
+    own = {
+        "OTEL_SERVICE_NAME": "shop",
+        "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=dev%20one,service.name=other",
+    }
+    pool, runtime = lab.pool(), lab.paced(**own)
+    await ask(pool, runtime)
+    await eventually(lambda: lab.collector.named("POST /invocations"))
+    [root] = lab.collector.named("POST /invocations")
+    assert root.resource["service.name"] == "shop"
+    assert root.resource["deployment.environment"] == "dev one"
+    assert root.resource["cloud.platform"] == "aws_bedrock_agentcore"
+
+
 async def test_a_forked_child_exports_its_own_spans_and_not_its_parents_again(lab, ask, eventually):
     pool = lab.pool()
     runtime = lab.runtime(
