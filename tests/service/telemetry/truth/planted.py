@@ -1,0 +1,60 @@
+"""What an invocation of the timed agent really took, beside what its trace says."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import loomlib as loom
+from loomlib.workbench.trace_view import TraceView
+
+AGENT = Path(__file__).parent / "timed"
+LATEST = {"OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental"}
+CONVENTIONS: Mapping[str, Mapping[str, str]] = {"legacy": {}, "latest": LATEST}
+BUCKETS = ("cold_start", "service_network", "agent", "model", "tools", "memory")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Milliseconds of each bucket by the trace and by the agent's own clock."""
+
+    told: Mapping[str, float]
+    truth: Mapping[str, float]
+    slept_ms: float
+    is_cold: bool
+
+    def error_ms(self, bucket: str) -> float:
+        return self.told[bucket] - self.truth[bucket]
+
+
+def compare(inv: loom.Invocation, view: TraceView) -> Comparison:
+    """The agent's answer holds the truth; the moment of sending and the whole are the client's."""
+    noted: dict[str, Any] = json.loads(inv.text)
+    found = view.breakdown()
+    began, ended = noted["handler"]
+    truth = {name: _covered(noted[name]) for name in ("model", "tools", "memory")}
+    truth["agent"] = ended - began - sum(truth.values())
+    outside = found.total_ns - (ended - began)
+    is_cold = found["cold_start"].duration_ns > 0
+    sent = found.start_ns - (time.time_ns() - time.monotonic_ns())
+    truth["cold_start"] = began - sent if is_cold else 0
+    truth["service_network"] = outside - truth["cold_start"]
+    return Comparison(
+        told={name: found[name].duration_ms for name in BUCKETS},
+        truth={name: ns / 1e6 for name, ns in truth.items()},
+        slept_ms=noted["slept_ns"] / 1e6,
+        is_cold=is_cold,
+    )
+
+
+def _covered(pieces: list[tuple[int, int]]) -> int:
+    """Nanoseconds that at least one of the pieces covers."""
+    covered, until = 0, 0
+    for start, end in sorted(tuple(piece) for piece in pieces):
+        covered += max(0, end - max(start, until))
+        until = max(until, end)
+    return covered

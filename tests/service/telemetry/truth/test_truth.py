@@ -1,0 +1,100 @@
+"""Planted delays against the buckets of `inv.trace()`, by the agent's own clock: twenty sessions, both conventions.
+
+What another process on the machine takes away can only push a bucket off the truth, never towards it: the quieter
+half of the calls says whether the buckets are right (`make bench` has the medians and the extremes of fifty).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Iterator
+
+import pytest
+from planted import AGENT, BUCKETS, CONVENTIONS, Comparison, compare
+
+import loomlib as loom
+from loomlib import local
+
+TOLERANCE_MS = 5.0
+SESSIONS = 20
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    home = tmp_path_factory.mktemp("truth") / "home"
+    with loom.connect(home=home) as opened:
+        yield opened
+    local.stop(home)
+
+
+async def at_once(agent: loom.Agent, sessions: list[str | None]) -> list[loom.Invocation]:
+    calls = [agent.ainvoke("Weave.", session_id=session) for session in sessions]
+    return [inv.raise_for_status() for inv in await asyncio.gather(*calls)]
+
+
+def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison]:
+    views = {view.invocation_id: view for view in agent.traces(last=len(calls))}
+    for inv in calls:
+        assert views[inv.record.id].state == "found"
+        assert views[inv.record.id].trace.trace_id == inv.record.trace_id
+        found = views[inv.record.id].breakdown()
+        assert inv.duration_ms is not None
+        assert sum(part.duration_ns for part in found.parts) == found.total_ns == round(inv.duration_ms * 1e6)
+        assert min(part.duration_ns for part in found.parts) >= 0
+        assert found["unknown"].duration_ns == 0
+    return [compare(inv, views[inv.record.id]) for inv in calls]
+
+
+def follows(agent: loom.Agent, convention: str) -> bool:
+    (chat, *_) = agent.traces(last=1)[0].trace.of_operation("chat")
+    return (
+        ("gen_ai.provider.name" in chat.attributes) == (convention == "latest") != ("gen_ai.system" in chat.attributes)
+    )
+
+
+def quiet_error_ms(found: list[Comparison], bucket: str) -> float:
+    """How far a bucket is off in the quieter half of the calls: the lower quartile."""
+    return statistics.quantiles([abs(each.error_ms(bucket)) for each in found], n=4)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_planted_delays_are_found_in_twenty_sessions_at_once(bench: loom.Workbench, convention: str) -> None:
+    agent = bench.deploy(AGENT, name=f"timed_{convention}", environment=CONVENTIONS[convention])
+
+    first = asyncio.run(at_once(agent, [None] * SESSIONS))
+    cold = compared(agent, first)
+    assert all(each.is_cold for each in cold)
+    assert all(each.told["cold_start"] >= each.slept_ms >= 300 for each in cold)
+    for bucket in ("model", "tools", "memory"):
+        assert quiet_error_ms(cold, bucket) <= TOLERANCE_MS, bucket
+
+    warm = compared(agent, asyncio.run(at_once(agent, [inv.session_id for inv in first])))
+    assert not any(each.is_cold for each in warm)
+    assert follows(agent, convention)
+    for bucket in BUCKETS:
+        assert quiet_error_ms(warm, bucket) <= TOLERANCE_MS, bucket
+    for each in warm:
+        assert each.told["model"] >= 400
+        assert each.told["tools"] >= 200
+        assert each.told["memory"] >= 50
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_a_cold_start_ends_where_the_agent_says_that_it_began(bench: loom.Workbench, convention: str) -> None:
+    agent = bench.deploy(AGENT, name=f"alone_{convention}", environment=CONVENTIONS[convention])
+    calls = [agent.invoke("Weave.").raise_for_status() for _ in range(3)]
+    found = compared(agent, calls)
+    assert all(each.is_cold for each in found)
+    assert quiet_error_ms(found, "cold_start") <= TOLERANCE_MS
+
+
+def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench) -> None:
+    agent = bench.deploy(AGENT, name="both_tools")
+    inv = agent.invoke("Weave.").raise_for_status()
+    view = inv.trace()
+    (found,) = compared(agent, [inv])
+    calls = view.tool_calls()
+    assert sorted(calls["tool"]) == ["look", "search"]
+    assert found.told["tools"] < sum(calls["duration_ms"])
