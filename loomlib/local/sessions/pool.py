@@ -23,7 +23,8 @@ class SessionPool:
     started and may raise `SessionLimit`. An agent has `start_timeout_s` seconds to answer its first ping and
     `answer_timeout_s` seconds to begin an answer, and again between two pieces of it. Making the pool ends what a
     former one left in `home`; only one service at a time may use a home. A keeper ends the agents should this
-    process be killed. Agents send their telemetry to `otlp`.
+    process be killed. Agents send their telemetry to `otlp`. With `announces_starts` each process's log begins with
+    `START_LINE`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class SessionPool:
         answer_timeout_s: float,
         interpreter: str = sys.executable,
         otlp: OtlpTarget | None = None,
+        announces_starts: bool = False,
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
@@ -50,6 +52,7 @@ class SessionPool:
             start_timeout_s=start_timeout_s,
             answer_timeout_s=answer_timeout_s,
             otlp=otlp,
+            announces_starts=announces_starts,
         )
         self._admit = admit
         self._sessions: dict[tuple[str, str, str], Session] = {}

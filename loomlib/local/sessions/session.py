@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from .connections import Connections
 from .environment import session_environment
 from .health import Health, ask_health
 from .otel import OtlpTarget, asks_for_adot, otel_environment
-from .output import SessionOutput
+from .output import START_LINE, SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
 from .wire import Connection, ConnectionCut, NotHttp
@@ -40,6 +41,7 @@ class SessionPlace:
     start_timeout_s: float
     answer_timeout_s: float
     otlp: OtlpTarget | None = None
+    announces_starts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,9 @@ class Session:
         group = f"/aws/bedrock-agentcore/runtimes/{self.runtime.runtime_id}-{self.qualifier}"
         output = SessionOutput(process.output_fd, place.sink, group=group, stream=self._stream)
         write_record(place.folder, self.mark, process.pid)
+        if place.announces_starts:
+            now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
+            place.sink.write(group=group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
         if len(self.runtime.entry_point) > 1:
             instead = (
                 " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""

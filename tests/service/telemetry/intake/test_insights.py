@@ -32,6 +32,10 @@ TOOLS = """fields @message
 | parse @message 'Tool #*: *' as num, tool_name
 | stats count() as calls by tool_name
 | sort calls desc"""
+COLD_STARTS = """fields @timestamp
+| filter @message like /Connection failed out to container health check/
+| stats count() as cold_starts by bin(1h)
+| sort cold_starts desc"""
 SLOWEST = """fields @timestamp, @message
 | filter @message like /Invocation completed/
 | parse @message '"message": "Invocation completed successfully (*s)", "logger": "*", "requestId": "*", \
@@ -90,6 +94,11 @@ def test_how_often_each_tool_was_used(aws: Any, talked: tuple[str, list[str]]) -
         {"tool_name": "calculator", "calls": "6"},
         {"tool_name": "weather", "calls": "3"},
     ]
+
+
+def test_cold_starts_an_hour(aws: Any, talked: tuple[str, list[str]]) -> None:
+    found = ask(aws, COLD_STARTS, talked[0])
+    assert sum(int(row["cold_starts"]) for row in found) == 3  # one for each session
 
 
 def test_the_slowest_sessions(aws: Any, talked: tuple[str, list[str]]) -> None:
