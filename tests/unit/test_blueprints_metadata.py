@@ -12,7 +12,7 @@ FOLDERS = sorted((Path(__file__).parents[2] / "loomlib" / "blueprints").glob("*/
 
 
 def test_there_are_the_promised_blueprints() -> None:
-    assert [path.parent.name for path in FOLDERS] == ["assistant", "calculator", "echo", "writer"]
+    assert [path.parent.name for path in FOLDERS] == ["assistant", "calculator", "echo", "parallel_tools", "writer"]
 
 
 @pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)

@@ -101,6 +101,16 @@ def test_a_quoted_text_is_translated_once() -> None:
     assert made == [("translate", {"text": "good morning", "target_language": "French"})]
 
 
+def test_tools_that_a_prompt_calls_by_name_are_all_called() -> None:
+    nothing = {"type": "object", "properties": {}}
+    twins = {"tools": [tool(f"sensor_{number:03d}", "Read one sensor.", nothing) for number in range(100)]}
+    assert calls("Call sensor_007, sensor_042 and sensor_099.", toolConfig=twins) == [
+        ("sensor_007", {}),
+        ("sensor_042", {}),
+        ("sensor_099", {}),
+    ]
+
+
 def test_an_email_takes_its_address_and_subject_from_the_prompt() -> None:
     made = calls('Send an email to bob@example.com with the subject "Lunch on Friday"')
     assert made == [("send_email", {"to": "bob@example.com", "subject": "Lunch on Friday"})]

@@ -33,6 +33,7 @@ _CLAUSE_END = re.compile(
 _LENGTH = re.compile(
     r"\b(?:\d+|a|one|two|three|four|five|six|ten|some|few)[\s-]+(?:word|sentence|paragraph|line)s?\b", re.IGNORECASE
 )
+_IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:[_-][A-Za-z0-9]+)*(?:_[A-Za-z0-9]+)\b")
 _SEARCH = re.compile(r"\s*(?:please\s+)?(?:search|look up|find)\b", re.IGNORECASE)
 _GENERIC = frozenset(
     stem(word)
@@ -138,6 +139,8 @@ def clauses(prompt: str) -> list[str]:
 class _Scorer:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._tools = tools
+        # A name that is an everyday word, such as "calculator", is no sign that the tool is meant.
+        self._names = {tool.name: tool for tool in tools if _IDENTIFIER.fullmatch(tool.name)}
         self._vocabularies = [_vocabulary(tool) for tool in tools]
         self._shared: dict[str, float] = {}
         for vocabulary in self._vocabularies:
@@ -145,7 +148,9 @@ class _Scorer:
                 self._shared[word] = self._shared.get(word, 0.0) + weight
 
     def fitting(self, clause: str, threshold: float) -> list[Tool]:
-        """The best tools for a clause, at most two and only when they are equally good for different words."""
+        """The tools that a clause calls by name, else the one that fits it best."""
+        if named := [self._names[name] for name in _IDENTIFIER.findall(clause) if name in self._names]:
+            return named
         asked = _LENGTH.sub(" ", clause)
         spoken = {stem(word) for word in words(asked) if word not in STOPWORDS or word == "now"}
         scored = [

@@ -70,3 +70,10 @@ def test_the_writer_streams_as_many_words_as_asked_for(start_blueprint) -> None:
 def test_echo_answers_with_plain_json(start_blueprint) -> None:
     status, content_type, body = start_blueprint("echo").ask({"prompt": "Hi"})
     assert (status, content_type, json.loads(body)) == (200, "application/json", {"result": "You said: Hi"})
+
+
+def test_parallel_tools_calls_as_many_tools_as_the_prompt_says(start_blueprint) -> None:
+    agent = start_blueprint("parallel_tools")
+    assert agent.text("Read 7 sensors at once").count("celsius: ") == 7
+    assert "between 1 and 100" in agent.ask({"prompt": "Read 101 sensors"})[2]
+    assert agent.text("Read some sensors").count("celsius: ") == 5

@@ -1,0 +1,81 @@
+"""Parallel tools: an agent with a hundred equal tools, of which it calls as many at once as the prompt says.
+
+Each tool waits 100 ms, as a small remote call would. How many of them really run at a time is decided by the thread
+pool below Strands; what their results cost, by the model that reads them. A trace shows both.
+It streams pieces of the answer's text. The payload is {"prompt": "Read 25 sensors at once"}, or {"prompt": …,
+"tools": 25}; with neither, the environment variable TOOLS says how many.
+"""
+
+import os
+import re
+import threading
+import time
+from datetime import UTC, datetime
+
+from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext
+from strands import Agent, tool
+from strands.models import BedrockModel
+
+MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
+USUAL_TOOLS = int(os.environ.get("TOOLS", "5"))
+MOST_TOOLS = 100
+TOOL_SECONDS = 0.1
+
+app = BedrockAgentCoreApp()
+
+
+def make_sensor(number: int):
+    """One tool of its own name, which reads one sensor."""
+
+    @tool(name=f"sensor_{number:03d}")
+    def read_sensor() -> dict:
+        """Read one sensor and return its measurement."""
+        time.sleep(TOOL_SECONDS)
+        reading = {"sensor": number, "celsius": 20 + number * 37 % 100 / 10, "thread": threading.current_thread().name}
+        return {"status": "success", "content": [{"json": reading}]}
+
+    return read_sensor
+
+
+SENSORS = [make_sensor(number) for number in range(MOST_TOOLS)]
+
+
+def new_agent() -> Agent:
+    """An agent without a past: were it to remember, each call would also read the results of those before it.
+
+    Its model gets all hundred tools' descriptions, however few it is to call.
+    """
+    return Agent(
+        model=BedrockModel(model_id=MODEL_ID),
+        tools=SENSORS,
+        system_prompt="You read sensors. Call every tool that is asked for in one turn, all at once. Answer briefly.",
+        callback_handler=None,  # the default one prints the answer to the log
+    )
+
+
+def tools_asked(payload: dict) -> int:
+    """How many tools to call: the payload's "tools", else the first number of the prompt, else TOOLS."""
+    number = re.search(r"\d+", str(payload.get("prompt", "")))
+    asked = int(payload.get("tools") or (number[0] if number else USUAL_TOOLS))
+    if not 1 <= asked <= MOST_TOOLS:
+        raise ValueError(f"between 1 and {MOST_TOOLS} tools can be called, not {asked}")
+    return asked
+
+
+@app.entrypoint
+async def invoke(payload, context):
+    """Stream the answer to {"prompt": …}."""
+    started = datetime.now(UTC).isoformat(timespec="microseconds")
+    request_id = BedrockAgentCoreContext.get_request_id()
+    print(
+        f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True
+    )
+
+    names = ", ".join(f"sensor_{number:03d}" for number in range(tools_asked(payload)))
+    async for event in new_agent().stream_async(f"Call these, all at once: {names}."):
+        if "data" in event:
+            yield event["data"]
+
+
+if __name__ == "__main__":
+    app.run()
