@@ -31,6 +31,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "%": math.fmod,
     "^": lambda left, right: left**right,
 }
+_NO_NUMBER = re.compile(r"[A-DF-Za-df-z_]")
 _PLAIN = re.compile(r"[\w .:-]+\Z", re.ASCII)
 
 
@@ -125,12 +126,21 @@ def _equal_text(sign: str, left: Expression, right: Expression) -> tuple[str, ..
     return (text,) if sign == "=" and is_plain and named and not named.startswith("@") else ()
 
 
+def _contained(left: Expression, text: str, *, is_plain: bool) -> tuple[str, ...]:
+    """What is in a field of the message's JSON is in the message, unless it could be spelled otherwise there."""
+    if left.name is None or not text:
+        return ()
+    if left.name.startswith("@"):
+        return (text,) if left.name == "@message" else ()
+    return (text,) if is_plain and _NO_NUMBER.search(text) else ()
+
+
 def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
     token = reader.next()
     value = left.evaluate
     if token.kind == "text":
         wanted = token.value
-        required = (wanted,) if left.name == "@message" and wanted else ()
+        required = _contained(left, wanted, is_plain=_PLAIN.match(wanted) is not None)
         return Expression(
             lambda row: (found := value(row)) is not None and wanted in shown(found),
             reader.text_from(start),
@@ -138,7 +148,8 @@ def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
         )
     if token.kind == "regex":
         search = compile_regex(reader, token.value).search
-        required = (token.value,) if left.name == "@message" and _PLAIN.match(token.value.replace(".", "*")) else ()
+        is_plain = "." not in token.value and _PLAIN.match(token.value) is not None
+        required = _contained(left, token.value, is_plain=is_plain) if is_plain else ()
         return Expression(
             lambda row: (found := value(row)) is not None and search(shown(found)) is not None,
             reader.text_from(start),

@@ -221,3 +221,15 @@ def test_what_a_search_begins_with_never_hides_an_event(messages: list[str], wor
     query = Query(f'filter @message like "{quoted}" | stats count() as n')
     kept = [message for message in messages if all(text in message for text in query.required)]
     assert query.run(rows(*kept)).rows == query.run(rows(*messages)).rows
+
+
+@given(
+    st.lists(st.one_of(st.text(max_size=8), st.booleans(), st.integers(), st.floats(), st.none()), max_size=12),
+    st.sampled_from(["like", "="]),
+    st.text(alphabet="aeE1._: -", min_size=1, max_size=3),
+)
+def test_what_a_search_for_a_field_begins_with_never_hides_an_event(values: list[Any], sign: str, word: str) -> None:
+    query = Query(f'filter d {sign} "{word}" | stats count() as n')
+    messages = [json.dumps({"d": value}, ensure_ascii=False) for value in values]
+    kept = [message for message in messages if all(text in message for text in query.required)]
+    assert query.run(rows(*kept)).rows == query.run(rows(*messages)).rows
