@@ -6,14 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ..telemetry.sessions import process_lives
-from .agent_queries import AgentQueries
-from .telemetry_views import LivesView
-from .traces import Traces
-
 if TYPE_CHECKING:
     from ..agents import AgentEntry
+    from .agent_queries import AgentQueries
     from .bench import Workbench
+    from .telemetry_views import LivesView
+    from .traces import Traces
 
 
 class AgentTelemetry:
@@ -33,6 +31,8 @@ class AgentTelemetry:
 
             agent.traces(last=100).parts()
         """
+        from .traces import Traces
+
         if last < 1:
             raise ValueError(f"last must be at least 1, not {last}")
         rows = self.bench.store.invocations.list(self.entry.id, session_id, limit=last)
@@ -41,6 +41,8 @@ class AgentTelemetry:
 
     def queries(self) -> AgentQueries:
         """Ready Logs Insights queries: duration percentiles, tool frequency, cold starts an hour, slowest sessions."""
+        from .agent_queries import AgentQueries
+
         return AgentQueries(self.entry, self.bench.clients, qualifier=self.qualifier)
 
     def lives(self, *, hours: float = 24.0) -> LivesView:
@@ -48,6 +50,9 @@ class AgentTelemetry:
 
         It says how sessions stand to invocations, and how many cold boots there were.
         """
+        from ..telemetry.sessions import process_lives
+        from .telemetry_views import LivesView
+
         start = datetime.now(UTC) - timedelta(hours=hours)
         found = process_lives(self.bench.clients, self.entry.arn, self.qualifier, start=start)
         return LivesView(found, title=f"{self.entry.name} · {self.qualifier}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -24,11 +25,12 @@ from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
 from .frames import agent_frame, blueprint_frame, study_frame
 from .house import House
-from .trace_view import TraceView
-from .tracer import Tracer
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .trace_view import TraceView
+    from .tracer import Tracer
 
 
 class Workbench:
@@ -41,7 +43,6 @@ class Workbench:
         self.catalog = Catalog(store, clients, scope=where)
         self.invoker = Invoker(store, clients, read_timeout_s=settings.read_timeout_s)
         self.log_reader = LogReader(clients)
-        self._tracer = Tracer(store, clients, patience=house.patience(), same_clock=house.same_clock)
 
     @property
     def region(self) -> str:
@@ -157,9 +158,26 @@ class Workbench:
         self, entry: AgentEntry, rows: Sequence[InvocationRow], *, progress: Callable[[str], None] | None = None
     ) -> list[TraceView]:
         """The traces of an agent's stored invocations, in that order (see `Invocation.trace`)."""
+        from ..aws.token_counts import count_tokens
+        from .trace_view import TraceView
+
         found = self._tracer.trace(entry, rows, progress=progress)
-        remedy = self._tracer.patience.remedy
-        return [TraceView(each, agent_name=entry.name, labels=each.row.labels, remedy=remedy) for each in found]
+        return [
+            TraceView(
+                each,
+                agent_name=entry.name,
+                labels=each.row.labels,
+                remedy=self._tracer.patience.remedy,
+                count_tokens=partial(count_tokens, self.clients),
+            )
+            for each in found
+        ]
+
+    @cached_property
+    def _tracer(self) -> Tracer:
+        from .tracer import Tracer  # diagnosis and prices are read when a trace is, not by every `connect()`
+
+        return Tracer(self.store, self.clients, patience=self._house.patience(), same_clock=self._house.same_clock)
 
     def record_of(self, row: InvocationRow) -> InvocationRecord:
         """The record that a stored row means."""

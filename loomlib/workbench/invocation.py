@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
-from ..telemetry.layer_readings import read_layers
 from .cards import card, milliseconds
-from .telemetry_views import LayersView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from ..store import InvocationRow
     from ..telemetry import AgentStart
     from .agent import Agent
+    from .telemetry_views import LayersView
     from .trace_view import TraceView
 
 
@@ -109,6 +108,9 @@ class Invocation:
         The client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics, Logs Insights.
         Only the trace is waited for.
         """
+        from ..telemetry.layer_readings import read_layers
+        from .telemetry_views import LayersView
+
         view = self.trace()
         found = read_layers(self.agent.bench.clients, self.agent.entry.arn, self._row(), view.trace)
         return LayersView(found, title=view.title())

@@ -27,10 +27,10 @@ PART_COLOURS: Final = {
 LONGEST_LABEL: Final = 80
 
 
-def label(text: str) -> str:
-    """A span's name for a reader: one line, without control characters, cut when long. Still to be escaped."""
-    plain = "".join(char if char.isprintable() else " " for char in text)
-    return plain if len(plain) <= LONGEST_LABEL else f"{plain[: LONGEST_LABEL - 1]}…"
+def label(text: str, longest: int = LONGEST_LABEL) -> str:
+    """A stranger's text for a reader: one line, without control characters, cut when long. Still to be escaped."""
+    plain = "".join(char if char.isprintable() else " " for char in text[: longest + 1])
+    return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
 
 
 def share(value: float) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .trace_view import TraceView
 
 SHOWN_BARS: Final = 200
+SHOWN_FINDINGS: Final = 5
 _STYLE = """<style>
 .loom-trace{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.45;max-width:70em;
 color:var(--jp-ui-font-color1,#222)}
@@ -47,6 +48,8 @@ def trace_page(view: TraceView) -> str:
     ]
     if breakdown.total_ns:
         parts += [_stripe(breakdown), _parts(breakdown)]
+    if view.trace.spans:
+        parts += [_findings(view), f'<div class="quiet">cost: {escape(_cost(view))}</div>']
     bars = view.bars()
     if bars:
         parts.append(_waterfall(bars, breakdown))
@@ -79,6 +82,27 @@ def _parts(breakdown: Breakdown) -> str:
     )
     head = '<tr><th>part</th><th class="number">time</th><th class="number">share</th><th></th><th>from</th></tr>'
     return f"<table><thead>{head}</thead><tbody>{rows}{whole}</tbody></table>"
+
+
+def _findings(view: TraceView) -> str:
+    """The costliest causes, each with its evidence and what to try."""
+    found = view.findings().findings
+    if not found:
+        return '<p class="quiet">Nothing stands out: no rule of the diagnosis applies.</p>'
+    listed = "".join(
+        f"<li><strong>{escape(label(each.title, 200))}</strong> · {milliseconds(each.ms_at_stake)} at stake, "
+        f"{escape(each.confidence)} confidence<br>"
+        f"{escape('; '.join(label(one.text, 300) for one in each.evidence))}<br>"
+        f'<span class="quiet">try: {escape("; ".join(each.try_))}</span></li>'
+        for each in found[:SHOWN_FINDINGS]
+    )
+    return f"<details open><summary>What to look at ({len(found)})</summary><ul>{listed}</ul></details>"
+
+
+def _cost(view: TraceView) -> str:
+    cost = view.cost()
+    simulated = " · simulated tokens, nobody is billed" if cost.is_simulated else ""
+    return f"model {cost.model} · runtime {cost.runtime}{simulated}"
 
 
 def _waterfall(bars: Sequence[Bar], breakdown: Breakdown) -> str:

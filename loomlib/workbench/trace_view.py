@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..telemetry import diagnosis, traces
+from ..telemetry import cost, diagnosis, traces
 from .cards import milliseconds
 from .frames import rows_frame
 from .trace_figure import waterfall_figure
@@ -25,12 +25,21 @@ if TYPE_CHECKING:
 class TraceView:
     """One invocation's trace; made by `Invocation.trace()` and `Agent.traces()`.
 
-    `state` is "found", "partial", "not_found_yet", "exports_nothing", "no_group" or "not_reached"; whichever it is,
+    `state` is "found", "partial", "not_found_yet", "lost", "exports_nothing", "no_group" or "not_reached"; whichever,
     `breakdown()` adds up to the client's duration, and says what is unknown.
     """
 
-    def __init__(self, found: TracedInvocation, *, agent_name: str, labels: Sequence[str], remedy: str) -> None:
+    def __init__(
+        self,
+        found: TracedInvocation,
+        *,
+        agent_name: str,
+        labels: Sequence[str],
+        remedy: str,
+        count_tokens: cost.CountTokens | None = None,
+    ) -> None:
         self._found, self._agent_name, self._labels, self._remedy = found, agent_name, tuple(labels), remedy
+        self._count_tokens = count_tokens
 
     @property
     def state(self) -> str:
@@ -88,6 +97,30 @@ class TraceView:
         """Why it took its time: the costliest cause first, each with its evidence and what to try."""
         return diagnosis.diagnose(self.case)
 
+    def cost(
+        self,
+        *,
+        prices: cost.PriceTable | None = None,
+        runtime: cost.RuntimeUse | None = None,
+        priced_as: str | None = None,
+        count_missing: bool = False,
+    ) -> cost.Cost:
+        """What it cost by a dated price table; what has no known price or quantity is unknown, not zero.
+
+        `priced_as` names a model for a "what if". `runtime` is its CPU and memory, unknown unless given.
+        `count_missing` has Bedrock count the tokens of calls whose spans do not state them.
+
+            inv.trace().cost().total
+        """
+        return cost.cost_of(
+            self.trace,
+            prices=prices,
+            runtime=runtime,
+            count_tokens=self._count_tokens if count_missing else None,
+            is_simulated=any("simulated" in each for each in self._labels),
+            priced_as=priced_as,
+        )
+
     def bars(self) -> tuple[traces.Bar, ...]:
         """The waterfall: one bar a span, parents before their children."""
         return traces.waterfall(self.trace, self.client)
@@ -99,6 +132,10 @@ class TraceView:
     def parts(self) -> pd.DataFrame:
         """One row a part of the breakdown."""
         return rows_frame(self.breakdown().table())
+
+    def costs(self) -> pd.DataFrame:
+        """One row an item of the cost."""
+        return rows_frame(self.cost().table())
 
     def causes(self) -> pd.DataFrame:
         """One row a finding, the costliest first."""

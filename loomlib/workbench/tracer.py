@@ -54,7 +54,8 @@ class Tracer:
         wanted = [row for row in rows if row.id not in kept]
         if wanted:
             others = {row.id: self._others(row) for row in wanted}
-            calls = [TracedCall.of(row, others[row.id].values()) for row in wanted]
+            exports = self._store.traces.has_spans(wanted[0].agent_id)
+            calls = [TracedCall.of(row, others[row.id].values(), agent_exports=exports) for row in wanted]
             collected = self._collector.collect(entry.arn, calls, self.patience, progress=progress)
             opening = {row.id for row in wanted if _is_ours(row) and all(id > row.id for id in others[row.id])}
             is_cold |= self._began(entry, collected, opening)

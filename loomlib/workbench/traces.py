@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
-from ..telemetry import diagnosis, traces
+from ..telemetry import cost, diagnosis, traces
 from .cards import card, milliseconds
 from .frames import rows_frame
 from .trace_look import PART_NAMES, share
@@ -74,6 +74,24 @@ class Traces(Sequence["TraceView"]):
     def causes(self) -> pd.DataFrame:
         """One row a finding, the costliest first."""
         return rows_frame(self.findings().table())
+
+    def cost(self, *, prices: cost.PriceTable | None = None, priced_as: str | None = None) -> cost.CostTotal:
+        """What these invocations cost together (see `TraceView.cost`)."""
+        return cost.total_cost(view.cost(prices=prices, priced_as=priced_as) for view in self._views)
+
+    def costs(self) -> pd.DataFrame:
+        """One row an invocation: what it cost, its tokens, and what of it is unknown."""
+        return rows_frame(
+            [
+                {
+                    "invocation_id": view.invocation_id,
+                    "started_at": view.started_at,
+                    "session_id": view.session_id,
+                    **cost.total_cost([view.cost()]).row(),
+                }
+                for view in self._views
+            ]
+        )
 
     def shares(self) -> Mapping[str, float]:
         """Each part's share of all these invocations' time together, of those whose spans were found."""

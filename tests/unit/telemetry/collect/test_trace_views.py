@@ -192,3 +192,39 @@ def test_the_clients_timing_is_the_records() -> None:
         is_cold=True,
         same_clock=True,
     )
+
+
+def slow_tool(name: str) -> list[dict[str, Any]]:
+    records = request(name)
+    records[0]["endTimeUnixNano"] = records[1]["endTimeUnixNano"] = int((SENT_S + 5.9) * 1e9)
+    records[3]["endTimeUnixNano"] = int((SENT_S + 5.8) * 1e9)
+    records[3]["attributes"]["gen_ai.tool.name"] = name
+    return records
+
+
+def test_a_finding_names_a_hostile_tool_as_text() -> None:
+    shown = view(*slow_tool(HOSTILE), client_duration_ms=6000.0)
+    first = shown.findings().first
+    assert first is not None
+    assert first.rule == "slow_tool"
+    assert_inert(shown._repr_html_())
+    assert "what to look at" in shown._repr_html_().lower()
+    assert shown.causes()["rule"][0] == "slow_tool"
+
+
+def test_cost_is_unknown_where_a_price_or_a_quantity_is() -> None:
+    records = request()
+    usage = {"gen_ai.usage.input_tokens": 1_000_000, "gen_ai.usage.output_tokens": 0}
+    records[2]["attributes"] |= {"gen_ai.request.model": "of-nobody.model-v1:0", **usage}
+    shown = view(*records)
+    assert shown.cost().model.state == "unknown"
+    assert shown.cost().runtime.state == "unknown"
+    assert "cost: model unknown" in shown._repr_html_()
+    total = Traces([shown, shown], agent_name="looker").cost()
+    assert (total.invocations, total.amount.value) == (2, None)
+
+
+def test_a_scripted_models_tokens_cost_nobody_anything_and_the_page_says_so() -> None:
+    shown = view(*request(), labels=("local AgentCore", "model: scripted (simulated, profile instant)"))
+    assert shown.cost().is_simulated
+    assert "simulated tokens, nobody is billed" in shown._repr_html_()
