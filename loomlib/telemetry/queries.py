@@ -94,7 +94,7 @@ READY_QUERIES: Final = (
 | stats count() as cold_starts by bin(1h) as hour
 | sort hour""",
         numbers=("cold_starts",),
-        note="AWS's sidecar writes that line once a cold boot. Locally there is none: see agent.lives().",
+        note="AWS's sidecar writes that line once a cold boot, the local AgentCore once for each process it starts.",
     ),
     ReadyQuery(
         name="slowest_sessions",

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
 _BOOT: Final = "Connection failed out to container health check"
-"""AWS's sidecar writes it once a cold boot: its first probe, before the agent's server listens."""
+"""AWS's sidecar writes it once a cold boot: its first probe, before the agent's server listens. The local AgentCore
+writes it once for each process that it starts, and says so in the line."""
 
 _ANSWERED: Final = ("Invocation completed", "Returning streaming response", "Invocation failed")
 _FAILED: Final = "Invocation failed"
@@ -27,7 +28,7 @@ _FAILED: Final = "Invocation failed"
 class ProcessLife:
     """One process, as its own lines tell it.
 
-    `invocations` counts the requests that its lines name. `boots` are the sidecar's lines of a cold boot (AWS only).
+    `invocations` counts the requests that its lines name. `boots` are its lines that tell of a cold boot.
     """
 
     process_id: str
@@ -76,7 +77,7 @@ class Lives:
         if not self.invocations or self.reuse is None:
             return "No process wrote a line about an invocation in that time."
         boots = sum(life.boots for life in self.lives)
-        told = f" The sidecar tells of {boots} cold boots." if boots else ""
+        told = f" Their logs tell of {_count(boots, 'cold boot')}." if boots else ""
         return (
             f"{_count(self.invocations, 'invocation')} in {_count(self.sessions, 'session')} on "
             f"{_count(len(self.lives), 'process', 'processes')}: {self.reuse:.0%} met a process that had answered "
