@@ -15,6 +15,7 @@ import loomlib as loom
 from loomlib import local
 from loomlib.telemetry.cost import RuntimeUse, cost_of
 
+pytestmark = pytest.mark.slow
 AGENT = Path(__file__).parent / "planned"
 LATEST = {"OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental"}
 
