@@ -163,11 +163,28 @@ def _tick(value: float) -> str:
 def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
     import plotly.graph_objects as go
 
+    given = {name: value for name, value in spec.items() if name != "traces"}
+    return go.Figure(styled(spec["traces"], subtitle=escape(subtitle), **given))
+
+
+def styled(
+    traces: Sequence[Mapping[str, Any]],
+    *,
+    title: str,
+    subtitle: str,
+    xaxis: Mapping[str, Any],
+    yaxis: Mapping[str, Any],
+    empty: str = "No answered call yet.",
+    barmode: str = "group",
+    height: int = 380,
+    legend_y: float = -0.2,
+) -> dict[str, Any]:
+    """`traces` with the layout that all of Loom's charts share; `title` and `subtitle` are escaped already."""
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True}
-    layout = {
+    layout: dict[str, Any] = {
         "title": {
-            "text": spec["title"],
-            "subtitle": {"text": escape(subtitle), "font": {"size": 12}},
+            "text": title,
+            "subtitle": {"text": subtitle, "font": {"size": 12}},
             "x": 0,
             "xanchor": "left",
             "xref": "paper",
@@ -176,24 +193,18 @@ def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
         "font": {"family": PLOT_FONT, "size": 12, "color": INK},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "xaxis": {**axis, **spec["xaxis"]},
-        "yaxis": {**axis, **spec["yaxis"]},
-        "barmode": spec.get("barmode", "group"),
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": spec.get("legend_y", -0.2),
-            "yanchor": "top",
-            "traceorder": "normal",
-        },
+        "xaxis": {**axis, **xaxis},
+        "yaxis": {**axis, **yaxis},
+        "barmode": barmode,
+        "legend": {"orientation": "h", "x": 0, "y": legend_y, "yanchor": "top", "traceorder": "normal"},
         "margin": {"l": 60, "r": 20, "t": 70, "b": 60},
-        "height": spec.get("height", 380),
+        "height": height,
     }
-    if not spec["traces"]:
+    if not traces:
         layout["annotations"] = [
-            {"text": "No answered call yet.", "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+            {"text": empty, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
         ]
-    return go.Figure({"data": list(spec["traces"]), "layout": layout})
+    return {"data": list(traces), "layout": layout}
 
 
 def floor_note(floor: Floor) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from .findings import Finding
     from .gate import GateVerdict
+    from .scenario_parts import CallTrace, ScenarioParts
     from .summaries import StudySummary
 
 
@@ -119,6 +121,15 @@ class StudyResult:
         from .figures import draw
 
         return draw(self.calls, self.floor, subtitle=self.title())
+
+    def inside(self, traces: Iterable[CallTrace]) -> ScenarioParts:
+        """Each scenario's time by the parts of its calls' traces: what exactly is slower when a session is cold.
+
+        >>> result.inside(agent.traces(last=100)).table()
+        """
+        from .scenario_parts import ScenarioParts
+
+        return ScenarioParts.of(self.calls, traces, seed=self.design.seed, title=self.title())
 
     def findings(self) -> list[Finding]:
         """What to look at next, each with its numbers; empty when nothing stands out."""

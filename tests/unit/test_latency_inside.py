@@ -1,0 +1,127 @@
+"""Many calls' breakdowns as estimates, and a study's scenarios side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loomlib.latency import Measurement, Scenario
+from loomlib.latency.inside import look_inside
+from loomlib.latency.ratios import estimate_ratio
+from loomlib.latency.scenario_parts import ScenarioParts
+from loomlib.telemetry.traces import PARTS, Breakdown, Part
+
+MS = 1_000_000
+
+
+def spent(certainty: str = "measured", **ms: float) -> Breakdown:
+    whole = sum(ms.values())
+    parts = tuple(
+        Part(
+            name=name,
+            duration_ns=round(ms.get(name, 0) * MS),
+            share=ms.get(name, 0) / whole if whole else 0.0,
+            derived_from="a test",
+            certainty=certainty if name == "agent" else "measured",
+            doubt="no server span" if name == "agent" and certainty != "measured" else "",
+        )
+        for name in PARTS
+    )
+    return Breakdown(start_ns=0, end_ns=round(whole * MS), parts=parts, whole="a test")
+
+
+@dataclass(frozen=True)
+class Traced:
+    invocation_id: int
+    found: Breakdown
+    state: str = "found"
+
+    def breakdown(self) -> Breakdown:
+        return self.found
+
+
+def call(position: int, block: int, scenario: Scenario, *, state: str = "done") -> Measurement:
+    return Measurement(
+        position=position, block=block, scenario=scenario, state=state, invocation_id=position, duration_ms=1.0
+    )
+
+
+def test_shares_add_up_to_one_and_the_largest_part_is_named_first() -> None:
+    inside = look_inside([spent(model=60, tools=30, agent=10)] * 5 + [spent(model=10, tools=80, agent=10)] * 3, seed=0)
+    assert sum(part.pooled_share for part in inside.parts) == pytest.approx(1)
+    assert [part.name for part in inside.largest()] == ["tools", "model", "agent"]
+    assert inside.sentence().startswith("Most of the time goes to tools: 49 % (95 % interval ")
+    assert "n = 8" in inside.sentence()
+
+
+def test_too_few_calls_give_shares_without_an_interval() -> None:
+    inside = look_inside([spent(model=60, agent=40)] * 3, seed=0)
+    assert inside["model"].p50_ms.reason == "n too small"
+    assert "too few for an interval" in inside.sentence()
+    assert inside.rows()[0]["share of all time [95 %]"] in ("40 %", "60 %")
+
+
+def test_no_call_is_said_and_not_divided_by() -> None:
+    assert look_inside([], seed=0).sentence() == "Nothing is known of where the time went."
+    assert look_inside([spent()], seed=0).n == 0
+
+
+def test_a_part_that_is_not_measured_keeps_its_doubt() -> None:
+    inside = look_inside([spent("inferred", model=1, agent=1)] * 2 + [spent(model=1, agent=1)] * 6, seed=0)
+    assert inside["agent"].certainty() == "inferred in 2 of 8: no server span"
+    assert inside["model"].certainty() == "measured"
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(1e-3, 1e6)), min_size=6, max_size=40), st.integers(0, 2**32 - 1))
+def test_a_ratio_lies_in_its_interval_between_the_smallest_and_the_largest(pairs: list, seed: int) -> None:
+    found = estimate_ratio([part for part, _ in pairs], [whole for _, whole in pairs], seed=seed)
+    each = [part / whole for part, whole in pairs]
+    assert found.low <= found.value <= found.high
+    assert min(each) - 1e-9 * (1 + min(each)) <= found.low
+    assert found.high <= max(each) * (1 + 1e-9)
+
+
+def test_the_interval_of_a_ratio_holds_the_truth_about_as_often_as_it_says() -> None:
+    random = np.random.default_rng(1)
+    hits = 0
+    for seed in range(200):
+        wholes = random.lognormal(5, 0.5, 30)
+        found = estimate_ratio(wholes * random.beta(6, 4, 30), wholes, seed=seed)
+        hits += found.low <= 0.6 <= found.high
+    assert 176 <= hits <= 200
+
+
+def test_what_is_slower_when_cold_is_named_with_its_interval() -> None:
+    calls = [call(2 * block, block, Scenario.COLD) for block in range(8)]
+    calls += [call(2 * block + 1, block, Scenario.WARM) for block in range(8)]
+    traces = [
+        Traced(each.position, spent(cold_start=300 + each.block, model=50, agent=20))
+        if each.scenario is Scenario.COLD
+        else Traced(each.position, spent(model=50, agent=5))
+        for each in calls
+    ]
+    parts = ScenarioParts.of(calls, traces, seed=0)
+    assert parts.sentence().startswith("What is slower when cold: cold start +304 ms [")
+    assert "agent overhead +15.0 ms" in parts.sentence()
+    assert "model" not in parts.sentence()
+    assert list(parts.table().index) == ["cold start", "agent overhead", "model"]
+    figure = parts.figure()
+    assert sum(trace.x[list(trace.y).index("cold")] for trace in figure.data) == pytest.approx(373.5)
+
+
+def test_calls_without_spans_are_counted_and_in_no_number() -> None:
+    calls = [call(0, 0, Scenario.COLD), call(1, 0, Scenario.WARM), call(2, 1, Scenario.WARM, state="failed")]
+    traces = [
+        Traced(0, spent(unknown=9), "exports_nothing"), Traced(1, spent(model=1)), Traced(2, spent(model=9))
+    ]  # fmt: skip
+    parts = ScenarioParts.of(calls, traces, seed=0)
+    assert list(parts.inside) == [Scenario.WARM]
+    assert parts.coverage() == "1 of 2 calls have spans; exports nothing 1."
+    nothing = ScenarioParts.of(calls, [], seed=0)
+    assert "No call of this study has spans" in nothing.sentence()
+    assert nothing.table().empty
+    assert nothing.figure().layout.annotations[0].text == "No call has spans."
