@@ -25,8 +25,8 @@ from ..traces import (
     tool_calls,
     trajectory,
 )
-from ..traces.values import text_of
 from .reading import PromptReading, measure_reading
+from .result_lengths import result_lengths
 
 
 class InvocationTimes(Protocol):
@@ -160,11 +160,7 @@ class Case:
     @cached_property
     def result_lengths(self) -> dict[str, int]:
         """The characters of each tool's result, by call id (`span …` where a call has none)."""
-        found: dict[str, int] = {}
-        for step in self.steps:
-            if step.kind == "tool_result" and step.result is not None:
-                found[step.call_id] = max(found.get(step.call_id, 0), len(text_of(step.result)))
-        return found
+        return result_lengths(self.trace, self.steps)
 
     @cached_property
     def by_agent(self) -> tuple[tuple[ModelCall, ...], ...]:
@@ -228,5 +224,5 @@ def _limits(case: Case) -> Iterable[str]:
         yield "no token counts: token growth and large prompts cannot be judged"
     if case.calls and all(call.ttft_ms is None for call in case.answered):
         yield "no time to first token: a slow first token cannot be judged"
-    if case.tools and not any(step.kind == "tool_result" and step.result is not None for step in case.steps):
+    if case.tools and not case.result_lengths:
         yield "no tool results in the trace: oversized results cannot be judged"

@@ -71,6 +71,20 @@ def test_without_content_a_jump_in_the_prompt_is_growth_and_no_tool_is_blamed() 
     assert any("no tool results" in limit for limit in found.limits)
 
 
+@pytest.mark.parametrize("latest", [True, False], ids=["latest", "legacy"])
+def test_a_result_that_only_the_next_message_holds_is_seen(latest: bool) -> None:
+    request = Request(latest=latest).turn(1400, read=1800, ttft=1200, tools=[Tool("read_file", 60, "x" * 56000)])
+    spans = request.turn(4900, read=15900, wrote=90, ttft=4500).trace().spans
+    silent = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read_file"}
+    bare = [
+        replace(span, events=(), attributes=silent | {"gen_ai.tool.call.id": span.attributes["gen_ai.tool.call.id"]})
+        if span.operation == "execute_tool"
+        else span
+        for span in spans
+    ]
+    assert first_of(Case.of(Trace.one(bare))) == "oversized_result"
+
+
 def test_three_long_results_of_one_turn_are_oversized_together() -> None:
     tools = [Tool("read_file", 60, "x" * 16000, {"part": part}) for part in range(3)]
     request = Request().turn(1400, read=1800, wrote=50, ttft=1200, tools=tools)
