@@ -22,9 +22,9 @@ class OtlpTarget:
 
 
 def otel_environment(
-    target: OtlpTarget, runtime: RuntimeVersion, *, qualifier: str, session_id: str, stream: str
+    target: OtlpTarget | None, runtime: RuntimeVersion, *, qualifier: str, session_id: str, stream: str
 ) -> dict[str, str]:
-    """The variables for one process; `stream` is the uuid in its log stream's name.
+    """The variables for one process, none without a target; `stream` is the uuid in its log stream's name.
 
     They are for exporters that the agent brings, and stay away when the runtime's variables send those elsewhere.
     Loom's own goes by `LOOM_SPANS`, so spans reach the local service all the same, unless tracing is turned off.
@@ -32,6 +32,8 @@ def otel_environment(
     OTEL_PROPAGATORS is left alone: OpenTelemetry's default is W3C's, and AWS's `xray` is a package that a workbench
     need not have, without which OpenTelemetry does not even import.
     """
+    if target is None:
+        return {}
     resource = {
         "service.name": f"{runtime.runtime_id.rpartition('-')[0] or runtime.runtime_id}.{qualifier}",
         "cloud.provider": "aws",

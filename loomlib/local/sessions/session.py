@@ -189,7 +189,9 @@ class Session:
             place.service_environment,
             place.user_environment,
             mark=self.mark,
-            telemetry=self._telemetry(place.otlp),
+            telemetry=otel_environment(
+                place.otlp, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
+            ),
         )
         process = AgentProcess(
             interpreter=place.interpreter, script=script, folder=folder, environment=environment, mark=self.mark
@@ -212,13 +214,6 @@ class Session:
             end=self.end,
         )
         return _Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
-
-    def _telemetry(self, target: OtlpTarget | None) -> dict[str, str]:
-        if target is None:
-            return {}
-        return otel_environment(
-            target, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
-        )
 
     async def _clean_up(self, running: _Running) -> None:
         """Wait for the process's end, however it comes, and take everything that is left of it away."""
