@@ -40,7 +40,7 @@ def cannot_tell(result: StudyResult) -> list[str]:
     """What a reader must not conclude from this study."""
     limits = [
         "Cold calls are often a mixture (warm pools, code downloads): read their distribution, not one number.",
-        "Model, tools and agent are not told apart from outside; that takes a trace.",
+        "From outside, model, tools and agent cannot be told apart: only the agent's own spans split them.",
     ]
     if any("simulated" in label for label in result.labels):
         limits.append("The model is simulated: its part of the time is a setting, not a measurement.")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+_WORTH_TELLING = 0.02
+"""Of the largest difference: smaller ones stand in the table."""
 _WITH_SPANS = ("found", "partial")
 
 
@@ -85,6 +87,7 @@ class ScenarioParts:
             ((name, each) for name, each in self.extra.items() if each.value is not None and (each.low or 0) > 0),
             key=lambda item: -(item[1].value or 0),
         )
+        told = [(name, each) for name, each in told if (each.value or 0) >= _WORTH_TELLING * (told[0][1].value or 0)]
         if not told:
             return "No part of a cold call is slower than a warm one's beyond doubt."
         parts = ", ".join(

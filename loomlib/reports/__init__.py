@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .agent_traces import ask_samples, study_traces
     from .catalogue import find_report, report_notebooks
     from .displays import Listing, Verdict, findings, method, verdict
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
@@ -24,6 +25,7 @@ _MODULES = {
     "Parameter": "parameters",
     "ReportOutcome": "run",
     "Verdict": "displays",
+    "ask_samples": "agent_traces",
     "bind_parameters": "parameters",
     "describe_parameters": "parameters",
     "find_report": "catalogue",
@@ -32,6 +34,7 @@ _MODULES = {
     "read_parameters": "parameters",
     "report_notebooks": "catalogue",
     "run_report": "run",
+    "study_traces": "agent_traces",
     "verdict": "displays",
 }
 
@@ -41,6 +44,7 @@ __all__ = [
     "Parameter",
     "ReportOutcome",
     "Verdict",
+    "ask_samples",
     "bind_parameters",
     "describe_parameters",
     "find_report",
@@ -49,6 +53,7 @@ __all__ = [
     "read_parameters",
     "report_notebooks",
     "run_report",
+    "study_traces",
     "verdict",
 ]
 

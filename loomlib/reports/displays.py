@@ -12,6 +12,7 @@ from .summary import SUMMARY_MIME
 if TYPE_CHECKING:
     from loomlib.latency import StudyResult
     from loomlib.latency.gate import GateVerdict
+    from loomlib.latency.scenario_parts import ScenarioParts
 
 _FONT = "var(--jp-content-font-family, system-ui, sans-serif)"
 _SOFT = "color:var(--jp-ui-font-color2,#616161)"
@@ -77,19 +78,22 @@ class Listing:
         return f'<ul style="font-family:{_FONT};padding-left:1.3em">{"".join(map(_item, self.items))}</ul>'
 
 
-def verdict(result: StudyResult, *gates: GateVerdict) -> Verdict:
+def verdict(result: StudyResult, *gates: GateVerdict, inside: ScenarioParts | None = None) -> Verdict:
     """The answer of a latency study, judged by its gates; the study's summary travels with it.
+
+    `inside` (`result.inside(traces)`) adds what exactly is slower when cold, when the calls have spans.
 
     >>> verdict(result, result.gate(900, "warm"))
     """
     return Verdict(
         title=result.title(),
-        sentences=result.sentences(),
+        sentences=[*result.sentences(), *([inside.sentence()] if inside is not None and inside.extra else [])],
         gates=[(gate.outcome, gate.sentence()) for gate in gates],
         summary={
             **result.summary(),
             "table": result.table().reset_index().to_dict("records"),
             "gates": [gate.summary() for gate in gates],
+            **({"inside": inside.summary()} if inside is not None else {}),
         },
     )
 

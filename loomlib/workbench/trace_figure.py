@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from .cards import milliseconds
-from .trace_look import PART_COLOURS, PART_NAMES, label
+from .trace_look import PART_COLOURS, PART_NAMES, PART_PATTERNS, label
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _INK: Final = "#767b84"
 _GRID: Final = "rgba(128,128,128,0.22)"
 _FONT: Final = "system-ui, -apple-system, 'Segoe UI', sans-serif"
-_PATTERNS: Final = {"model": "", "tools": "/", "memory": "x", "agent": ".", "cold_start": "\\", "unknown": "-"}
 
 
 def waterfall_figure(bars: Sequence[Bar], breakdown: Breakdown, *, title: str) -> go.Figure:
@@ -55,19 +54,25 @@ def waterfall_figure(bars: Sequence[Bar], breakdown: Breakdown, *, title: str) -
                     "marker": {
                         "color": PART_COLOURS[part],
                         "line": {"width": 0},
-                        "pattern": {"shape": _PATTERNS.get(part, ""), "fgcolor": "rgba(255,255,255,0.5)"},
+                        "pattern": {"shape": PART_PATTERNS[part], "fgcolor": "rgba(255,255,255,0.5)"},
                     },
                 }
             )
     layout: dict[str, Any] = {
-        "title": {"text": escape(title), "font": {"size": 14}},
+        "title": {
+            "text": f"Where {milliseconds(breakdown.total_ms)} went",
+            "subtitle": {"text": escape(title), "font": {"size": 11}},
+            "font": {"size": 14},
+            "x": 0,
+            "xref": "paper",
+        },
         "barmode": "overlay",
         "font": {"family": _FONT, "color": _INK, "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 10, "r": 10, "t": 50, "b": 40},
-        "height": 140 + 24 * len(lanes),
-        "legend": {"orientation": "h", "y": -0.15, "yanchor": "top"},
+        "margin": {"l": 10, "r": 10, "t": 70, "b": 85},
+        "height": 175 + 24 * len(lanes),
+        "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom"},
         "xaxis": {"title": {"text": "ms after the request was sent"}, "gridcolor": _GRID, "zeroline": False},
         "yaxis": {
             "categoryorder": "array",

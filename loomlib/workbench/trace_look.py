@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-PART_NAMES: Final = {
-    "cold_start": "cold start",
-    "service_network": "service and network",
-    "agent": "agent overhead",
-    "model": "model",
-    "tools": "tools",
-    "memory": "memory",
-    "unknown": "unknown",
-}
-PART_COLOURS: Final = {
-    "cold_start": "#56B4E9",
-    "service_network": "#9aa3b2",
-    "agent": "#0072B2",
-    "model": "#E69F00",
-    "tools": "#009E73",
-    "memory": "#CC79A7",
-    "unknown": "#c9ccd3",
-}
-"""Okabe and Ito's colours (Color Universal Design, 2008), and greys for what lies outside the agent."""
+from ..telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
+
+__all__ = ["LONGEST_LABEL", "PART_COLOURS", "PART_NAMES", "PART_PATTERNS", "label", "share"]
 
 LONGEST_LABEL: Final = 80
 

@@ -117,12 +117,15 @@ def latency(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportOutcome]
     local.stop(place / "home")
 
 
-def test_the_latency_report_shows_answer_table_and_three_charts(latency: ReportOutcome, watched: Watched) -> None:
+def test_the_latency_report_shows_answer_tables_and_charts(latency: ReportOutcome, watched: Watched) -> None:
     assert latency.exit_code == 0, latency.message
     page = watched.page
     page.goto(Path(latency.html).as_uri())
     page.locator(".figure .main-svg").first.wait_for()
-    assert page.locator(".js-plotly-plot").count() == 3
+    assert page.locator(".js-plotly-plot").count() == 4
+    inside = page.locator("table.dataframe").filter(has_text="cold − warm").locator("tbody th").all_inner_texts()
+    assert {"cold start", "agent overhead", "model"} <= set(inside)
+    assert page.locator(".answer").get_by_text("What is slower when cold: cold start").count() == 1
     assert page.locator(".js-plotly-plot").first.locator(".scatterlayer .point").count() == 26
     assert page.locator(".answer").get_by_text("A new session").count() == 1
     assert page.locator("table.dataframe").first.locator("tbody th").all_inner_texts() == ["cold", "warm", "sticky"]

@@ -1,0 +1,45 @@
+"""The traces that a report is about: an agent's last invocations, or the calls of a study, in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from loomlib.workbench.traces import Traces
+
+if TYPE_CHECKING:
+    from loomlib.latency import StudyResult
+    from loomlib.workbench import Agent
+
+
+def ask_samples(agent: Agent, prompts: str = "") -> int:
+    """Ask an agent that nobody has asked yet; how many invocations that made (0 when it has some).
+
+    `prompts` are separated by commas; without any, the samples of the agent's blueprint. Each is asked in a session of
+    its own, then all of them again in one conversation, so that there are cold and warm calls, and a session to follow.
+    """
+    if agent.store.invocations.list(agent.entry.id, limit=1):
+        return 0
+    asked = [prompt.strip() for prompt in prompts.split(",") if prompt.strip()] or _samples(agent)
+    for prompt in asked:
+        invocation = agent.invoke(prompt)
+        agent.end_session(invocation.session_id)
+    session_id = None
+    for prompt in asked:
+        session_id = agent.invoke(prompt, session_id=session_id).session_id
+    return 2 * len(asked)
+
+
+def study_traces(agent: Agent, result: StudyResult) -> Traces:
+    """The traces of a study's calls, fetched together; a call that was never sent has none."""
+    ids = [each.invocation_id for each in result.calls if each.invocation_id is not None]
+    found = (agent.store.invocations.get(id) for id in ids)
+    rows = [row for row in found if row is not None]
+    return Traces(agent.bench.find_traces(agent.entry, rows), agent_name=agent.name, labels=agent.labels)
+
+
+def _samples(agent: Agent) -> Sequence[str]:
+    from loomlib.workbench.blueprints import find_blueprint
+
+    blueprint = find_blueprint(agent.name)
+    return blueprint.prompts if blueprint and blueprint.prompts else (agent.sample_prompt,)
