@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from ..errors import StoreError
 from .database import Database
 from .rows import TraceRow, row
-from .tables import traces
+from .tables import invocations, traces
 
 _AT_ONCE = 500
 """Ids in one query; SQLite takes a thousand variables at least."""
@@ -67,6 +67,13 @@ class Traces:
     def get(self, invocation_id: int) -> TraceRow | None:
         """What is kept of an invocation's trace, or None."""
         return self.get_many([invocation_id]).get(invocation_id)
+
+    def has_spans(self, agent_id: int) -> bool:
+        """Whether spans of any of an agent's invocations are kept."""
+        of_agent = select(traces.c.invocation_id).join(invocations, invocations.c.id == traces.c.invocation_id)
+        wanted = of_agent.where(invocations.c.agent_id == agent_id, traces.c.span_count > 0).limit(1)
+        with self._database.read() as connection:
+            return connection.execute(wanted).first() is not None
 
     def get_many(self, invocation_ids: Sequence[int]) -> dict[int, TraceRow]:
         """The same for many, by invocation id; those of which nothing is kept are left out."""

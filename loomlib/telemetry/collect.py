@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .collected import Collected, Patience, TracedCall, trace_from
 from .looking import look
@@ -18,6 +18,9 @@ from .traces.trace import Trace
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
+
+_GIVEN_UP_S: Final = 20.0
+"""The local exporter gives a request up after three attempts of five seconds at the most, and says so."""
 
 Progress: TypeAlias = Callable[[str], None]
 
@@ -82,19 +85,38 @@ class TraceCollector:
                 break
             if waiting:
                 time.sleep(min(patience.interval_s, patience.wait_s - waited_s))
-        return {each.call.invocation_id: self._outcome(source, each, patience) for each in sought}
+        lost_ms = self._lost_ms(source, sought, patience)
+        return {each.call.invocation_id: self._outcome(source, each, patience, lost_ms) for each in sought}
 
-    def _outcome(self, source: TraceSource, sought: _Sought, patience: Patience) -> Collected:
+    def _lost_ms(self, source: TraceSource, sought: Sequence[_Sought], patience: Patience) -> Sequence[int]:
+        """When the agent's processes said that spans were lost: asked once, and only where a call is without any."""
+        now_s = time.time()
+        silent = [
+            each.call
+            for each in sought
+            if each.call.reached_agent and not each.trace.spans and _is_too_late(each.call, patience, now_s)
+        ]
+        if not silent:
+            return ()
+        start_ms = int(min(call.sent_s or now_s for call in silent) * 1000)
+        qualifiers = {call.qualifier for call in silent}
+        return [
+            at_ms
+            for qualifier in sorted(qualifiers)
+            for at_ms in self._reader.lost_ms(source, qualifier, start_ms=start_ms, end_ms=int(now_s * 1000))
+        ]
+
+    def _outcome(self, source: TraceSource, sought: _Sought, patience: Patience, lost_ms: Sequence[int]) -> Collected:
         return Collected(
             call=sought.call,
-            state=self._state(source, sought, patience),
+            state=self._state(source, sought, patience, lost_ms),
             trace=sought.trace,
             records=sought.records,
             unreadable=sought.unreadable,
             looks=sought.looks,
         )
 
-    def _state(self, source: TraceSource, sought: _Sought, patience: Patience) -> str:
+    def _state(self, source: TraceSource, sought: _Sought, patience: Patience, lost_ms: Sequence[int]) -> str:
         if not sought.call.reached_agent:
             return "not_reached"
         if sought.trace.spans:
@@ -102,7 +124,13 @@ class TraceCollector:
             return "found" if is_whole else "partial"
         if not sought.records and not self._reader.has_group(source, sought.call.qualifier):
             return "no_group"
-        return "exports_nothing" if _is_too_late(sought.call, patience, time.time()) else "not_found_yet"
+        now_s, call = time.time(), sought.call
+        if not _is_too_late(call, patience, now_s):
+            return "not_found_yet"
+        if any(_is_of(call, at_ms) for at_ms in lost_ms):
+            return "lost"
+        may_come = call.agent_exports and call.done_s is not None and now_s - call.done_s <= _GIVEN_UP_S
+        return "not_found_yet" if may_come else "exports_nothing"
 
 
 def _is_settled(sought: _Sought, patience: Patience, now_s: float) -> bool:
@@ -114,6 +142,13 @@ def _is_settled(sought: _Sought, patience: Patience, now_s: float) -> bool:
     # The server's span ends last and is exported last. Without one, only a look that brings nothing new can tell.
     young = sought.call.done_s is None or now_s - sought.call.done_s < patience.settle_s
     return not sought.grew if young or not sought.trace.of_operation("server") else True
+
+
+def _is_of(call: TracedCall, lost_ms: int) -> bool:
+    """Whether spans that were given up at this time can be the call's."""
+    if call.sent_s is None or call.done_s is None:
+        return False
+    return call.sent_s <= lost_ms / 1000 <= call.done_s + _GIVEN_UP_S
 
 
 def _is_too_late(call: TracedCall, patience: Patience, now_s: float) -> bool:

@@ -12,10 +12,13 @@ from .traces.trace import Trace
 if TYPE_CHECKING:
     from loomlib.store import InvocationRow
 
-TRACE_STATES: Final = ("found", "partial", "not_found_yet", "exports_nothing", "no_group", "not_reached")
-"""How collecting ended: `found`; `partial`, spans are missing; `not_found_yet`, it is too early to say; nothing came
-within the time in which it must (`exports_nothing`); the endpoint has no log group (`no_group`); the call was refused
-before it reached the agent (`not_reached`)."""
+TRACE_STATES: Final = ("found", "partial", "not_found_yet", "lost", "exports_nothing", "no_group", "not_reached")
+"""How collecting ended: `found`; `partial`, spans are missing; `not_found_yet`, it is too early to say; `lost`, the
+agent's log says that its spans were not taken; nothing came within the time in which it must (`exports_nothing`); the
+endpoint has no log group (`no_group`); the call was refused before it reached the agent (`not_reached`)."""
+
+_CUT_MARKS: Final = ("loom.cut_from_bytes", "loom.cut")
+"""Attributes with which the local service and its exporter say that they cut a long value."""
 
 _NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 
@@ -24,7 +27,8 @@ _NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 class TracedCall:
     """An invocation whose trace is wanted. `sent_s` and `done_s` are Unix seconds by the client's clock.
 
-    `others` are the trace ids of the session's other calls (None: one that is not known).
+    `others` are the trace ids of the session's other calls (None: one that is not known). `agent_exports`: spans of
+    this agent were seen before, so that none of this call means that they are late.
     """
 
     invocation_id: int
@@ -35,19 +39,24 @@ class TracedCall:
     done_s: float | None
     reached_agent: bool = True
     others: tuple[str | None, ...] = ()
+    agent_exports: bool = False
 
     @classmethod
-    def of(cls, row: InvocationRow, others: Iterable[str | None] = ()) -> TracedCall:
-        """The call that a stored invocation was."""
+    def of(cls, row: InvocationRow, others: Iterable[str | None] = (), *, agent_exports: bool = False) -> TracedCall:
+        """The call that a stored invocation was. Of one whose end nobody saw, the beginning stands for it."""
+        done_s = row.client_done_time
+        if done_s is None and row.status == "error":
+            done_s = row.client_invoke_time
         return cls(
             invocation_id=row.id,
             session_id=row.session_id,
             qualifier=row.qualifier,
             trace_id=row.trace_id,
             sent_s=row.client_invoke_time,
-            done_s=row.client_done_time,
+            done_s=done_s,
             reached_agent=row.client_invoke_time is not None and row.failure not in _NEVER_BEGAN,
             others=tuple(others),
+            agent_exports=agent_exports,
         )
 
 
@@ -88,6 +97,11 @@ class Collected:
             raise ValueError(f"collecting ends {', '.join(TRACE_STATES)}, not {self.state!r}")
 
     @property
+    def cut_spans(self) -> int:
+        """Spans of which something was cut because it is longer than a log event or an exporter takes."""
+        return sum(1 for span in self.trace.spans if any(name in span.attributes for name in _CUT_MARKS))
+
+    @property
     def is_complete(self) -> bool:
         """Whether looking again would bring nothing new."""
         return self.state == "found"
@@ -102,6 +116,8 @@ class Collected:
                 return f"{_count(spans, 'span')} so far, and others are missing: parts of the breakdown are inferred."
             case "not_found_yet":
                 return "No span of this invocation has arrived yet. Ask again in a while."
+            case "lost":
+                return "The agent could not hand its spans over, its log says why: look for “spans were not exported”."
             case "exports_nothing" if self.trace.log_records:
                 found = _count(len(self.trace.log_records), "message record")
                 return f"{found} of this invocation arrived, but no span."

@@ -23,6 +23,9 @@ MESSAGES_STREAM: Final = "otel-rt-logs"
 
 _LINES_STREAM: Final = "[runtime-logs]"
 
+_LOST: Final = "spans were not exported"
+"""What the local service's exporter writes, with the reason, when its requests were not taken."""
+
 
 class TraceSource(Protocol):
     """Whose traces: a runtime's ARN or a catalog entry."""
@@ -80,6 +83,14 @@ class SpanReader:
         from loomlib.aws.logs import group_exists
 
         return group_exists(self._clients, source.log_group(qualifier), region=source.region)
+
+    def lost_ms(self, source: TraceSource, qualifier: str, *, start_ms: int, end_ms: int) -> Sequence[int]:
+        """When processes of the endpoint wrote that nobody took their spans, in Unix milliseconds."""
+        try:
+            found = self._read(source, source.log_group(qualifier), _LOST, start_ms, end_ms, None)
+        except ResourceNotFound:
+            return ()
+        return [event.timestamp_ms for event in found if _LINES_STREAM in event.stream]
 
     def _read(
         self,

@@ -1,0 +1,147 @@
+"""What goes wrong between an agent and `inv.trace()` ends in a state that says so, and in parts that still add up."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+import loomlib as loom
+from loomlib import local
+from loomlib.workbench.trace_view import TraceView
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    home = tmp_path_factory.mktemp("faults") / "home"
+    with loom.connect(home=home) as opened:
+        yield opened
+    local.stop(home)
+
+
+@pytest.fixture(scope="module")
+def halting(bench: loom.Workbench) -> loom.Agent:
+    return bench.deploy(HERE / "halting", name="halting")
+
+
+@contextlib.contextmanager
+def collector_stopped(bench: loom.Workbench) -> Iterator[None]:
+    """The process that takes spans hangs; the service goes on."""
+    state = local.find(bench.settings.home)
+    assert state is not None
+    children = psutil.Process(state.pid).children(recursive=True)
+    (process,) = [each for each in children if "loomlib.local.otlp" in " ".join(each.cmdline())]
+    process.suspend()
+    try:
+        yield
+    finally:
+        process.resume()
+
+
+def new_session() -> str:
+    return f"faults-{uuid.uuid4()}"
+
+
+def adds_up(inv: loom.Invocation, view: TraceView) -> bool:
+    found = view.breakdown()
+    assert inv.duration_ms is not None
+    return sum(part.duration_ns for part in found.parts) == found.total_ns == round(inv.duration_ms * 1e6)
+
+
+def has_exported(bench: loom.Workbench, session_id: str) -> bool:
+    """Whether a span of the session is stored."""
+    logs = bench.clients.logs()
+    with contextlib.suppress(logs.exceptions.ResourceNotFoundException):
+        return bool(logs.filter_log_events(logGroupName="aws/spans", filterPattern=f'"{session_id}"')["events"])
+    return False
+
+
+def until(holds: Callable[[], bool], within_s: float = 20.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+
+
+def test_an_agent_answers_while_the_collector_hangs_and_its_trace_is_whole_afterwards(
+    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+) -> None:
+    payload = {"until": str(tmp_path)}
+    opened = halting.invoke(payload=payload).raise_for_status()
+    until(lambda: opened.trace().state == "found")
+    with collector_stopped(bench):
+        inv = halting.invoke(payload=payload, session_id=opened.session_id).raise_for_status()
+        early = inv.trace()
+        assert early.state == "not_found_yet"
+        assert "No span of this invocation has arrived yet" in str(early)
+        assert early.breakdown()["model"].certainty == "missing"
+        assert adds_up(inv, early)
+        until(lambda: inv.trace().state == "lost")
+        assert "could not hand its spans over" in str(inv.trace())
+        assert any("spans were not exported" in line for line in halting.logs()["message"])
+    until(lambda: inv.trace().state == "found")
+    assert adds_up(inv, inv.trace())
+    assert len(inv.trace().trace.of_operation("chat")) == 2
+
+
+def test_half_a_trace_is_partial_and_whole_on_the_next_ask(
+    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+) -> None:
+    go_on, session = tmp_path / "go on", new_session()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(halting.invoke, payload={"until": str(go_on)}, session_id=session)
+        until(lambda: has_exported(bench, session))
+        with collector_stopped(bench):
+            go_on.touch()
+            inv = asked.result(timeout=30).raise_for_status()
+            half = inv.trace()
+            assert half.state == "partial"
+            assert len(half.trace.of_operation("chat")) == 1
+            assert "partial" in half.breakdown().marks
+            assert half.breakdown()["model"].certainty != "measured"
+            assert adds_up(inv, half)
+    until(lambda: inv.trace().state == "found")
+    whole = inv.trace()
+    assert len(whole.trace.of_operation("chat")) == 2
+    assert whole.breakdown()["model"].certainty == "measured"
+    assert adds_up(inv, whole)
+
+
+def test_an_agent_that_is_killed_leaves_what_it_had_done(
+    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+) -> None:
+    go_on, session = tmp_path / "go on", new_session()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(halting.invoke, payload={"until": str(go_on), "dies": True}, session_id=session)
+        until(lambda: has_exported(bench, session))
+        go_on.touch()
+        inv = asked.result(timeout=30)
+    assert not inv.ok
+    view = inv.trace()
+    assert view.state == "partial"
+    assert len(view.trace.of_operation("chat")) == 1
+    assert adds_up(inv, view)
+
+
+def test_ten_megabytes_bytes_and_markup_on_a_span_stay_data(bench: loom.Workbench) -> None:
+    inv = bench.deploy(HERE / "hostile", name="hostile").invoke("Go.").raise_for_status()
+    view = inv.trace()
+    assert view.state == "found"
+    assert view.unreadable == ()
+    assert adds_up(inv, view)
+    (tool,) = view.trace.of_operation("execute_tool")
+    (chat,) = view.trace.of_operation("chat")
+    assert "<script>" in tool.attributes["gen_ai.tool.name"]
+    assert 1_000 <= len(str(chat.attributes["large"])) <= 1_048_576
+    assert "<img" not in view._repr_html_()
+    assert "<script" not in view._repr_html_()
+    assert "\x1b" not in str(view)
+    assert "<script" not in view.figure().to_json()
