@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -138,7 +139,8 @@ class Workbench:
     def find_start(self, record: InvocationRecord, *, progress: Callable[[str], None] | None = None) -> AgentStart:
         """When the agent began with an invocation, by its logs; stored once found (see `Invocation.latency`)."""
         attempts = self.settings.log_poll_attempts
-        interval_s = self._house.poll_interval_s(attempts) or self.settings.log_poll_interval_s
+        # The settings' figures are for CloudWatch; a house that knows better waits less, never longer.
+        interval_s = min(self._house.poll_interval_s(attempts) or inf, self.settings.log_poll_interval_s)
 
         def looked(look: int, looks: int, lines: int) -> None:
             if progress is not None:
