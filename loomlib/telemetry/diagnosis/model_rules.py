@@ -72,12 +72,14 @@ def too_many_cycles(case: Case, limits: Thresholds) -> Draft | None:
 
 def slow_first_token(case: Case, limits: Thresholds) -> Draft | None:
     """Model calls that think longer than `slow_ms` before they say anything, although their prompt is not to blame."""
+    grown = growth_ms(case, limits)
     slow: list[tuple[ModelCall, float, float]] = []
     for call in case.answered:
         if call.ttft_ms is None or call.ttft_ms <= limits["slow_ms"] or call.http_retries:
             continue  # tries that were refused are inside the time to the first token
         first = min(call.ttft_ms, call.duration_ms)
-        excess = first - _by_prompt(case.readings.get(call.span_id), limits) - limits["usual_ms"]
+        by_prompt = max(grown.get(call.span_id, 0.0), _by_prompt(case.readings.get(call.span_id), limits))
+        excess = first - by_prompt - limits["usual_ms"]
         if excess > 0:
             slow.append((call, first, excess))
     if not slow:
@@ -175,8 +177,8 @@ def long_output(case: Case, limits: Thresholds) -> Draft | None:
 
 
 def _by_prompt(reading: PromptReading | None, limits: Thresholds) -> float:
-    """The milliseconds that a prompt longer than usual explains."""
-    if reading is None or (reading.basis != "slope" and reading.prompt_tokens < limits["large_prompt_tokens"]):
+    """The milliseconds that a large prompt explains."""
+    if reading is None or reading.prompt_tokens < limits["large_prompt_tokens"]:
         return 0.0
     return reading.ms(reading.prompt_tokens - limits["usual_tokens"])
 

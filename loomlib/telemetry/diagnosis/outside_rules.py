@@ -17,7 +17,7 @@ def cold_start(case: Case, limits: Thresholds) -> Draft | None:
     ms = part.duration_ns / 1e6
     is_long = ms >= limits["ms"] and part.share >= limits["share"]
     dominates = ms >= limits["dominant_ms"] and part.share >= limits["dominant_share"]
-    if not (is_long or dominates):
+    if not (is_long or dominates or ms >= limits["always_ms"]):
         return None
     sure = part.certainty == "measured"
     return Draft(

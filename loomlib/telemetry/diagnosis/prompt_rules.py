@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from ..traces import ModelCall
@@ -128,14 +128,22 @@ def growth_ms(case: Case, limits: Thresholds) -> dict[str, float]:
         by_results = dict(zip((call.span_id for call in group), tokens_read(group, large), strict=True))
         added = [(call, count - first - by_results[call.span_id]) for call, count in counts[1:]]
         most = max(extra for _, extra in added)
-        if most < limits["growth_tokens"] or most < limits["growth_share"] * first:
+        least = limits["growth_tokens"] * 2 ** max(0, limits["calls"] - len(counts))
+        if most < least or most < limits["growth_share"] * first:
             continue
-        if case.readings[counts[0][0].span_id].basis != "slope":
+        if case.readings[counts[0][0].span_id].basis != "slope" or _agreement(counts) < limits["agreement"]:
             continue  # longer prompts that did not take longer cost tokens, not time
         for call, extra in added:
             if extra > 0 and (ms := case.readings[call.span_id].ms(extra)) > 0:
                 found[call.span_id] = ms
     return found
+
+
+def _agreement(counts: Sequence[tuple[ModelCall, int]]) -> float:
+    """The share of neighbouring steps in length at which the longer prompt took longer, or nearly so."""
+    ordered = sorted(counts, key=lambda each: (each[1], each[0].duration_ns))
+    steps = [after.duration_ns >= 0.95 * before.duration_ns for (before, _), (after, _) in pairwise(ordered)]
+    return sum(steps) / len(steps) if steps else 0.0
 
 
 def _tools_offered(case: Case) -> int:

@@ -43,6 +43,10 @@ def prompt_tokens(call: ModelCall) -> int | None:
     return call.input_tokens + (call.cache_read_tokens or 0) + (call.cache_write_tokens or 0)
 
 
+SLOWEST_MS_A_TOKEN = 2.0
+"""A steeper slope is no reading: 17,000 tokens were read in about 3 s (field note "I Ran 100 Parallel Tool Calls")."""
+
+
 def measure_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCall, PromptReading]]:
     """Each call of one agent that has a token count, with its reading."""
     slope = token_slope(calls)
@@ -52,7 +56,7 @@ def measure_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCall, Pro
             continue
         known = call.ttft_ms is not None and call.ttft_ms <= call.duration_ms * 1.05
         bound = min(call.duration_ms, call.ttft_ms) if known and call.ttft_ms is not None else call.duration_ms
-        if slope is not None and slope > 0:
+        if slope is not None and 0 < slope <= SLOWEST_MS_A_TOKEN:
             yield call, PromptReading(prompt_tokens=tokens, ms_per_token=slope, most_ms=call.duration_ms, basis="slope")
         else:
             yield (
