@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from loomlib.errors import TimedOut
+
 from .connection import Clients
 from .errors import translated
 
+TOO_MANY_PAGES: Final = "TooManyPages"
 _STREAMS_A_CALL: Final = 100
 _EVENTS_A_PAGE: Final = 10_000
 """FilterLogEvents' limits (CloudWatch Logs API reference)."""
@@ -43,19 +47,21 @@ def filter_events(
     start_ms: int | None = None,
     end_ms: int | None = None,
     streams: Sequence[str] | None = None,
+    most_pages: int | None = None,
 ) -> list[StoredEvent]:
     """The events of `group` that contain `term`, from `start_ms` up to `end_ms` (both included), oldest first.
 
     `term` goes to the service as one quoted term, whose matching is checked again here (JSON patterns and several
     terms are matched differently by different backends). An event that two pages repeat is returned once. Raises
-    `ResourceNotFound` for a group that does not exist.
+    `ResourceNotFound` for a group that does not exist, and `TimedOut` with the code `TOO_MANY_PAGES` after `most_pages`
+    of them: CloudWatch may look through a busy group a few megabytes a page, most of them empty.
     """
     chosen: list[Sequence[str] | None] = [None]
     if streams is not None:
         chosen = [streams[at : at + _STREAMS_A_CALL] for at in range(0, len(streams), _STREAMS_A_CALL)]
     kept: dict[tuple[str, str], StoredEvent] = {}
     for some in chosen:
-        for event in _pages(clients, group, region, _query(group, term, start_ms, end_ms, some)):
+        for event in _pages(clients, group, region, _query(group, term, start_ms, end_ms, some), most_pages):
             wanted = (
                 (term is None or term in event.message)
                 and (start_ms is None or event.timestamp_ms >= start_ms)
@@ -126,8 +132,12 @@ def _query(
     return query
 
 
-def _pages(clients: Clients, group: str, region: str | None, query: dict[str, Any]) -> Iterator[StoredEvent]:
-    while True:
+def _pages(
+    clients: Clients, group: str, region: str | None, query: dict[str, Any], most_pages: int | None
+) -> Iterator[StoredEvent]:
+    for number in itertools.count():
+        if number == most_pages:
+            raise TimedOut(f"The log is not read after {number} pages", on=group, code=TOO_MANY_PAGES)
         with translated("Reading logs", on=group):
             page: dict[str, Any] = clients.logs(region).filter_log_events(**query)
         for event in page.get("events", ()):

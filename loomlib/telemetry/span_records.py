@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from loomlib.errors import ResourceNotFound
+from loomlib.errors import ResourceNotFound, TimedOut
 
 from .traces.identifiers import normal_id
 
@@ -22,6 +24,8 @@ MESSAGES_STREAM: Final = "otel-rt-logs"
 """The stream, in a runtime's own group, of all its processes' OpenTelemetry log records and metrics."""
 
 _LINES_STREAM: Final = "[runtime-logs]"
+_MOST_PAGES: Final = 60
+_NO_WORD: Final = re.compile(r"[^\w-]")
 
 _LOST: Final = "spans were not exported"
 """What the local service's exporter writes, with the reason, when its requests were not taken."""
@@ -61,8 +65,21 @@ class SpanReader:
     def spans(
         self, source: TraceSource, *, term: str | None, start_ms: int, end_ms: int | None
     ) -> Sequence[SpanRecord]:
-        """The span records that contain `term`, by time. Raises `ResourceNotFound` when there is no `aws/spans`."""
-        return _records(self._read(source, SPANS_GROUP, term, start_ms, end_ms, None))
+        """The span records that contain `term`, by time. Raises `ResourceNotFound` when there is no `aws/spans`.
+
+        The group holds the spans of a whole account. Where it is too large to be paged through, Logs Insights is asked,
+        which looks at all of it at once (and is charged by the data that it scans).
+        """
+        from loomlib.aws.logs import TOO_MANY_PAGES
+
+        try:
+            return _records(
+                event.message for event in self._read(source, SPANS_GROUP, term, start_ms, end_ms, None, _MOST_PAGES)
+            )
+        except TimedOut as error:
+            if error.code != TOO_MANY_PAGES or not term:
+                raise
+        return _records(self._ask(source, SPANS_GROUP, term, start_ms, end_ms))
 
     def messages(
         self, source: TraceSource, qualifier: str, *, term: str | None, start_ms: int, end_ms: int | None
@@ -76,7 +93,7 @@ class SpanReader:
             found = self._read(source, source.log_group(qualifier), term, start_ms, end_ms, streams)
         except ResourceNotFound:
             return ()
-        return _records(event for event in found if _LINES_STREAM not in event.stream)
+        return _records(event.message for event in found if _LINES_STREAM not in event.stream)
 
     def has_group(self, source: TraceSource, qualifier: str) -> bool:
         """Whether the endpoint has a log group: it has one as soon as it ran."""
@@ -100,6 +117,7 @@ class SpanReader:
         start_ms: int,
         end_ms: int | None,
         streams: Sequence[str] | None,
+        most_pages: int | None = None,
     ) -> Sequence[StoredEvent]:
         from loomlib.aws.logs import filter_events
 
@@ -111,21 +129,36 @@ class SpanReader:
             start_ms=start_ms,
             end_ms=end_ms,
             streams=streams,
+            most_pages=most_pages,
         )
 
+    def _ask(self, source: TraceSource, group: str, term: str, start_ms: int, end_ms: int | None) -> Sequence[str]:
+        from loomlib.aws.insights import LARGEST_RESULT, run_query
 
-def _records(events: Iterable[StoredEvent]) -> list[SpanRecord]:
+        now_s = int(time.time())
+        result = run_query(
+            self._clients,
+            [group],
+            f"fields @message | filter @message like /{_NO_WORD.sub('.', term)}/ | sort @timestamp asc"
+            f" | limit {LARGEST_RESULT}",
+            start_s=start_ms // 1000,
+            end_s=now_s if end_ms is None else min(now_s, end_ms // 1000 + 1),
+            region=source.region,
+        )
+        found = [row.get("@message", "") for row in result.rows]
+        return [text for text in found if term in text]
+
+
+def _records(texts: Iterable[str]) -> list[SpanRecord]:
     """Those that are JSON objects with a trace id, each once."""
     kept: dict[str, SpanRecord] = {}
-    for event in events:
-        if event.message in kept:
+    for text in texts:
+        if text in kept:
             continue
-        document = _document(event.message)
+        document = _document(text)
         trace_id = normal_id(document.get("traceId") or document.get("trace_id"))
         if trace_id:
-            kept[event.message] = SpanRecord(
-                trace_id=trace_id, session_id=_session_id(document), text=event.message, document=document
-            )
+            kept[text] = SpanRecord(trace_id=trace_id, session_id=_session_id(document), text=text, document=document)
     return list(kept.values())
 
 

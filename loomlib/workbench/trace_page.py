@@ -27,6 +27,7 @@ var(--jp-brand-color1,#1976d2);padding:.5em 1em;margin:.5em 0;font-size:15px}
 border-bottom:1px solid var(--jp-border-color2,#e0e0e0)}
 .loom-trace .number{text-align:right;white-space:nowrap}
 .loom-trace .name{max-width:24em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.loom-trace .part{white-space:nowrap}
 .loom-trace .lane{width:45%;min-width:12em}
 .loom-trace .line{position:relative;height:1.1em;background:var(--jp-layout-color2,#f5f5f5);overflow:hidden}
 .loom-trace .bar{position:absolute;top:.15em;bottom:.15em;min-width:2px}
@@ -69,7 +70,7 @@ def _stripe(breakdown: Breakdown) -> str:
 
 def _parts(breakdown: Breakdown) -> str:
     rows = "".join(
-        f'<tr><td><span class="swatch" style="background:{PART_COLOURS[part.name]}"></span>'
+        f'<tr><td class="part"><span class="swatch" style="background:{PART_COLOURS[part.name]}"></span>'
         f"{escape(PART_NAMES[part.name])}</td>"
         f'<td class="number">{milliseconds(part.duration_ms)}</td><td class="number">{share(part.share)}</td>'
         f"<td>{escape(part.certainty)}</td>"

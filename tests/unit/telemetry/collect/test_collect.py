@@ -240,6 +240,34 @@ def test_a_record_that_comes_twice_is_kept_once() -> None:
     assert "duplicates_removed" not in found.trace.marks
 
 
+class Busy(LogGroups):
+    """A group that CloudWatch pages through without end, and that Logs Insights answers about at once."""
+
+    asked: str = ""
+
+    def filter_log_events(self, **query: Any) -> dict[str, Any]:
+        found = super().filter_log_events(**query)
+        endless = query["logGroupName"] == SPANS_GROUP
+        return {"events": [], "nextToken": str(len(self.queries))} if endless else found
+
+    def start_query(self, *, queryString: str, **more: Any) -> dict[str, Any]:
+        self.asked = queryString
+        return {"queryId": "one"}
+
+    def get_query_results(self, *, queryId: str) -> dict[str, Any]:
+        rows = [[{"field": "@message", "value": text}] for _, _, text, _ in self.groups[SPANS_GROUP]]
+        return {"status": "Complete", "results": rows, "statistics": {"recordsScanned": 1e9}}
+
+
+def test_a_group_too_large_to_page_through_is_asked_by_logs_insights() -> None:
+    groups, one, other = Busy(), call(), call(1)
+    put_trace(groups, one)
+    put_trace(groups, other)
+    (found,) = collect(groups, one)
+    assert (found.state, len(found.trace.spans)) == ("found", 3)
+    assert f"filter @message like /{one.trace_id}/" in groups.asked
+
+
 class Forbidden(LogGroups):
     def filter_log_events(self, **query: Any) -> dict[str, Any]:
         said = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}

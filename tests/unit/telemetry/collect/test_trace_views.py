@@ -148,6 +148,19 @@ def test_without_spans_the_whole_is_unknown_and_the_state_is_said(state: str) ->
     assert shown.model_calls().empty
 
 
+def test_a_call_whose_end_nobody_saw_is_not_waited_for_for_ever() -> None:
+    lost = TracedCall.of(row(client_done_time=None, client_duration_ms=None, status="error", failure="interrupted"))
+    assert lost.done_s == SENT_S
+    running = TracedCall.of(row(client_done_time=None, client_duration_ms=None, status="streaming"))
+    assert running.done_s is None
+
+
+def test_a_value_that_was_cut_is_told() -> None:
+    records = request()
+    records[3]["attributes"]["loom.cut_from_bytes"] = 10_000_000
+    assert "1 of the spans carry values that were too long to be kept whole." in str(view(*records))
+
+
 def test_an_invocation_that_never_ended_has_the_time_of_its_spans() -> None:
     shown = view(*request(), client_duration_ms=None, client_done_time=None, status="pending")
     assert shown.client is None
