@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, cold, warm, arrivals, ttft, alive, intake, tracing, report.
+them: import, traces, lookup, truth, cold, warm, arrivals, ttft, alive, intake, tracing, report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import bench_import, bench_intake, bench_report, bench_sessions, bench_streaming, bench_traces, bench_tracing
+from . import (
+    bench_import,
+    bench_intake,
+    bench_report,
+    bench_sessions,
+    bench_streaming,
+    bench_traces,
+    bench_tracing,
+    bench_truth,
+)
 from .laboratory import Laboratory
 from .table import Row, show
 
@@ -34,13 +43,14 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "import": bench_import.rows,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
+    "truth": bench_truth.rows,
     "report": bench_report.rows,
 }
 
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", "traces", "lookup", *WITH_SERVICE, "report"]
+    known = ["import", "traces", "lookup", "truth", *WITH_SERVICE, "report"]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
