@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ..traces import ToolCall, parallelism
+from ..traces.intervals import total, union
 from .case import Case
 from .finding import Draft, Evidence
 from .results import Result, large_results, tokens_read
@@ -19,25 +20,30 @@ def slow_tool(case: Case, limits: Thresholds) -> Draft | None:
     """A tool that takes long, by what its calls add to the whole next to the others of their batch."""
     added: dict[str, float] = {}
     slow: dict[str, list[ToolCall]] = {}
+    alone = _own_ms(case)
     for batch in batches(case):
         for name in {call.name for call in batch}:
-            own = max(call.duration_ms for call in batch if call.name == name)
+            own = max(alone[call.span_id] for call in batch if call.name == name)
             rest = max((call.duration_ms for call in batch if call.name != name), default=0.0)
             added[name] = added.get(name, 0.0) + max(0.0, own - max(rest, limits["usual_ms"]))
             slow.setdefault(name, []).extend(call for call in batch if call.name == name)
-    named = [(ms, name) for name, ms in added.items() if _is_slow(case, ms, slow[name], limits)]
+    named = [
+        (ms, name)
+        for name, ms in added.items()
+        if _is_slow(max(alone[call.span_id] for call in slow[name]), case.share(ms), limits)
+    ]
     if not named:
         return None
     _, name = max(named)
-    calls = slow[name]
-    longest = max(calls, key=lambda call: call.duration_ms)
+    calls = sorted(slow[name], key=lambda call: -alone[call.span_id])
+    longest = alone[calls[0].span_id]
     evidence = [
         Evidence(
-            text=f"{plural(len(calls), 'call')}, the longest {milliseconds(longest.duration_ms)}; "
+            text=f"{plural(len(calls), 'call')}, the longest {milliseconds(longest)}; "
             f"tools are {percent(case.part('tools').share)} of the whole",
-            value=longest.duration_ms,
+            value=longest,
             unit="ms",
-            span_ids=tuple(call.span_id for call in sorted(calls, key=lambda call: -call.duration_ms)),
+            span_ids=tuple(call.span_id for call in calls),
         )
     ]
     if failed := [call for call in calls if call.status == "error"]:
@@ -57,12 +63,25 @@ def slow_tool(case: Case, limits: Thresholds) -> Draft | None:
         evidence=tuple(evidence),
         confidence="high",
         because="the tool's own span measures it; what it waited for inside is not in the trace",
-        values=(("tool", name_of(name)), ("longest", milliseconds(longest.duration_ms))),
+        values=(("tool", name_of(name)), ("longest", milliseconds(longest))),
     )
 
 
-def _is_slow(case: Case, ms: float, calls: Sequence[ToolCall], limits: Thresholds) -> bool:
-    longest, share = max(call.duration_ms for call in calls), case.share(ms)
+def _own_ms(case: Case) -> dict[str, float]:
+    """By tool call: its time without model calls and tools below it (an agent that is used as a tool)."""
+    inner: dict[str, list[tuple[int, int]]] = {}
+    for span in case.trace.of_operation("chat", "execute_tool"):
+        for above in case.trace.ancestors(span):
+            if case.trace.operation(above) == "execute_tool":
+                moments = (max(span.start_ns, above.start_ns), min(span.end_ns, above.end_ns))
+                inner.setdefault(above.span_id, []).append(moments)
+    return {
+        tool.span_id: max(0.0, tool.duration_ms - total(union(inner.get(tool.span_id, ()))) / 1e6)
+        for tool in case.tools
+    }
+
+
+def _is_slow(longest: float, share: float, limits: Thresholds) -> bool:
     return (
         longest >= limits["always_ms"]
         or (longest >= limits["slow_ms"] and share >= limits["share"])

@@ -106,6 +106,16 @@ def test_a_slow_tool_is_named_in_every_turn_that_it_holds_up() -> None:
     assert found.ms_at_stake == pytest.approx(3 * 2100, abs=1)
 
 
+def test_an_agent_that_is_used_as_a_tool_is_no_slow_tool() -> None:
+    spans = list(Request().turn(1400, tools=[Tool("writer", 4200)]).turn(1500).trace().spans)
+    tool = next(span for span in spans if span.operation == "execute_tool")
+    about = {"gen_ai.operation.name": "invoke_agent"}
+    inner = replace(tool, span_id="inner", parent_id=tool.span_id, name="invoke_agent writer", attributes=about)
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 300}
+    chat = replace(tool, span_id="inner chat", parent_id="inner", name="chat", attributes=asked)
+    assert first_of(Case.of(Trace.one([*spans, inner, chat]))) == ""
+
+
 def test_two_serial_tools_of_one_name_are_serial_before_they_are_slow() -> None:
     tools = [Tool("fetch", 1500, "page", {"page": page}) for page in range(3)]
     assert first_of(Request().turn(1400, tools=tools, serial=True).turn(1300).case()) == "serial_tools"
