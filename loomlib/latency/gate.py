@@ -98,7 +98,7 @@ def judge(
         raise ValueError(f"a limit is above 0 ms, not {limit_ms}")
     durations = _durations(measurements, scenario)
     p90 = estimate_percentile(durations, _P, seed=seed)
-    outcome = _outcome(p90, limit_ms)
+    outcome = outcome_of(p90, limit_ms)
     since, studies = _since(store, study_id, limit_ms, scenario, seed) if outcome == MISSED else (None, 0)
     return GateVerdict(
         outcome=outcome,
@@ -114,7 +114,8 @@ def judge(
     )
 
 
-def _outcome(p90: Estimate, limit_ms: float) -> str:
+def outcome_of(p90: Estimate, limit_ms: float) -> str:
+    """`passed`, `missed` or `unclear`: how a 90th percentile stands to a limit, both in milliseconds."""
     if p90.value is None or p90.low is None or p90.high is None:
         return UNCLEAR
     if p90.low > limit_ms:

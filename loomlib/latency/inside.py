@@ -89,13 +89,14 @@ class Inside:
         first, others = largest[0], largest[1:]
         share = first.share
         interval = (
-            f"{percent(first.pooled_share)} (95 % interval {percent(share.low)}–{percent(share.high)}, n = {self.n})"
+            f"{percent(first.pooled_share)} (95 % interval {_interval(share.low, share.high)} %, n = {self.n})"
             if share.low is not None and share.high is not None
             else f"{percent(first.pooled_share)} (n = {self.n}, too few for an interval)"
         )
         told = ", ".join(f"{part.label} {percent(part.pooled_share)}" for part in others[:5])
         rest = f"; {told}" if told else ""
-        return f"Most of the time goes to {_THE.get(first.name, first.label)}: {interval} of it{rest}."
+        much = "Most" if first.pooled_share > 0.5 else "The largest share"
+        return f"{much} of the time goes to {_THE.get(first.name, first.label)}: {interval}{rest}."
 
     def rows(self) -> list[dict[str, str]]:
         """One row a part, as text for a reader."""
@@ -133,8 +134,11 @@ def share_text(share: Estimate, otherwise: float | None) -> str:
     """`62 % [55–70]`; without an interval the bare share, or the reason why there is none."""
     if share.value is None or share.low is None or share.high is None:
         return str(share) if otherwise is None else percent(otherwise)
-    ends = (percent(end).removesuffix(" %") for end in (share.low, share.high))
-    return f"{percent(share.value)} [{'–'.join(ends)}]"
+    return f"{percent(share.value)} [{_interval(share.low, share.high)}]"
+
+
+def _interval(low: float, high: float) -> str:
+    return "–".join(percent(end).removesuffix(" %") for end in (low, high))
 
 
 def look_inside(breakdowns: Sequence[Breakdown], *, seed: int) -> Inside:

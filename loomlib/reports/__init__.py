@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from .displays import Listing, Verdict, findings, method, verdict
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
     from .run import ReportOutcome, run_report
+    from .session_story import SessionStory
     from .summary import SUMMARY_MIME
+    from .time_spent import TimeSpent
 
 _MODULES = {
     "SUMMARY_MIME": "summary",
     "Listing": "displays",
     "Parameter": "parameters",
     "ReportOutcome": "run",
+    "SessionStory": "session_story",
+    "TimeSpent": "time_spent",
     "Verdict": "displays",
     "ask_samples": "agent_traces",
     "bind_parameters": "parameters",
@@ -43,6 +47,8 @@ __all__ = [
     "Listing",
     "Parameter",
     "ReportOutcome",
+    "SessionStory",
+    "TimeSpent",
     "Verdict",
     "ask_samples",
     "bind_parameters",

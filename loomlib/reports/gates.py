@@ -1,0 +1,46 @@
+"""A limit on the 90th percentile of some calls' durations, judged with its doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loomlib.latency.estimates import Estimate
+from loomlib.latency.gate import MISSED, PASSED, outcome_of
+from loomlib.latency.numbers import milliseconds, plural
+from loomlib.latency.statistics import estimate_percentile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DurationGate:
+    """Missed when the estimate and its whole 95 % interval lie above the limit; doubt is "unclear", no alarm."""
+
+    outcome: str
+    limit_ms: float
+    p90: Estimate
+
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+        limit = milliseconds(self.limit_ms)
+        if self.p90.value is None:
+            few = f"{plural(self.p90.n, 'answered call')}, {self.p90.needed_n} are needed"
+            return f"Gate unclear: {few} to judge the limit of {limit}."
+        found = f"p90 {milliseconds(self.p90.value)} (95 % interval {self.p90.interval}), limit {limit}"
+        if self.outcome == MISSED:
+            return f"Gate missed by {milliseconds(self.p90.value - self.limit_ms)}: {found}."
+        return f"Gate passed: {found}." if self.outcome == PASSED else f"Gate unclear: {found}."
+
+    def summary(self) -> dict[str, object]:
+        """The verdict as JSON-ready values."""
+        return {
+            "outcome": self.outcome,
+            "limit_ms": self.limit_ms,
+            "p90": self.p90.summary(),
+            "sentence": self.sentence(),
+        }
+
+
+def judge_durations(durations_ms: Sequence[float], max_p90_ms: float) -> DurationGate:
+    """How these calls stand to `max_p90_ms`."""
+    p90 = estimate_percentile(durations_ms, 0.9, seed=0)
+    return DurationGate(outcome=outcome_of(p90, max_p90_ms), limit_ms=max_p90_ms, p90=p90)

@@ -1,0 +1,116 @@
+"""Charts of time spent: every invocation by its parts, an annotated timeline, a prompt's growth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from loomlib.latency.figures import styled
+from loomlib.telemetry.traces import PARTS
+from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from loomlib.workbench.trace_view import TraceView
+
+
+def part_marker(name: str) -> dict[str, Any]:
+    """A part's colour and pattern, the same on every page."""
+    return {
+        "color": PART_COLOURS[name],
+        "pattern": {"shape": PART_PATTERNS[name], "fgcolor": "rgba(0,0,0,0.25)", "size": 6},
+    }
+
+
+def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
+    """A stacked bar an invocation, in the order in which they were made."""
+    import plotly.graph_objects as go
+
+    places = [str(place) for place in range(1, len(views) + 1)]
+    traces: list[Mapping[str, Any]] = []
+    for name in PARTS:
+        amounts = [view.breakdown()[name].duration_ms for view in views]
+        if any(amounts):
+            traces.append(
+                {
+                    "type": "bar",
+                    "name": PART_NAMES[name],
+                    "x": places,
+                    "y": amounts,
+                    "hovertemplate": f"invocation %{{x}}: {PART_NAMES[name]} %{{y:.1f}} ms<extra></extra>",
+                    "marker": part_marker(name),
+                }
+            )
+    return go.Figure(
+        styled(
+            traces,
+            title="Every invocation by the parts of its time",
+            subtitle=escape(subtitle),
+            empty="No invocation has spans.",
+            xaxis={"title": {"text": "invocation, the newest on the right"}, "type": "category"},
+            yaxis={"title": {"text": "ms"}, "rangemode": "tozero"},
+            barmode="stack",
+        )
+    )
+
+
+def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
+    """The waterfall of an invocation, with each finding's number at the longest span that it names."""
+    figure = view.figure()
+    bars = {bar.span_id: (place, bar) for place, bar in enumerate(view.bars(), 1)}
+    taken: dict[str, int] = {}
+    notes: list[dict[str, Any]] = []
+    for number, finding in zip(numbers, view.findings().findings, strict=False):
+        named = [bars[span_id] for span_id in finding.span_ids if span_id in bars]
+        place, bar = max(named, key=lambda each: each[1].duration_ms, default=(0, None))
+        lane = "where the time went" if bar is None else f"{place}: {bar.span_id}"
+        end_ms = 0.0 if bar is None else bar.start_ms + bar.duration_ms
+        taken[lane] = taken.get(lane, -1) + 1
+        notes.append(
+            {
+                "x": end_ms,
+                "y": lane,
+                "text": f"<b>{number}</b>",
+                "showarrow": False,
+                "xanchor": "left",
+                "xshift": 3 + 18 * taken[lane],
+                "font": {"size": 15},
+            }
+        )
+    figure.update_layout(annotations=notes)
+    return figure
+
+
+def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Figure:
+    """Input and output tokens of each model turn of a session, in order."""
+    import plotly.graph_objects as go
+
+    known = [each for each in cycles if each["read"] is not None]
+    labels = [f"{each['invocation']}.{each['turn']}" for each in known]
+    looks = (("read", "tokens read", "model"), ("written", "tokens written", "tools"))
+    traces: list[Mapping[str, Any]] = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": labels,
+            "y": [each[key] for each in known],
+            "marker": part_marker(part),
+            "hovertemplate": f"turn %{{x}}: %{{y}} {name}<extra></extra>",
+        }
+        for key, name, part in looks
+        if known
+    ]
+    return go.Figure(
+        styled(
+            traces,
+            title="What the model read and wrote, turn by turn",
+            subtitle=escape(subtitle),
+            empty="No span states its tokens.",
+            xaxis={"title": {"text": "invocation.turn"}, "type": "category"},
+            yaxis={"title": {"text": "tokens"}, "rangemode": "tozero"},
+            height=320,
+            legend_y=-0.3,
+        )
+    )
