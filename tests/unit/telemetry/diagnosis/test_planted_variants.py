@@ -187,6 +187,11 @@ def test_a_wrapped_memory_call_is_counted_once() -> None:
     assert first_of(Case.of(Trace.one([*spans, stated]))) == ""
 
 
+def test_a_usual_cold_start_is_not_blamed_for_a_model_that_answers_at_once() -> None:
+    assert first_of(Request().turn(40, ttft=30).case(there_ms=620, back_ms=2, is_cold=True)) == ""
+    assert first_of(Request().turn(40, ttft=30).case(there_ms=1100, back_ms=2, is_cold=True)) == "cold_start"
+
+
 def test_the_agents_own_code_is_named() -> None:
     assert first_of(Request().pause(2600).turn(1500).pause(400).case()) == "agent_overhead"
 
