@@ -98,11 +98,11 @@ def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
     )
 
 
-def rows_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows that name their columns themselves, the same in each."""
+def rows_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Rows that name their columns themselves, the same in each; `columns` are those of a table without rows."""
     import pandas as pd
 
-    return pd.DataFrame(list(rows))
+    return pd.DataFrame(list(rows)) if rows else pd.DataFrame(columns=list(columns))
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:

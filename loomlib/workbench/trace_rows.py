@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from ..telemetry.traces import Cycle, ModelCall, ToolCall
+
+
+SPAN_COLUMNS: Final = (
+    "trace_id", "span_id", "parent_id", "depth", "name", "operation", "part", "kind", "start_ms", "duration_ms",
+    "status", "status_message", "tool", "model", "input_tokens", "output_tokens", "ttft_ms", "session_id", "scope",
+    "marks", "start_ns", "end_ns",
+)  # fmt: skip
+STEP_COLUMNS: Final = ("step", "kind", "text", "tool", "call_id", "arguments", "result", "status", "span_id")
+CAUSE_COLUMNS: Final = (
+    "rank", "rule", "title", "ms_at_stake", "share", "confidence", "because", "evidence", "try", "affected", "of",
+    "spans", "source",
+)  # fmt: skip
+MODEL_CALL_COLUMNS: Final = (
+    "model", "cycle", "attempt", "duration_ms", "ttft_ms", "streaming_share", "input_tokens", "output_tokens",
+    "cache_read_tokens", "cache_write_tokens", "finish_reason", "failed", "error", "http_retries", "span_id",
+)  # fmt: skip
+TOOL_CALL_COLUMNS: Final = ("tool", "cycle", "duration_ms", "status", "error", "call_id", "span_id")
+CYCLE_COLUMNS: Final = (
+    "cycle", "duration_ms", "model_ms", "input_tokens", "output_tokens", "growth_tokens", "growth_share", "tools",
+    "tools_ms", "parallelism", "most_at_once", "inferred", "span_id",
+)  # fmt: skip
+"""The columns that a table has even where it has no rows."""
 
 
 def model_call_row(call: ModelCall) -> dict[str, Any]:

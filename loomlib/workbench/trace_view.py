@@ -13,7 +13,17 @@ from .frames import rows_frame
 from .trace_figure import waterfall_figure
 from .trace_look import PART_NAMES, label, share
 from .trace_page import trace_page
-from .trace_rows import cycle_row, model_call_row, tool_call_row
+from .trace_rows import (
+    CAUSE_COLUMNS,
+    CYCLE_COLUMNS,
+    MODEL_CALL_COLUMNS,
+    SPAN_COLUMNS,
+    STEP_COLUMNS,
+    TOOL_CALL_COLUMNS,
+    cycle_row,
+    model_call_row,
+    tool_call_row,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +137,7 @@ class TraceView:
 
     def spans(self) -> pd.DataFrame:
         """One row a span."""
-        return rows_frame(self.trace.table())
+        return rows_frame(self.trace.table(), SPAN_COLUMNS)
 
     def parts(self) -> pd.DataFrame:
         """One row a part of the breakdown."""
@@ -139,23 +149,23 @@ class TraceView:
 
     def causes(self) -> pd.DataFrame:
         """One row a finding, the costliest first."""
-        return rows_frame(self.findings().table())
+        return rows_frame(self.findings().table(), CAUSE_COLUMNS)
 
     def model_calls(self) -> pd.DataFrame:
         """One row a model call: tokens, time to first token, streaming share, cycle, attempt."""
-        return rows_frame([model_call_row(call) for call in self.case.calls])
+        return rows_frame([model_call_row(call) for call in self.case.calls], MODEL_CALL_COLUMNS)
 
     def tool_calls(self) -> pd.DataFrame:
         """One row a run of a tool."""
-        return rows_frame([tool_call_row(call) for call in self.case.tools])
+        return rows_frame([tool_call_row(call) for call in self.case.tools], TOOL_CALL_COLUMNS)
 
     def cycles(self) -> pd.DataFrame:
         """One row a turn of the agent's loop: how its prompt grew, and how parallel its tools ran."""
-        return rows_frame([cycle_row(each) for each in self.case.cycles])
+        return rows_frame([cycle_row(each) for each in self.case.cycles], CYCLE_COLUMNS)
 
     def steps(self) -> pd.DataFrame:
         """One row a step of the trajectory."""
-        return rows_frame(self.trajectory().table())
+        return rows_frame(self.trajectory().table(), STEP_COLUMNS)
 
     def figure(self) -> go.Figure:
         """The waterfall as a plotly figure."""

@@ -11,7 +11,16 @@ from ..telemetry import cost, diagnosis, traces
 from .cards import card, milliseconds
 from .frames import rows_frame
 from .trace_look import PART_NAMES, share
-from .trace_rows import cycle_row, model_call_row, tool_call_row
+from .trace_rows import (
+    CAUSE_COLUMNS,
+    CYCLE_COLUMNS,
+    MODEL_CALL_COLUMNS,
+    SPAN_COLUMNS,
+    TOOL_CALL_COLUMNS,
+    cycle_row,
+    model_call_row,
+    tool_call_row,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,19 +62,19 @@ class Traces(Sequence["TraceView"]):
 
     def spans(self) -> pd.DataFrame:
         """One row a span, with the invocation that it belongs to."""
-        return self._rows(lambda view: view.trace.table())
+        return self._rows(lambda view: view.trace.table(), SPAN_COLUMNS)
 
     def model_calls(self) -> pd.DataFrame:
         """One row a model call."""
-        return self._rows(lambda view: [model_call_row(call) for call in view.case.calls])
+        return self._rows(lambda view: [model_call_row(call) for call in view.case.calls], MODEL_CALL_COLUMNS)
 
     def tool_calls(self) -> pd.DataFrame:
         """One row a run of a tool."""
-        return self._rows(lambda view: [tool_call_row(call) for call in view.case.tools])
+        return self._rows(lambda view: [tool_call_row(call) for call in view.case.tools], TOOL_CALL_COLUMNS)
 
     def cycles(self) -> pd.DataFrame:
         """One row a turn of the agent's loop."""
-        return self._rows(lambda view: [cycle_row(each) for each in view.case.cycles])
+        return self._rows(lambda view: [cycle_row(each) for each in view.case.cycles], CYCLE_COLUMNS)
 
     def findings(self) -> diagnosis.Diagnosis:
         """Why these invocations took their time, summed up by cause."""
@@ -73,7 +82,7 @@ class Traces(Sequence["TraceView"]):
 
     def causes(self) -> pd.DataFrame:
         """One row a finding, the costliest first."""
-        return rows_frame(self.findings().table())
+        return rows_frame(self.findings().table(), CAUSE_COLUMNS)
 
     def cost(self, *, prices: cost.PriceTable | None = None, priced_as: str | None = None) -> cost.CostTotal:
         """What these invocations cost together (see `TraceView.cost`)."""
@@ -129,14 +138,15 @@ class Traces(Sequence["TraceView"]):
         )
         return f'{shown}<div style="overflow-x:auto"><table><tr>{head}</tr>{rows}</table></div>'
 
-    def _rows(self, rows_of: Callable[[TraceView], Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
-        return rows_frame(
-            [
-                {"invocation_id": view.invocation_id, "session_id": view.session_id, **row}
-                for view in self._views
-                for row in rows_of(view)
-            ]
-        )
+    def _rows(
+        self, rows_of: Callable[[TraceView], Sequence[Mapping[str, Any]]], columns: Sequence[str]
+    ) -> pd.DataFrame:
+        rows = [
+            {"invocation_id": view.invocation_id, "session_id": view.session_id, **row}
+            for view in self._views
+            for row in rows_of(view)
+        ]
+        return rows_frame(rows, tuple(dict.fromkeys(("invocation_id", "session_id", *columns))))
 
 
 def _parts_row(view: TraceView) -> dict[str, Any]:

@@ -241,3 +241,19 @@ def test_a_scripted_models_tokens_cost_nobody_anything_and_the_page_says_so() ->
     shown = view(*request(), labels=("local AgentCore", "model: scripted (simulated, profile instant)"))
     assert shown.cost().is_simulated
     assert "simulated tokens, nobody is billed" in shown._repr_html_()
+
+
+TABLES = ("spans", "parts", "steps", "causes", "costs", "model_calls", "tool_calls", "cycles")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_without_rows_has_the_columns_of_one_with_rows(name: str) -> None:
+    records = slow_tool("calculator")
+    records.append(span_record(TRACE, "00000000000000a5", "00000000000000a2", "execute_event_loop_cycle", 1.0, 2.0))
+    full, empty = view(*records, client_duration_ms=6000.0), view(state="exports_nothing")
+    wanted = list(getattr(full, name)().columns)
+    assert len(getattr(full, name)()) > 0
+    assert list(getattr(empty, name)().columns) == wanted
+    several = getattr(Traces([empty], agent_name="looker"), name, None)
+    if several is not None and name not in ("parts", "costs", "causes"):
+        assert set(several().columns) == {"invocation_id", "session_id", *wanted}
