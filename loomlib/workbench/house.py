@@ -74,12 +74,12 @@ class LocalHouse:
 
     def patience(self) -> Patience:
         """A look every 50 ms for as long as for a log line: agents export 0.2 s after an answer at the latest."""
-        wait_s = self._wait_s()
+        wait_s, delay_s = self._wait_s(), self.state.options.log_delay_s
         return Patience(
             wait_s=wait_s,
             interval_s=max(0.05, wait_s / 100),
             horizon_s=wait_s,
-            why="spans arrive within a second",
+            why=f"spans arrive {delay_s:g} s late (--log-delay)" if delay_s else "spans arrive within a second",
             remedy=_LOCAL_REMEDY,
         )
 
