@@ -92,7 +92,13 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     insights = Insights(home, logs, account_id=state.account_id)
     collector = Collector(home, on_stored=logs.make_places)
     loop = asyncio.get_running_loop()
-    logs.on_forgotten = lambda places: asyncio.run_coroutine_threadsafe(collector.forget(places), loop)
+
+    def forget(places: list[tuple[str, str]]) -> None:
+        # Deleting a group of plain lines need not start the collecting process.
+        if kept := set(telemetry.places()).intersection(places):
+            asyncio.run_coroutine_threadsafe(collector.forget(sorted(kept)), loop)
+
+    logs.on_forgotten = forget
     runtimes = Runtimes(home)
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
     sessions = SessionPool(
