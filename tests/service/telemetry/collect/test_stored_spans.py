@@ -20,6 +20,12 @@ import loomlib as loom
 LOOM = Path(sys.executable).with_name("loom")
 
 
+@pytest.fixture(scope="module")
+def silent(bench: loom.Workbench) -> loom.Agent:
+    """It exports nothing itself: all its spans are those that are put there."""
+    return bench.deploy("echo", name="silent")
+
+
 @pytest.fixture
 def logs(bench: loom.Workbench) -> Any:
     env = bench.environment()
@@ -71,8 +77,8 @@ def records_of(inv: loom.Invocation, tool: str = "lookup") -> list[dict[str, Any
     ]
 
 
-def test_a_partial_trace_is_fetched_again_until_it_is_whole(echo: loom.Agent, logs: Any) -> None:
-    inv = echo.invoke("hello")
+def test_a_partial_trace_is_fetched_again_until_it_is_whole(silent: loom.Agent, logs: Any) -> None:
+    inv = silent.invoke("hello")
     records = records_of(inv)
     put(logs, "aws/spans", "elsewhere", records[:2])
     early = inv.trace()
@@ -83,31 +89,31 @@ def test_a_partial_trace_is_fetched_again_until_it_is_whole(echo: loom.Agent, lo
     late = inv.trace()
     assert late.state == "found"
     assert late.breakdown()["model"].share == pytest.approx(0.1, abs=0.001)
-    kept = echo.store.traces.get(inv.record.id)
+    kept = silent.store.traces.get(inv.record.id)
     assert kept is not None
     assert kept.is_complete
 
 
-def test_split_messages_find_their_spans(echo: loom.Agent, logs: Any) -> None:
-    inv = echo.invoke("hello")
+def test_split_messages_find_their_spans(silent: loom.Agent, logs: Any) -> None:
+    inv = silent.invoke("hello")
     records = records_of(inv)
     text = json.dumps([{"text": "What is it?"}])
     body = {"input": {"messages": [{"role": "user", "content": {"content": text}}]}}
     message = {"traceId": inv.record.trace_id, "spanId": records[0]["spanId"], "body": body, "timeUnixNano": 1}
-    put(logs, echo.entry.log_group(), "otel-rt-logs", [message])
+    put(logs, silent.entry.log_group(), "otel-rt-logs", [message])
     put(logs, "aws/spans", "elsewhere", records)
     assert "What is it?" in [step.text for step in inv.trace().trajectory().steps]
 
 
-def test_a_hostile_tool_drives_neither_page_nor_terminal(echo: loom.Agent, bench: loom.Workbench, logs: Any) -> None:
-    inv = echo.invoke("hello")
+def test_a_hostile_tool_drives_neither_page_nor_terminal(silent: loom.Agent, bench: loom.Workbench, logs: Any) -> None:
+    inv = silent.invoke("hello")
     put(logs, "aws/spans", "elsewhere", records_of(inv, "<script>alert(1)</script>\x1b[2J"))
     view = inv.trace()
     assert view.state == "found"
     assert "<script" not in view._repr_html_()
-    ran = loom_command("trace", "echo", "--session", inv.session_id, home=bench.settings.home)
+    ran = loom_command("trace", "silent", "--session", inv.session_id, home=bench.settings.home)
     assert "\x1b" not in ran.stdout + ran.stderr
-    told = json.loads(loom_command("--json", "trace", "echo", home=bench.settings.home).stdout)
+    told = json.loads(loom_command("--json", "trace", "silent", home=bench.settings.home).stdout)
     assert "execute_tool <script>alert(1)</script>\x1b[2J" in [span["name"] for span in told["spans"]]
 
 
