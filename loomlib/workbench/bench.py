@@ -162,8 +162,9 @@ class Workbench:
         """The traces of an agent's stored invocations, in that order (see `Invocation.trace`)."""
         from ..aws.token_counts import count_tokens
         from .trace_view import TraceView
+        from .wait_line import WaitLine
 
-        found = self._tracer.trace(entry, rows, progress=progress)
+        found = self._tracer.trace(entry, rows, progress=progress or WaitLine())
         return [
             TraceView(
                 each,

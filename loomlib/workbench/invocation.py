@@ -96,7 +96,8 @@ class Invocation:
         """Where the time went: the agent's spans, and how they divide the client's duration; kept once whole.
 
         Spans arrive late (within a second locally, after two to three minutes on AWS), so this polls with a deadline
-        and tells `progress` how it stands. When nothing is found the `state` says why, and what can be done.
+        and tells `progress` how it stands (a line in the notebook, unless one is given). When nothing is found the
+        `state` says why, and what can be done.
 
             inv.trace().breakdown()
         """

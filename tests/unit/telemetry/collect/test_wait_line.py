@@ -1,0 +1,50 @@
+"""A long wait says how it stands, a short one nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from loomlib.workbench.wait_line import WaitLine
+
+
+def test_a_short_wait_says_nothing_and_a_long_one_goes_to_the_log(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    WaitLine(quiet_s=60)("0 spans so far")
+    assert caplog.messages == []
+    WaitLine(quiet_s=0)("3 spans so far")
+    assert caplog.messages == ["3 spans so far"]
+    assert capsys.readouterr().out == ""
+
+
+IN_A_KERNEL = """
+import json
+from jupyter_client.manager import start_new_kernel
+manager, client = start_new_kernel(kernel_name="python3")
+code = '''
+from loomlib.workbench.wait_line import WaitLine
+line = WaitLine(quiet_s=0)
+line("<b>1</b> span so far")
+line("7 spans")
+'''
+shown = []
+client.execute_interactive(code, output_hook=shown.append, allow_stdin=True, timeout=60)
+client.stop_channels()
+manager.shutdown_kernel(now=True)
+told = [each for each in shown if "data" in each["content"]]
+print(json.dumps([[each["msg_type"], each["content"]["data"]["text/html"]] for each in told]))
+"""
+
+
+@pytest.mark.slow
+def test_in_a_notebook_the_line_changes_in_place_and_is_text() -> None:
+    ran = subprocess.run([sys.executable, "-c", IN_A_KERNEL], capture_output=True, text=True, timeout=120, check=True)
+    first, second = json.loads(ran.stdout.splitlines()[-1])
+    assert (first[0], second[0]) == ("display_data", "update_display_data")
+    assert "&lt;b&gt;1&lt;/b&gt; span so far" in first[1]
