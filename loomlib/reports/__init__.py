@@ -12,25 +12,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .agent_traces import ask_samples, study_traces
+    from .agent_traces import ask_samples, chosen_agents, study_traces
     from .catalogue import find_report, report_notebooks
+    from .cost_book import CostBook
     from .displays import Listing, Verdict, findings, method, verdict
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
     from .run import ReportOutcome, run_report
     from .session_story import SessionStory
     from .summary import SUMMARY_MIME
     from .time_spent import TimeSpent
+    from .tool_scaling import ToolScaling
 
 _MODULES = {
     "SUMMARY_MIME": "summary",
+    "CostBook": "cost_book",
     "Listing": "displays",
     "Parameter": "parameters",
     "ReportOutcome": "run",
     "SessionStory": "session_story",
     "TimeSpent": "time_spent",
+    "ToolScaling": "tool_scaling",
     "Verdict": "displays",
     "ask_samples": "agent_traces",
     "bind_parameters": "parameters",
+    "chosen_agents": "agent_traces",
     "describe_parameters": "parameters",
     "find_report": "catalogue",
     "findings": "displays",
@@ -44,14 +49,17 @@ _MODULES = {
 
 __all__ = [
     "SUMMARY_MIME",
+    "CostBook",
     "Listing",
     "Parameter",
     "ReportOutcome",
     "SessionStory",
     "TimeSpent",
+    "ToolScaling",
     "Verdict",
     "ask_samples",
     "bind_parameters",
+    "chosen_agents",
     "describe_parameters",
     "find_report",
     "findings",

@@ -9,7 +9,7 @@ from loomlib.workbench.traces import Traces
 
 if TYPE_CHECKING:
     from loomlib.latency import StudyResult
-    from loomlib.workbench import Agent
+    from loomlib.workbench import Agent, Workbench
 
 
 def ask_samples(agent: Agent, prompts: str = "") -> int:
@@ -28,6 +28,13 @@ def ask_samples(agent: Agent, prompts: str = "") -> int:
     for prompt in asked:
         session_id = agent.invoke(prompt, session_id=session_id).session_id
     return 2 * len(asked)
+
+
+def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[Agent]:
+    """The agents named (commas between); of none, all in the catalog, and in an empty catalog `otherwise`."""
+    named = [name.strip() for name in names.split(",") if name.strip()]
+    known = named or [entry.name for entry in bench.catalog.list()] or [otherwise]
+    return [bench.ensure_agent(name) if named or len(known) == 1 else bench.agent(name) for name in known]
 
 
 def study_traces(agent: Agent, result: StudyResult) -> Traces:

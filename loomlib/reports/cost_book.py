@@ -1,0 +1,298 @@
+"""What agents cost, by agent and day: tokens at list prices, CPU and memory, and what of it nobody knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from loomlib.latency.numbers import number, plural
+from loomlib.telemetry.cost import KINDS, Amount, Cost, CostTotal, RuntimeUse, price_table, total_cost
+from loomlib.telemetry.diagnosis.wording import name_of
+
+from .cost_figures import cost_by_day
+from .displays import Listing, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from loomlib.workbench import Agent
+
+FORMAT = "loom.cost-report/1"
+MOST_INVOCATIONS = 1_000
+"""Of one agent: the newest count, and the page says so."""
+_WITH_SPANS = ("found", "partial")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostEntry:
+    """One invocation's cost. `cost` is None without spans: then nothing is known, which is not nothing."""
+
+    agent: str
+    day: date
+    cost: Cost | None
+    simulated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostBook:
+    """The invocations of some agents over the last days, with what each cost.
+
+    >>> book = CostBook.of([agent], days=7)
+    >>> book.table()
+    """
+
+    entries: Sequence[CostEntry]
+    since: date
+    until: date
+    labels: Sequence[str]
+    cut: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        agents: Iterable[Agent],
+        *,
+        days: int = 7,
+        prices: str = "",
+        priced_as: str = "",
+        active_vcpus: float = 0.0,
+        memory_gb: float = 0.0,
+    ) -> CostBook:
+        """The last `days`, today included (UTC). `prices` is a file of your own prices, over the shipped table (empty:
+        `prices.toml` in Loom's home, when it is there). `priced_as` prices every call as that model, for a "what if".
+
+        `active_vcpus` and `memory_gb` estimate what the runtime used during each call; 0 leaves that unknown.
+        """
+        if days < 1:
+            raise ValueError(f"days must be at least 1, not {days}")
+        until = datetime.now(UTC).date()
+        since = until - timedelta(days=days - 1)
+        entries: list[CostEntry] = []
+        labels: dict[str, None] = {}
+        cut: list[str] = []
+        for agent in agents:
+            table = price_table(prices or None, home=agent.bench.settings.home)
+            stored = agent.store.invocations.list(agent.entry.id, limit=MOST_INVOCATIONS)
+            rows = [row for row in stored if (day := _day(row.client_invoke_time)) is not None and day >= since]
+            if len(rows) == MOST_INVOCATIONS:
+                cut.append(agent.name)
+            labels |= dict.fromkeys(agent.labels)
+            for row, view in zip(rows, agent.bench.find_traces(agent.entry, rows), strict=True):
+                use = _use(row.client_duration_ms, active_vcpus, memory_gb)
+                known = view.state in _WITH_SPANS
+                entries.append(
+                    CostEntry(
+                        agent=agent.name,
+                        day=_day(row.client_invoke_time) or until,
+                        cost=view.cost(prices=table, runtime=use, priced_as=priced_as or None) if known else None,
+                        simulated=any("simulated" in label for label in row.labels),
+                    )
+                )
+        return cls(entries=entries, since=since, until=until, labels=tuple(labels), cut=cut)
+
+    @cached_property
+    def total(self) -> CostTotal:
+        """Everything that has spans, summed up."""
+        return total_cost(entry.cost for entry in self.entries if entry.cost is not None)
+
+    @property
+    def without_spans(self) -> int:
+        """Invocations of which nothing is known."""
+        return sum(entry.cost is None for entry in self.entries)
+
+    @cached_property
+    def by_day(self) -> Mapping[tuple[str, date], Sequence[CostEntry]]:
+        """The invocations by agent and day."""
+        groups: dict[tuple[str, date], list[CostEntry]] = {}
+        for entry in sorted(self.entries, key=lambda each: (each.agent, each.day)):
+            groups.setdefault((entry.agent, entry.day), []).append(entry)
+        return groups
+
+    @property
+    def title(self) -> str:
+        """Which agents, which days, with the labels that belong beside every figure."""
+        names = list(dict.fromkeys(entry.agent for entry in self.entries))
+        told = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        return " · ".join([told or "no agent", *self.labels, f"{self.since:%d %b %Y} to {self.until:%d %b %Y} UTC"])
+
+    def sentences(self) -> list[str]:
+        """The answer: what it cost, what of that is unknown, and whether anybody is billed for it."""
+        if not self.entries:
+            return ["No invocation is stored for these days, so nothing was spent that Loom knows of."]
+        found, calls = self.total, plural(len(self.entries), "invocation")
+        tokens = ", ".join(f"{number(found.tokens.get(kind, 0), 0)} {_KINDS[kind]}" for kind in ("input", "output"))
+        told = [
+            f"Models: {found.model} for {calls} ({tokens})." if found.invocations else f"Models: unknown for {calls}."
+        ]
+        told.append(
+            f"Runtime (CPU and memory): {'unknown' if found.runtime.state == 'unknown' else found.runtime}."
+            if found.invocations
+            else "Runtime (CPU and memory): unknown."
+        )
+        if self.without_spans:
+            told.append(f"Nothing is known of {plural(self.without_spans, 'invocation')} without spans.")
+        simulated = sum(entry.simulated for entry in self.entries)
+        if simulated:
+            which = "all of them" if simulated == len(self.entries) else f"{number(simulated, 0)} of them"
+            told.append(f"Simulated: {which}. A scripted model made the tokens up, and nobody is billed for them.")
+        return told
+
+    def verdict(self, *, max_usd_per_day: float = 0.0) -> Verdict:
+        """The answer in a box; the gate is about each agent's dearest day."""
+        gates = [self._gate(max_usd_per_day)] if max_usd_per_day else []
+        return Verdict(
+            title=self.title,
+            sentences=self.sentences(),
+            gates=[(str(gate["outcome"]), str(gate["sentence"])) for gate in gates],
+            summary={**self.summary(), "gates": gates},
+        )
+
+    def table(self) -> pd.DataFrame:
+        """One row an agent and day."""
+        import pandas as pd
+
+        rows = [_row(agent, day, entries) for (agent, day), entries in self.by_day.items()]
+        return pd.DataFrame(rows or [{"agent": "no invocation"}]).set_index("agent")
+
+    def models(self) -> pd.DataFrame:
+        """One row a model and kind of token: how many, at which price, and where the price is from."""
+        import pandas as pd
+
+        groups: dict[tuple[str, str, str, str], list[Any]] = {}
+        for entry in self.entries:
+            for line in entry.cost.lines if entry.cost else ():
+                price = "unknown" if line.price is None else f"${line.price:f} a {line.per}"
+                dated = f"{line.as_of:%d %b %Y}" if line.as_of else "–"
+                groups.setdefault((line.model or "runtime", line.item, price, dated), []).append(line)
+        rows = [
+            {
+                "model": name_of(model),
+                "item": item,
+                "quantity": "unknown"
+                if any(line.quantity is None for line in lines)
+                else number(float(sum(line.quantity for line in lines))),
+                "price": price,
+                "cost": str(sum((line.amount for line in lines[1:]), lines[0].amount)),
+                "price as of": dated,
+            }
+            for (model, item, price, dated), lines in groups.items()
+        ]
+        return pd.DataFrame(rows or [{"model": "nothing"}]).set_index("model")
+
+    def figure(self) -> go.Figure:
+        """What is known of each day's cost, by agent."""
+        return cost_by_day(
+            {key: _sum(entries) for key, entries in self.by_day.items()}, self.since, self.until, subtitle=self.title
+        )
+
+    def limits(self) -> Listing:
+        """Which amounts are unknown, and why; and what this page cannot tell."""
+        why = Counter(
+            line.why
+            for entry in self.entries
+            for line in (entry.cost.lines if entry.cost else ())
+            if line.amount.unknown
+        )
+        items = [(f"Unknown {number(count, 0)} times:", f"{reason}.", "") for reason, count in why.most_common(8)]
+        items += [("Prices from:", f"{source}.", "") for source in self._sources()]
+        items += [("Cut:", f"of {name} only the newest {number(MOST_INVOCATIONS, 0)} count.", "") for name in self.cut]
+        items += [
+            ("", "List prices of the day that the table names: discounts, taxes and free tiers are not in them.", ""),
+            ("", "A figure after “at least” leaves the unknown out; it is not an estimate of the whole.", ""),
+            ("", "CPU and memory are billed while a session lives, also between calls; here only calls count.", ""),
+        ]
+        return Listing(items=items)
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as JSON-ready values."""
+        return {
+            "format": FORMAT,
+            "labels": list(self.labels),
+            "since": self.since.isoformat(),
+            "until": self.until.isoformat(),
+            "sentences": self.sentences(),
+            "total": _plain(self.total, self.without_spans),
+            "by_agent_and_day": [
+                {
+                    "agent": agent,
+                    "day": day.isoformat(),
+                    **_plain(
+                        total_cost(each.cost for each in entries if each.cost is not None),
+                        sum(each.cost is None for each in entries),
+                    ),
+                }
+                for (agent, day), entries in self.by_day.items()
+            ],
+            "by_model": {name: str(amount) for name, amount in self.total.by_model.items()},
+        }
+
+    def _sources(self) -> list[str]:
+        lines = (line for entry in self.entries for line in (entry.cost.lines if entry.cost else ()))
+        return list(dict.fromkeys(line.source.rstrip(".") for line in lines if line.source))
+
+    def _gate(self, limit: float) -> dict[str, Any]:
+        days = {key: _sum(entries) for key, entries in self.by_day.items()}
+        (agent, day), dearest = max(days.items(), key=lambda item: item[1].known, default=(("", self.until), Amount()))
+        over = float(dearest.known) > limit
+        unsure = any(amount.unknown for amount in days.values())
+        outcome = "missed" if over else "unclear" if unsure else "passed"
+        told = f"{agent} cost {dearest} on {day:%d %b %Y}" if days else "nothing was spent"
+        return {
+            "outcome": outcome,
+            "limit_usd_per_day": limit,
+            "sentence": f"Gate {outcome}: {told}, limit ${limit:g} a day.",
+        }
+
+
+_KINDS = {
+    "input": "tokens read",
+    "output": "tokens written",
+    "cache_read": "cache tokens read",
+    "cache_write": "cache tokens written",
+}
+
+
+def _sum(entries: Sequence[CostEntry]) -> Amount:
+    known = total_cost(each.cost for each in entries if each.cost is not None).amount
+    return known + Amount(unknown=sum(each.cost is None for each in entries), currency=known.currency)
+
+
+def _row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, str]:
+    found = total_cost(each.cost for each in entries if each.cost is not None)
+    blind = sum(each.cost is None for each in entries)
+    simulated = sum(each.simulated for each in entries)
+    remarks = [f"simulated {simulated}"] * bool(simulated) + [f"without spans {blind}"] * bool(blind)
+    cached = found.tokens.get("cache_read", 0) + found.tokens.get("cache_write", 0) if found.invocations else 0
+    return {
+        "agent": agent,
+        "day": f"{day:%d %b %Y}",
+        "calls": number(len(entries), 0),
+        "tokens read": number(found.tokens["input"], 0) if found.invocations else "unknown",
+        "written": number(found.tokens["output"], 0) if found.invocations else "unknown",
+        "cached": number(cached, 0) if found.invocations else "unknown",
+        "models": str(found.model) if found.invocations else "unknown",
+        "runtime": "unknown" if found.runtime.state == "unknown" or not found.invocations else str(found.runtime),
+        "models, a call": f"${float(found.model.known) / found.invocations:.6f}"
+        if found.invocations and not found.model.unknown
+        else "unknown",
+        "remarks": ", ".join(remarks) or "–",
+    }
+
+
+def _plain(found: CostTotal, blind: int) -> dict[str, Any]:
+    return {**found.row(), "without_spans": blind, "tokens": {kind: found.tokens.get(kind, 0) for kind in KINDS}}
+
+
+def _use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:
+    if duration_ms is None or not (active_vcpus or memory_gb):
+        return None
+    return RuntimeUse.during(duration_ms / 1e3, active_vcpus=active_vcpus or None, memory_gb=memory_gb or None)
+
+
+def _day(seconds: float | None) -> date | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).date()

@@ -1,0 +1,60 @@
+"""Cost as a chart: each day's known cost, stacked by agent. The table beside it has what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from loomlib.latency.figures import styled
+from loomlib.telemetry.cost import Amount
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+_PATTERNS = ("", "/", "\\", "|", ".", "x")
+
+
+def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: date, *, subtitle: str) -> go.Figure:
+    """A bar a day from `since` to `until`, stacked by agent; a day with something unknown is marked "at least"."""
+    import plotly.graph_objects as go
+
+    days = [since + timedelta(days=place) for place in range((until - since).days + 1)]
+    labels = [f"{day:%d %b}" for day in days]
+    traces: list[dict[str, Any]] = []
+    for place, agent in enumerate(dict.fromkeys(agent for agent, _ in amounts)):
+        mine = [amounts.get((agent, day)) for day in days]
+        traces.append(
+            {
+                "type": "bar",
+                "name": escape(agent),
+                "x": labels,
+                "y": [None if amount is None else amount.value for amount in mine],
+                "text": ["" if amount is None or not amount.unknown else "at least" for amount in mine],
+                "textposition": "inside",
+                "customdata": ["" if amount is None else str(amount) for amount in mine],
+                "hovertemplate": f"%{{x}}: %{{customdata}}<extra>{escape(agent)}</extra>",
+                "marker": {
+                    "color": _COLOURS[place % len(_COLOURS)],
+                    "pattern": {
+                        "shape": _PATTERNS[place % len(_PATTERNS)],
+                        "fgcolor": "rgba(0,0,0,0.25)",
+                        "size": 6,
+                    },
+                },
+            }
+        )
+    return go.Figure(
+        styled(
+            traces,
+            title="What is known of each day's cost",
+            subtitle=escape(subtitle),
+            empty="No invocation in these days.",
+            xaxis={"type": "category"},
+            yaxis={"title": {"text": "USD"}, "rangemode": "tozero", "tickprefix": "$"},
+            barmode="stack",
+            height=320,
+        )
+    )

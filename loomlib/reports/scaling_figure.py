@@ -1,0 +1,97 @@
+"""The chart of the parallel-tools study: each part over the count of tools, a published run dashed beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from loomlib.latency.figures import styled
+from loomlib.telemetry.traces.theme import PART_COLOURS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from .tool_scaling import ScalingRun
+
+_LINES = (
+    ("total_ms", "whole", "#767b84", "circle"),
+    ("first_ms", "model, 1st call", PART_COLOURS["cold_start"], "square"),
+    ("second_ms", "model, 2nd call", PART_COLOURS["model"], "diamond"),
+    ("tools_ms", "tools", PART_COLOURS["tools"], "triangle-up"),
+)
+
+
+def scaling_figure(
+    runs: Sequence[ScalingRun], published: Mapping[int, tuple[float, float, float, int]], *, subtitle: str
+) -> go.Figure:
+    """Every run as a mark, medians as lines, logarithmic both ways; the field note's figures dashed and open."""
+    import plotly.graph_objects as go
+
+    counts = sorted({run.asked for run in runs})
+    traces: list[dict[str, Any]] = []
+    for name, label, colour, symbol in _LINES:
+        if not runs:
+            break
+        values = [median(getattr(run, name) for run in runs if run.asked == count) for count in counts]
+        look = {"color": colour, "symbol": symbol}
+        traces.append(_line(label, counts, values, {"color": colour, "width": 2}, look | {"size": 8}))
+        if len(runs) > len(counts):
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "x": [run.asked for run in runs],
+                    "y": [getattr(run, name) for run in runs],
+                    "marker": look | {"size": 6, "opacity": 0.5},
+                    "showlegend": False,
+                    "hovertemplate": f"{label}: %{{x}} tools, %{{y:.0f}} ms<extra></extra>",
+                }
+            )
+    note = list(published)
+    for place, (_, label, colour, symbol) in enumerate(_LINES[:3]):
+        values = [published[count][place] for count in note]
+        dashed = {"color": colour, "width": 1.2, "dash": "dash"}
+        traces.append(
+            _line(
+                f"field note: {label}", note, values, dashed, {"color": colour, "symbol": f"{symbol}-open", "size": 8}
+            )
+        )
+    ticks = sorted({*counts, *note})
+    return go.Figure(
+        styled(
+            traces,
+            title="From 5 to 100 tools at once",
+            subtitle=f"{escape(subtitle)} · dashed: the field note's run on AgentCore with Claude Sonnet 4",
+            xaxis={
+                "title": {"text": "tools called at once"},
+                "type": "log",
+                "tickmode": "array",
+                "tickvals": ticks,
+                "ticktext": [str(tick) for tick in ticks],
+            },
+            yaxis={
+                "title": {"text": "ms"},
+                "type": "log",
+                "tickvals": [10, 30, 100, 300, 1000, 3000, 10000, 30000],
+                "ticktext": ["10", "30", "100", "300", "1 000", "3 000", "10 000", "30 000"],
+            },
+            height=460,
+        )
+    )
+
+
+def _line(
+    name: str, x: Sequence[int], y: Sequence[float], line: dict[str, Any], marker: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "line": line,
+        "marker": marker,
+        "hovertemplate": f"{name}: %{{x}} tools, %{{y:.0f}} ms<extra></extra>",
+    }

@@ -1,0 +1,224 @@
+"""From 5 to 100 tools at once: what the two model calls and the tools take, beside a published run of the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from loomlib.latency.numbers import milliseconds, number, plural
+from loomlib.telemetry.traces import Trajectory
+
+from .displays import Listing, Verdict
+from .scaling_figure import scaling_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from loomlib.workbench import Agent
+    from loomlib.workbench.trace_view import TraceView
+
+FORMAT = "loom.parallel-tools/1"
+TOOL_MS = 100.0
+"""What each tool of the blueprint waits."""
+
+PUBLISHED: Mapping[int, tuple[float, float, float, int]] = {
+    5: (7_600, 3_480, 4_070, 16_393),
+    10: (8_700, 3_480, 4_670, 17_076),
+    25: (15_700, 4_750, 9_850, 19_213),
+    50: (22_800, 5_370, 15_410, 22_407),
+    100: (40_300, 4_320, 31_660, 29_128),
+}
+"""Tools: milliseconds of the whole, the first and the second model call, and tokens read, one run each on AgentCore
+Runtime with Claude Sonnet 4 (the field note "I Ran 100 Parallel Tool Calls on AgentCore"); about 2 s were the tools at
+100, on six threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingRun:
+    """One call with `asked` tools; milliseconds. `threads` ran the tools (None: their results do not say)."""
+
+    asked: int
+    ran: int
+    total_ms: float
+    first_ms: float
+    second_ms: float
+    tools_ms: float
+    open_at_once: int
+    threads: int | None
+    tokens_read: int | None
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolScaling:
+    """A study of one agent with more and more tools at once. `failures` are the calls that broke, with their words.
+
+    >>> study = ToolScaling.run(agent, counts=[5, 25, 100])
+    >>> study.table()
+    """
+
+    runs: Sequence[ScalingRun]
+    failures: Sequence[str]
+    title: str
+    simulated: bool
+
+    @classmethod
+    def run(cls, agent: Agent, *, counts: Sequence[int], repeats: int = 1) -> ToolScaling:
+        """Ask for each count of tools `repeats` times in one session that an untimed call opened, smallest first."""
+        if repeats < 1 or not counts or min(counts) < 1:
+            raise ValueError("a study needs counts from 1 up, and at least one repeat")
+        session_id = agent.invoke("Read 1 sensor").session_id
+        asked = [count for count in sorted(counts) for _ in range(repeats)]
+        made = [agent.invoke(f"Read {count} sensors at once", session_id=session_id) for count in asked]
+        agent.end_session(session_id)
+        rows = [agent.store.invocations.get(each.record.id) for each in made]
+        answered = [(count, row) for count, row in zip(asked, rows, strict=True) if row and row.status == "complete"]
+        views = agent.bench.find_traces(agent.entry, [row for _, row in answered])
+        return cls(
+            runs=[_read(count, view) for (count, _), view in zip(answered, views, strict=True)],
+            failures=[f"{count} tools: {each.error}" for count, each in zip(asked, made, strict=True) if not each.ok],
+            title=" · ".join([agent.name, agent.qualifier, *agent.labels]),
+            simulated=any("simulated" in label for label in agent.labels),
+        )
+
+    @property
+    def known(self) -> list[ScalingRun]:
+        """The runs whose spans were found."""
+        return [run for run in self.runs if run.state in ("found", "partial")]
+
+    def sentences(self) -> list[str]:
+        """What grows with the tools, how many really ran at a time, and what is simulated."""
+        if not self.known:
+            return ["No run has spans, so the model's and the tools' time cannot be told apart.", *self.failures[:3]]
+        most = max(run.asked for run in self.known)
+        last = [run for run in self.known if run.asked == most]
+        tools, total = _median(last, "tools_ms"), _median(last, "total_ms")
+        model = _median(last, "first_ms") + _median(last, "second_ms")
+        threads = max((run.threads or 0 for run in last), default=0)
+        told = [
+            f"{plural(most, 'tool')} of {TOOL_MS:.0f} ms took {milliseconds(tools)} together, of {milliseconds(total)} "
+            f"in all; one after the other they would take {milliseconds(most * TOOL_MS)}."
+        ]
+        if threads:
+            rounds = math.ceil(most / threads)
+            told.append(
+                f"They ran on {plural(threads, 'thread')}, {plural(rounds, 'round')} of {TOOL_MS:.0f} ms, although "
+                f"{number(max(run.open_at_once for run in last), 0)} spans were open at once."
+            )
+        kind = "a setting here (simulated)" if self.simulated else f"{milliseconds(model)}"
+        told.append(
+            f"The model's two calls took {kind}; in the field note's run they took 36.0 s of 40.3 s with 100 tools."
+        )
+        if self.failures:
+            told.append(f"{plural(len(self.failures), 'call')} failed: {self.failures[0]}")
+        return told
+
+    def verdict(self) -> Verdict:
+        """The answer in a box."""
+        return Verdict(title=self.title, sentences=self.sentences(), summary=self.summary())
+
+    def table(self) -> pd.DataFrame:
+        """One row a count of tools: medians over the repeats, then the field note's whole and its model calls."""
+        import pandas as pd
+
+        rows: list[dict[str, str]] = []
+        for count in sorted({run.asked for run in self.known}):
+            runs = [run for run in self.known if run.asked == count]
+            tokens = [run.tokens_read for run in runs if run.tokens_read is not None]
+            threads = [run.threads for run in runs if run.threads is not None]
+            note = PUBLISHED.get(count)
+            rows.append(
+                {
+                    "tools": number(count, 0),
+                    "runs": number(len(runs), 0),
+                    "whole ms": number(_median(runs, "total_ms")),
+                    "model 1st ms": number(_median(runs, "first_ms")),
+                    "tools ms": number(_median(runs, "tools_ms")),
+                    "model 2nd ms": number(_median(runs, "second_ms")),
+                    "threads": number(max(threads), 0) if threads else "–",
+                    "tokens read": number(median(tokens), 0) if tokens else "–",
+                    "field note: whole ms": "–" if note is None else number(note[0], 0),
+                    "model 1st + 2nd ms": "–" if note is None else f"{number(note[1], 0)} + {number(note[2], 0)}",
+                    "its tokens read": "–" if note is None else number(note[3], 0),
+                }
+            )
+        return pd.DataFrame(rows or [{"tools": "no run has spans"}]).set_index("tools")
+
+    def figure(self) -> go.Figure:
+        """Whole, model's calls and tools over the count of tools; the field note's run as a dashed reference."""
+        return scaling_figure(self.known, PUBLISHED, subtitle=self.title)
+
+    def limits(self) -> Listing:
+        """What these numbers are, and what they cannot tell."""
+        told = [
+            "The tools only wait, so they need no processor: tools that compute share one interpreter lock.",
+            "A span of a tool begins when it is handed to the pool, not when a thread takes it: so many can be open.",
+            "Python's default pool has min(32, processors + 4) threads: another machine runs other numbers of tools.",
+            "The field note's figures are one run each, with another model and on other hardware: a shape, no target.",
+        ]
+        if self.simulated:
+            told.insert(0, "The model is simulated: its time is a setting, and only the tools' part is measured.")
+        return Listing(items=[("", each, "") for each in told])
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as JSON-ready values."""
+        return {
+            "format": FORMAT,
+            "title": self.title,
+            "simulated": self.simulated,
+            "sentences": self.sentences(),
+            "runs": [{name: getattr(run, name) for name in ScalingRun.__slots__} for run in self.runs],
+            "failures": list(self.failures),
+            "field_note": [
+                {"tools": count, "whole_ms": whole, "model_first_ms": first, "model_second_ms": second, "tokens": read}
+                for count, (whole, first, second, read) in PUBLISHED.items()
+            ],
+        }
+
+
+def _read(count: int, view: TraceView) -> ScalingRun:
+    calls = [call for call in view.case.calls if not call.is_failed]
+    turns = [cycle.tools for cycle in view.case.cycles]
+    return ScalingRun(
+        asked=count,
+        ran=len(view.case.tools),
+        total_ms=view.breakdown().total_ms,
+        first_ms=calls[0].duration_ms if calls else 0.0,
+        second_ms=sum(call.duration_ms for call in calls[1:]),
+        tools_ms=view.breakdown()["tools"].duration_ms,
+        open_at_once=max((each.most_at_once for each in turns), default=0),
+        threads=_threads(view.trajectory()),
+        tokens_read=sum(call.input_tokens or 0 for call in calls) or None,
+        state=view.state,
+    )
+
+
+def _threads(found: Trajectory) -> int | None:
+    """How many threads the tools' results name."""
+    names = {name for _, result in found.tool_calls() if result is not None for name in _named(result.result)}
+    return len(names) or None
+
+
+def _named(value: object) -> list[str]:
+    if isinstance(value, str):
+        try:
+            return _named(json.loads(value)) if value.lstrip().startswith(("{", "[")) else []
+        except ValueError:
+            return []
+    if isinstance(value, Mapping):
+        own = value.get("thread")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if isinstance(own, str):
+            return [own]
+        return [name for each in value.values() for name in _named(each)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
+    if isinstance(value, list | tuple):
+        return [name for each in value for name in _named(each)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return []
+
+
+def _median(runs: Sequence[ScalingRun], name: str) -> float:
+    return median(float(getattr(run, name)) for run in runs)
