@@ -1,8 +1,13 @@
 """Telemetry: an agent's log lines and when it started by them; its traces and where the time went by them."""
 
 from .cold_start import START_STATES, AgentStart, afind_agent_start, find_agent_start
+from .collect import TraceCollector
+from .collected import TRACE_STATES, Collected, Patience, TracedCall
+from .layers import Layer
 from .log_events import LogEvent, parse_line
 from .logs import LogPage, LogReader, LogSource
+from .queries import READY_QUERIES, ReadyQuery
+from .sessions import Lives, ProcessLife, process_lives
 from .skew import SkewBound
 from .start_lines import StartLine, choose_start, parse_start, parse_start_time, start_lines
 from .traces import (
@@ -37,12 +42,17 @@ from .traces import (
 
 __all__ = [
     "PARTS",
+    "READY_QUERIES",
     "START_STATES",
+    "TRACE_STATES",
     "AgentStart",
     "Bar",
     "Breakdown",
     "ClientTiming",
+    "Collected",
     "Cycle",
+    "Layer",
+    "Lives",
     "LogEvent",
     "LogPage",
     "LogReader",
@@ -51,7 +61,10 @@ __all__ = [
     "ModelCall",
     "Parallelism",
     "Part",
+    "Patience",
     "Problem",
+    "ProcessLife",
+    "ReadyQuery",
     "Retry",
     "SkewBound",
     "Span",
@@ -61,6 +74,8 @@ __all__ = [
     "Step",
     "ToolCall",
     "Trace",
+    "TraceCollector",
+    "TracedCall",
     "Trajectory",
     "afind_agent_start",
     "breakdown",
@@ -72,6 +87,7 @@ __all__ = [
     "parse_line",
     "parse_start",
     "parse_start_time",
+    "process_lives",
     "read_spans",
     "retries",
     "start_lines",
