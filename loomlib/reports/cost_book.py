@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.latency.numbers import number, plural
-from loomlib.telemetry.cost import KINDS, Amount, Cost, CostTotal, RuntimeUse, price_table, total_cost
+from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
 from loomlib.telemetry.diagnosis.wording import name_of
 
 from .cost_figures import cost_by_day
+from .cost_rows import CostEntry, day_of, day_row, estimated_use, known_sum, plain_total
 from .displays import Listing, Verdict
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ FORMAT = "loom.cost-report/1"
 MOST_INVOCATIONS = 1_000
 """Of one agent: the newest count, and the page says so."""
 _WITH_SPANS = ("found", "partial")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostEntry:
-    """One invocation's cost. `cost` is None without spans: then nothing is known, which is not nothing."""
-
-    agent: str
-    day: date
-    cost: Cost | None
-    simulated: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,17 +69,17 @@ class CostBook:
         for agent in agents:
             table = price_table(prices or None, home=agent.bench.settings.home)
             stored = agent.store.invocations.list(agent.entry.id, limit=MOST_INVOCATIONS)
-            rows = [row for row in stored if (day := _day(row.client_invoke_time)) is not None and day >= since]
+            rows = [row for row in stored if (day := day_of(row.client_invoke_time)) is not None and day >= since]
             if len(rows) == MOST_INVOCATIONS:
                 cut.append(agent.name)
             labels |= dict.fromkeys(agent.labels)
             for row, view in zip(rows, agent.bench.find_traces(agent.entry, rows), strict=True):
-                use = _use(row.client_duration_ms, active_vcpus, memory_gb)
+                use = estimated_use(row.client_duration_ms, active_vcpus, memory_gb)
                 known = view.state in _WITH_SPANS
                 entries.append(
                     CostEntry(
                         agent=agent.name,
-                        day=_day(row.client_invoke_time) or until,
+                        day=day_of(row.client_invoke_time) or until,
                         cost=view.cost(prices=table, runtime=use, priced_as=priced_as or None) if known else None,
                         simulated=any("simulated" in label for label in row.labels),
                     )
@@ -156,7 +147,7 @@ class CostBook:
         """One row an agent and day."""
         import pandas as pd
 
-        rows = [_row(agent, day, entries) for (agent, day), entries in self.by_day.items()]
+        rows = [day_row(agent, day, entries) for (agent, day), entries in self.by_day.items()]
         return pd.DataFrame(rows or [{"agent": "no invocation"}]).set_index("agent")
 
     def models(self) -> pd.DataFrame:
@@ -187,7 +178,10 @@ class CostBook:
     def figure(self) -> go.Figure:
         """What is known of each day's cost, by agent."""
         return cost_by_day(
-            {key: _sum(entries) for key, entries in self.by_day.items()}, self.since, self.until, subtitle=self.title
+            {key: known_sum(entries) for key, entries in self.by_day.items()},
+            self.since,
+            self.until,
+            subtitle=self.title,
         )
 
     def limits(self) -> Listing:
@@ -216,12 +210,12 @@ class CostBook:
             "since": self.since.isoformat(),
             "until": self.until.isoformat(),
             "sentences": self.sentences(),
-            "total": _plain(self.total, self.without_spans),
+            "total": plain_total(self.total, self.without_spans),
             "by_agent_and_day": [
                 {
                     "agent": agent,
                     "day": day.isoformat(),
-                    **_plain(
+                    **plain_total(
                         total_cost(each.cost for each in entries if each.cost is not None),
                         sum(each.cost is None for each in entries),
                     ),
@@ -236,7 +230,7 @@ class CostBook:
         return list(dict.fromkeys(line.source.rstrip(".") for line in lines if line.source))
 
     def _gate(self, limit: float) -> dict[str, Any]:
-        days = {key: _sum(entries) for key, entries in self.by_day.items()}
+        days = {key: known_sum(entries) for key, entries in self.by_day.items()}
         (agent, day), dearest = max(days.items(), key=lambda item: item[1].known, default=(("", self.until), Amount()))
         over = float(dearest.known) > limit
         unsure = any(amount.unknown for amount in days.values())
@@ -249,50 +243,4 @@ class CostBook:
         }
 
 
-_KINDS = {
-    "input": "tokens read",
-    "output": "tokens written",
-    "cache_read": "cache tokens read",
-    "cache_write": "cache tokens written",
-}
-
-
-def _sum(entries: Sequence[CostEntry]) -> Amount:
-    known = total_cost(each.cost for each in entries if each.cost is not None).amount
-    return known + Amount(unknown=sum(each.cost is None for each in entries), currency=known.currency)
-
-
-def _row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, str]:
-    found = total_cost(each.cost for each in entries if each.cost is not None)
-    blind = sum(each.cost is None for each in entries)
-    simulated = sum(each.simulated for each in entries)
-    remarks = [f"simulated {simulated}"] * bool(simulated) + [f"without spans {blind}"] * bool(blind)
-    cached = found.tokens.get("cache_read", 0) + found.tokens.get("cache_write", 0) if found.invocations else 0
-    return {
-        "agent": agent,
-        "day": f"{day:%d %b %Y}",
-        "calls": number(len(entries), 0),
-        "tokens read": number(found.tokens["input"], 0) if found.invocations else "unknown",
-        "written": number(found.tokens["output"], 0) if found.invocations else "unknown",
-        "cached": number(cached, 0) if found.invocations else "unknown",
-        "models": str(found.model) if found.invocations else "unknown",
-        "runtime": "unknown" if found.runtime.state == "unknown" or not found.invocations else str(found.runtime),
-        "models, a call": f"${float(found.model.known) / found.invocations:.6f}"
-        if found.invocations and not found.model.unknown
-        else "unknown",
-        "remarks": ", ".join(remarks) or "–",
-    }
-
-
-def _plain(found: CostTotal, blind: int) -> dict[str, Any]:
-    return {**found.row(), "without_spans": blind, "tokens": {kind: found.tokens.get(kind, 0) for kind in KINDS}}
-
-
-def _use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:
-    if duration_ms is None or not (active_vcpus or memory_gb):
-        return None
-    return RuntimeUse.during(duration_ms / 1e3, active_vcpus=active_vcpus or None, memory_gb=memory_gb or None)
-
-
-def _day(seconds: float | None) -> date | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).date()
+_KINDS = {"input": "tokens read", "output": "tokens written"}

@@ -110,10 +110,8 @@ class ToolScaling:
                 f"They ran on {plural(threads, 'thread')}, {plural(rounds, 'round')} of {TOOL_MS:.0f} ms, although "
                 f"{number(max(run.open_at_once for run in last), 0)} spans were open at once."
             )
-        kind = "a setting here (simulated)" if self.simulated else f"{milliseconds(model)}"
-        told.append(
-            f"The model's two calls took {kind}; in the field note's run they took 36.0 s of 40.3 s with 100 tools."
-        )
+        here = "The model is simulated here" if self.simulated else f"The model's two calls took {milliseconds(model)}"
+        told.append(f"{here}; in the field note's run its two calls took 36.0 s of 40.3 s with 100 tools.")
         if self.failures:
             told.append(f"{plural(len(self.failures), 'call')} failed: {self.failures[0]}")
         return told
@@ -123,7 +121,7 @@ class ToolScaling:
         return Verdict(title=self.title, sentences=self.sentences(), summary=self.summary())
 
     def table(self) -> pd.DataFrame:
-        """One row a count of tools: medians over the repeats, then the field note's whole and its model calls."""
+        """One row a count of tools: medians over the repeats."""
         import pandas as pd
 
         rows: list[dict[str, str]] = []
@@ -131,7 +129,6 @@ class ToolScaling:
             runs = [run for run in self.known if run.asked == count]
             tokens = [run.tokens_read for run in runs if run.tokens_read is not None]
             threads = [run.threads for run in runs if run.threads is not None]
-            note = PUBLISHED.get(count)
             rows.append(
                 {
                     "tools": number(count, 0),
@@ -142,12 +139,26 @@ class ToolScaling:
                     "model 2nd ms": number(_median(runs, "second_ms")),
                     "threads": number(max(threads), 0) if threads else "–",
                     "tokens read": number(median(tokens), 0) if tokens else "–",
-                    "field note: whole ms": "–" if note is None else number(note[0], 0),
-                    "model 1st + 2nd ms": "–" if note is None else f"{number(note[1], 0)} + {number(note[2], 0)}",
-                    "its tokens read": "–" if note is None else number(note[3], 0),
                 }
             )
         return pd.DataFrame(rows or [{"tools": "no run has spans"}]).set_index("tools")
+
+    def reference(self) -> pd.DataFrame:
+        """The field note's figures in the same form: one run each, on AgentCore with Claude Sonnet 4."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "tools": number(count, 0),
+                    "whole ms": number(whole, 0),
+                    "model 1st ms": number(first, 0),
+                    "model 2nd ms": number(second, 0),
+                    "tokens read": number(read, 0),
+                }
+                for count, (whole, first, second, read) in PUBLISHED.items()
+            ]
+        ).set_index("tools")
 
     def figure(self) -> go.Figure:
         """Whole, model's calls and tools over the count of tools; the field note's run as a dashed reference."""

@@ -1,0 +1,67 @@
+"""One invocation's cost in a book, and sums of several as rows of a table and of a JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from loomlib.latency.numbers import number
+from loomlib.telemetry.cost import KINDS, Amount, Cost, CostTotal, RuntimeUse, total_cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostEntry:
+    """One invocation's cost. `cost` is None without spans: then nothing is known, which is not nothing."""
+
+    agent: str
+    day: date
+    cost: Cost | None
+    simulated: bool
+
+
+def known_sum(entries: Sequence[CostEntry]) -> Amount:
+    """What is known of some invocations' cost, with each that has no spans as something unknown."""
+    known = total_cost(each.cost for each in entries if each.cost is not None).amount
+    return known + Amount(unknown=sum(each.cost is None for each in entries), currency=known.currency)
+
+
+def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, str]:
+    """An agent's day as text."""
+    found = total_cost(each.cost for each in entries if each.cost is not None)
+    blind = sum(each.cost is None for each in entries)
+    simulated = sum(each.simulated for each in entries)
+    remarks = [f"simulated {simulated}"] * bool(simulated) + [f"without spans {blind}"] * bool(blind)
+    cached = found.tokens.get("cache_read", 0) + found.tokens.get("cache_write", 0) if found.invocations else 0
+    return {
+        "agent": agent,
+        "day": f"{day:%d %b %Y}",
+        "calls": number(len(entries), 0),
+        "tokens read": number(found.tokens["input"], 0) if found.invocations else "unknown",
+        "written": number(found.tokens["output"], 0) if found.invocations else "unknown",
+        "cached": number(cached, 0) if found.invocations else "unknown",
+        "models": str(found.model) if found.invocations else "unknown",
+        "runtime": "unknown" if found.runtime.state == "unknown" or not found.invocations else str(found.runtime),
+        "models, a call": f"${float(found.model.known) / found.invocations:.6f}"
+        if found.invocations and not found.model.unknown
+        else "unknown",
+        "remarks": ", ".join(remarks) or "–",
+    }
+
+
+def plain_total(found: CostTotal, blind: int) -> dict[str, Any]:
+    """A sum as JSON-ready values; `blind` invocations have no spans and are not in it."""
+    return {**found.row(), "without_spans": blind, "tokens": {kind: found.tokens.get(kind, 0) for kind in KINDS}}
+
+
+def estimated_use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:
+    """CPU and memory of one call as an estimate; None where nothing is given to estimate from."""
+    if duration_ms is None or not (active_vcpus or memory_gb):
+        return None
+    return RuntimeUse.during(duration_ms / 1e3, active_vcpus=active_vcpus or None, memory_gb=memory_gb or None)
+
+
+def day_of(seconds: float | None) -> date | None:
+    """The day (UTC) of a Unix time."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).date()

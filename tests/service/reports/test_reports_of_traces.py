@@ -1,0 +1,120 @@
+"""What the reports about time, cost and parallel tools say of agents that really ran, and of those that say nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import loomlib as loom
+from loomlib.errors import LoomError
+from loomlib.reports import CostBook, TimeSpent, ToolScaling, ask_samples, chosen_agents, study_traces
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def asked(bench: loom.Workbench) -> loom.Agent:
+    agent = bench.deploy("calculator")
+    assert ask_samples(agent, "2 + 2, 3 * 7, 20 / 4") == 6
+    assert ask_samples(agent) == 0, "an agent that somebody has asked is left alone"
+    return agent
+
+
+def test_the_parts_of_the_last_invocations_add_up_and_the_answer_names_the_largest(asked: loom.Agent) -> None:
+    spent = TimeSpent.of(asked, last=6)
+    assert len(spent.known) == 6
+    assert sum(part.pooled_share for part in spent.inside.parts) == pytest.approx(1)
+    assert "n = 6" in spent.sentences()[0]
+    assert "cold start" in spent.table().index
+    assert len(spent.figure().data) >= 3
+    summary = json.loads(json.dumps(spent.summary(), allow_nan=False))
+    assert summary["states"] == {"found": 6}
+    for each in summary["invocations"]:
+        assert sum(each["parts_ms"].values()) == pytest.approx(each["total_ms"])
+
+
+def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_is_no_alarm(bench: loom.Workbench) -> None:
+    agent = bench.deploy("echo", name="echo_gate")
+    session = agent.invoke("1").session_id
+    few = TimeSpent.of(agent).verdict(max_p90_ms=0.001)
+    assert few.gates[0][0] == "unclear"
+    for number in range(9):
+        agent.invoke(str(number), session_id=session)
+    assert TimeSpent.of(agent).verdict(max_p90_ms=0.001).gates[0][0] == "missed"
+
+
+def test_a_session_is_told_turn_by_turn(asked: loom.Agent) -> None:
+    conversation = asked.last_invocation().session_id
+    story = TimeSpent.of(asked, session_id=conversation).session()
+    assert len(story.invocations()) == 3
+    assert list(story.growth().index)[:2] == ["1.1", "1.2"]
+    assert story.growth()["more than before"].iloc[1].startswith("+")
+    assert "calculator" in story.tools().index
+    assert any(name.endswith("chat") for name in story.spans().index)
+    assert {note.text for note in story.timeline().layout.annotations} <= {f"<b>{each}</b>" for each in "①②③④⑤"}
+
+
+def test_an_agent_that_exports_nothing_is_said_with_what_to_do_and_no_face_breaks(bench: loom.Workbench) -> None:
+    silent = bench.deploy("calculator", name="silent", environment={"OTEL_SDK_DISABLED": "true"})
+    silent.invoke(HOSTILE)
+    spent = TimeSpent.of(silent)
+    verdict = spent.verdict()
+    assert "has spans, so where their time went is not known" in verdict.sentences[0]
+    assert len(verdict.sentences) >= 2
+    story = spent.session()
+    for shown in (spent.table(), spent.findings(), spent.limits(), story.spans(), story.growth(), story.tools()):
+        assert str(shown)
+    assert "<img" not in story.invocations().to_html()
+    assert spent.figure().layout.annotations[0].text == "No invocation has spans."
+    book = CostBook.of([silent])
+    assert book.sentences()[0] == "Models: unknown for 1 invocation."
+    assert "$0" not in book.table().to_html()
+
+
+def test_an_agent_that_nobody_asked_has_no_report_yet(bench: loom.Workbench) -> None:
+    with pytest.raises(LoomError, match="No invocation is stored"):
+        TimeSpent.of(bench.deploy("echo", name="unasked"))
+
+
+def test_a_book_sums_up_by_agent_and_day_and_keeps_what_is_unknown(asked: loom.Agent) -> None:
+    book = CostBook.of([asked])
+    row = book.table().loc["calculator"]
+    assert row["runtime"] == "unknown"
+    assert "simulated" in row["remarks"]
+    assert row["models"].endswith("estimated")
+    assert any(sentence.startswith("Simulated:") for sentence in book.sentences())
+    given = CostBook.of([asked], active_vcpus=1.0, memory_gb=0.5)
+    assert given.total.runtime.state == "known"
+    assert given.total.model.known == book.total.model.known
+    unknown = CostBook.of([asked], priced_as="a-model-nobody-prices")
+    assert unknown.total.model.state == "unknown"
+    assert json.dumps(unknown.summary(), allow_nan=False)
+    assert [outcome for outcome, _ in book.verdict(max_usd_per_day=1e-9).gates] == ["missed"]
+    assert [outcome for outcome, _ in book.verdict(max_usd_per_day=1e6).gates] == ["unclear"], "the runtime is unknown"
+    assert [outcome for outcome, _ in given.verdict(max_usd_per_day=1e6).gates] == ["passed"]
+
+
+def test_agents_are_chosen_by_name_or_all_of_them(bench: loom.Workbench, asked: loom.Agent) -> None:
+    assert [agent.name for agent in chosen_agents(bench, "calculator", otherwise="echo")] == ["calculator"]
+    assert "calculator" in [agent.name for agent in chosen_agents(bench, otherwise="echo")]
+
+
+def test_more_tools_than_threads_run_in_rounds(bench: loom.Workbench) -> None:
+    study = ToolScaling.run(bench.deploy("parallel_tools"), counts=[2, 20])
+    assert [(run.asked, run.ran) for run in study.runs] == [(2, 2), (20, 20)]
+    assert study.runs[0].threads == 2
+    assert 2 < (study.runs[1].threads or 0) < 20
+    assert study.runs[1].tools_ms > 2 * study.runs[0].tools_ms
+    assert list(study.table().index) == ["2", "20"]
+    assert sum(str(trace.name).startswith("field note:") for trace in study.figure().data) == 3
+    assert any("simulated" in sentence for sentence in study.sentences())
+    assert json.dumps(study.summary(), allow_nan=False)
+
+
+def test_a_studys_calls_are_split_by_scenario(asked: loom.Agent) -> None:
+    result = loom.LatencyStudy(asked, cold=6, warm=6, sticky=2).run()
+    inside = result.inside(study_traces(asked, result))
+    assert inside.coverage().startswith("14 of 14 calls have spans")
+    assert inside.extra["cold_start"].low > 0
+    assert inside.sentence().startswith("What is slower when cold: cold start")
