@@ -134,3 +134,61 @@ def test_the_latency_report_shows_answer_tables_and_charts(latency: ReportOutcom
     assert box["y"] + box["height"] < 700, "the answer is on the first screen"
     assert watched.errors == []
     assert watched.outside == []
+
+
+@pytest.fixture(scope="package")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ReportOutcome]]:
+    """The reports about traces, one after the other in one home: each reads what those before it asked."""
+    place = tmp_path_factory.mktemp("traced")
+    parameters = {
+        "parallel_tools": {"counts": "5,30"},
+        "where_time_goes": {"agent": "assistant", "max_p90_ms": "1"},
+        "cost_report": {},
+    }
+    yield {
+        name: run_report(
+            name,
+            given,
+            str(place / "out"),
+            settings=Settings(home=place / "home"),
+            environment={"PYTHONPATH": str(REPOSITORY)},
+        )
+        for name, given in parameters.items()
+    }
+    local.stop(place / "home")
+
+
+@pytest.mark.parametrize(
+    ("name", "charts", "says"),
+    [
+        ("where_time_goes", 3, "of the time goes to"),
+        ("cost_report", 1, "Runtime (CPU and memory): unknown."),
+        ("parallel_tools", 1, "30 tools of 100 ms took"),
+    ],
+)
+def test_a_report_about_traces_is_whole_without_any_network(
+    traced: dict[str, ReportOutcome], watched: Watched, name: str, charts: int, says: str
+) -> None:
+    outcome = traced[name]
+    assert outcome.exit_code in (0, 2), outcome.message
+    page = watched.page
+    page.goto(Path(outcome.html).as_uri())
+    page.locator(".figure .main-svg").first.wait_for()
+    assert page.locator(".js-plotly-plot").count() == charts
+    assert page.locator(".answer").get_by_text(says).count() == 1
+    assert page.locator("table.dataframe").count() >= 2, "the numbers of each chart stand beside it"
+    assert page.evaluate("document.documentElement.scrollWidth") == 1200
+    box = page.locator(".answer").bounding_box()
+    assert box
+    assert box["y"] + box["height"] < 700, "the answer is on the first screen"
+    assert watched.errors == []
+    assert watched.outside == []
+
+
+def test_a_gate_with_too_few_calls_is_said_and_is_no_alarm(traced: dict[str, ReportOutcome], watched: Watched) -> None:
+    outcome = traced["where_time_goes"]
+    # Eight sample calls are too few for a 90th percentile: doubt, not an alarm.
+    assert outcome.exit_code == 0
+    assert outcome.summary["gates"][0]["outcome"] == "unclear"
+    watched.page.goto(Path(outcome.html).as_uri())
+    assert watched.page.locator(".answer").get_by_text("Gate unclear").count() == 1
