@@ -158,7 +158,7 @@ def _model_call(span: Span, twin: Span | None, records: Sequence[LogRecord]) -> 
         attempt=1,
         start_ns=span.start_ns,
         duration_ns=span.duration_ns,
-        ttft_ms=number_of(get("gen_ai.server.time_to_first_token")),
+        ttft_ms=_wait_ms(get("gen_ai.server.time_to_first_token")),
         input_tokens=count_of(get(usage + "input_tokens", usage + "prompt_tokens")),
         output_tokens=count_of(get(usage + "output_tokens", usage + "completion_tokens")),
         cache_read_tokens=count_of(get(usage + "cache_read.input_tokens", usage + "cache_read_input_tokens")),
@@ -275,3 +275,9 @@ def _below(agents: Mapping[str, str], above: Span | None, trace: Trace) -> str:
     if above is None:
         return ""
     return above.span_id if trace.operation(above) == "invoke_agent" else agents[above.span_id]
+
+
+def _wait_ms(value: object) -> float | None:
+    """A wait in milliseconds; one of less than nothing is a clock's mistake and says nothing."""
+    number = number_of(value)
+    return number if number is not None and number >= 0 else None

@@ -171,3 +171,11 @@ def test_a_deep_and_wide_trace_is_read_in_time_that_grows_with_it() -> None:
     assert len(cycles(trace)) == 2_000
     assert len(model_calls(trace)) + len(trace.duplicates) == 5_000
     assert trace.trajectory().problems
+
+
+@pytest.mark.parametrize("said", [-1.0, float("nan"), float("inf"), "soon", True, None])
+def test_a_first_token_before_its_request_is_no_time(said: object) -> None:
+    chat = span("m", None, "chat", 0, 100, attributes={"gen_ai.server.time_to_first_token": said})
+    (call,) = model_calls(Trace.one([chat]))
+    assert call.ttft_ms is None
+    assert call.streaming_share is None
