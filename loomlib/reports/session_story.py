@@ -12,7 +12,7 @@ from loomlib.latency.numbers import milliseconds, number, percent, plural
 from loomlib.telemetry.diagnosis.wording import name_of
 from loomlib.telemetry.traces.theme import PART_NAMES
 
-from .time_figures import annotated, token_growth
+from .time_figures import SHOWN_SPANS, annotated, longest_bars, token_growth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from .displays import Listing
 
-SHOWN_SPANS = 60
 _NOTHING = "–"
 
 
@@ -44,10 +43,12 @@ class SessionStory:
     def sentence(self) -> str:
         """Which session, how many invocations, and which of them is drawn."""
         place = self.views.index(self.slowest) + 1
+        spans = len(self.slowest.trace.spans)
+        cut = f" Its {SHOWN_SPANS} longest spans of {number(spans, 0)} are shown." if spans > SHOWN_SPANS else ""
         return (
             f"Session {self.session_id}: {plural(len(self.views), 'invocation')}, "
             f"{milliseconds(sum(view.breakdown().total_ms for view in self.views))} together. Drawn is number {place}, "
-            f"the slowest ({milliseconds(self.slowest.breakdown().total_ms)})."
+            f"the slowest ({milliseconds(self.slowest.breakdown().total_ms)}).{cut}"
         )
 
     def invocations(self) -> pd.DataFrame:
@@ -62,9 +63,6 @@ class SessionStory:
 
     def spans(self) -> pd.DataFrame:
         """The timeline as a table: its longest spans, in their order."""
-        bars = self.slowest.bars()
-        longest = sorted(bars, key=lambda bar: -bar.duration_ms)[:SHOWN_SPANS]
-        kept = {bar.span_id for bar in longest}
         return _frame(
             [
                 {
@@ -74,8 +72,7 @@ class SessionStory:
                     "took ms": number(bar.duration_ms),
                     "remarks": ", ".join([*(["failed"] if bar.is_failed else []), *sorted(bar.marks)]) or _NOTHING,
                 }
-                for bar in bars
-                if bar.span_id in kept
+                for bar in longest_bars(self.slowest)
             ],
             index="span",
         )
@@ -184,7 +181,7 @@ class SessionStory:
 def _frame(rows: Sequence[dict[str, str]], *, index: str) -> pd.DataFrame:
     import pandas as pd
 
-    frame = pd.DataFrame(rows or [{index: "nothing"}])
+    frame = pd.DataFrame(rows or [{index: "nothing", "why": "no span says it"}])
     return frame.set_index(index)
 
 

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 from loomlib.latency.figures import styled
 from loomlib.telemetry.traces import PARTS
 from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
+from loomlib.workbench.trace_figure import waterfall_figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from loomlib.telemetry.traces import Bar
     from loomlib.workbench.trace_view import TraceView
+
+SHOWN_SPANS = 40
+"""More spans than this make a timeline that nobody reads; `TraceView.spans()` has all."""
 
 
 def part_marker(name: str) -> dict[str, Any]:
@@ -56,10 +61,18 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
     )
 
 
+def longest_bars(view: TraceView) -> list[Bar]:
+    """The spans that are drawn and tabled: all, or the `SHOWN_SPANS` longest in their order."""
+    bars = view.bars()
+    kept = {bar.span_id for bar in sorted(bars, key=lambda bar: -bar.duration_ms)[:SHOWN_SPANS]}
+    return [bar for bar in bars if bar.span_id in kept]
+
+
 def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
     """The waterfall of an invocation, with each finding's number at the longest span that it names."""
-    figure = view.figure()
-    bars = {bar.span_id: (place, bar) for place, bar in enumerate(view.bars(), 1)}
+    drawn = longest_bars(view)
+    figure = waterfall_figure(drawn, view.breakdown(), title=view.title())
+    bars = {bar.span_id: (place, bar) for place, bar in enumerate(drawn, 1)}
     taken: dict[str, int] = {}
     notes: list[dict[str, Any]] = []
     for number, finding in zip(numbers, view.findings().findings, strict=False):

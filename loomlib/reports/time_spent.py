@@ -91,8 +91,8 @@ class TimeSpent:
         told = [self.inside.sentence()]
         if first is not None:
             told.append(
-                f"First to look at: {plain_title(first)} – {milliseconds(first.ms_at_stake)} at stake, "
-                f"{percent(first.share)} of the time ({first.affected} of {plural(first.of, 'invocation')})."
+                f"First to look at ({milliseconds(first.ms_at_stake)} at stake, {percent(first.share)} of the time, "
+                f"in {first.affected} of {plural(first.of, 'invocation')}): {plain_title(first)}."
             )
         if len(self.known) < len(self.rows):
             told.append(self.coverage())
@@ -201,11 +201,15 @@ def finding_list(diagnosis: Diagnosis, *, nothing: str) -> Listing:
             (
                 f"{NUMBERS[rank]} {plain_title(each)}." if rank < len(NUMBERS) else f"{plain_title(each)}.",
                 f"{milliseconds(each.ms_at_stake)} at stake ({percent(each.share)}). "
-                + "; ".join(evidence.text for evidence in each.evidence[:6])
-                + f". Confidence {each.confidence}: {each.because}.",
-                " ".join(f"{advice[:1].upper()}{advice[1:].rstrip('.')}." for advice in each.try_),
+                + _sentence("; ".join(evidence.text for evidence in each.evidence[:6]))
+                + f" Confidence {each.confidence}: {each.because}.",
+                " ".join(map(_sentence, each.try_)),
             )
             for rank, each in enumerate(diagnosis.findings)
         ],
         nothing=nothing,
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
