@@ -44,7 +44,11 @@ class SessionStory:
         """Which session, how many invocations, and which of them is drawn."""
         place = self.views.index(self.slowest) + 1
         spans = len(self.slowest.trace.spans)
-        cut = f" Its {SHOWN_SPANS} longest spans of {number(spans, 0)} are shown." if spans > SHOWN_SPANS else ""
+        cut = (
+            f" Of its {number(spans, 0)} spans the {SHOWN_SPANS} that matter most are shown."
+            if spans > SHOWN_SPANS
+            else ""
+        )
         return (
             f"Session {self.session_id}: {plural(len(self.views), 'invocation')}, "
             f"{milliseconds(sum(view.breakdown().total_ms for view in self.views))} together. Drawn is number {place}, "

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SHOWN_SPANS = 40
 """More spans than this make a timeline that nobody reads; `TraceView.spans()` has all."""
 
+_MANY = ("execute_tool", "other")
+
 
 def part_marker(name: str) -> dict[str, Any]:
     """A part's colour and pattern, the same on every page."""
@@ -62,9 +64,14 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
 
 
 def longest_bars(view: TraceView) -> list[Bar]:
-    """The spans that are drawn and tabled: all, or the `SHOWN_SPANS` longest in their order."""
+    """The spans that are drawn and tabled: all, or `SHOWN_SPANS` in their order: those of agent and model, then tools.
+
+    A hundred tools at once must not hide the two model calls around them; of equals the longest are kept.
+    """
     bars = view.bars()
-    kept = {bar.span_id for bar in sorted(bars, key=lambda bar: -bar.duration_ms)[:SHOWN_SPANS]}
+    kept = {
+        bar.span_id for bar in sorted(bars, key=lambda bar: (bar.operation in _MANY, -bar.duration_ms))[:SHOWN_SPANS]
+    }
     return [bar for bar in bars if bar.span_id in kept]
 
 

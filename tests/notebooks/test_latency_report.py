@@ -72,6 +72,6 @@ def test_the_summary_holds_what_a_program_needs(missed: tuple[ReportOutcome, lis
 def test_the_page_shows_its_charts_and_says_that_the_place_is_local(missed: tuple[ReportOutcome, list[str]]) -> None:
     outcome, _ = missed
     page = Path(outcome.html).read_text()
-    assert page.count('class="figure"') == 3
+    assert page.count('class="figure"') == 4
     assert "local AgentCore" in page
     assert len(page) < 6_000_000
