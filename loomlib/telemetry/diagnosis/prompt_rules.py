@@ -58,11 +58,11 @@ def token_growth(case: Case, limits: Thresholds) -> Draft | None:
                 span_ids=(at.span_id,),
             )
         )
-    many = len(counts) >= 4
+    many, reading = len(counts) >= 4, case.readings.get(last.span_id)
     return Draft(
         ms_at_stake=ms,
         evidence=tuple(evidence),
-        confidence="high" if many and case.readings[last.span_id].basis == "slope" else "medium",
+        confidence="high" if many and reading is not None and reading.basis == "slope" else "medium",
         because="time rises with tokens over several calls of this agent"
         if many
         else f"only {plural(len(counts), 'call')} to compare: other causes of slowness are not excluded",
@@ -131,10 +131,12 @@ def growth_ms(case: Case, limits: Thresholds) -> dict[str, float]:
         least = limits["growth_tokens"] * 2 ** max(0, limits["calls"] - len(counts))
         if most < least or most < limits["growth_share"] * first:
             continue
-        if case.readings[counts[0][0].span_id].basis != "slope" or _agreement(counts) < limits["agreement"]:
+        opening = case.readings.get(counts[0][0].span_id)
+        if opening is None or opening.basis != "slope" or _agreement(counts) < limits["agreement"]:
             continue  # longer prompts that did not take longer cost tokens, not time
         for call, extra in added:
-            if extra > 0 and (ms := case.readings[call.span_id].ms(extra)) > 0:
+            reading = case.readings.get(call.span_id)
+            if extra > 0 and reading is not None and (ms := reading.ms(extra)) > 0:
                 found[call.span_id] = ms
     return found
 
