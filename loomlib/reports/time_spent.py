@@ -70,7 +70,7 @@ class TimeSpent:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """The causes over the invocations, the costliest first."""
-        return diagnose_study([view.case for view in self.known])
+        return diagnose_study([view.case for view in self.known], rules=self.known[0].rules if self.known else None)
 
     @property
     def title(self) -> str:

@@ -30,6 +30,8 @@ from .house import House
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..telemetry.cost import PriceTable
+    from ..telemetry.diagnosis import RuleBook
     from .trace_view import TraceView
     from .tracer import Tracer
 
@@ -172,9 +174,24 @@ class Workbench:
                 labels=each.row.labels,
                 remedy=self._tracer.patience.remedy,
                 count_tokens=partial(count_tokens, self.clients),
+                rules=self._rules,
+                prices=self._prices,
             )
             for each in found
         ]
+
+    @cached_property
+    def _rules(self) -> RuleBook:
+        from ..plugins import load_plugins
+        from ..telemetry.diagnosis import rule_book
+
+        return rule_book(home=self.settings.home, plugins=load_plugins())
+
+    @cached_property
+    def _prices(self) -> PriceTable:
+        from ..telemetry.cost import price_table
+
+        return price_table(home=self.settings.home)
 
     @cached_property
     def _tracer(self) -> Tracer:

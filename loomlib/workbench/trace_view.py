@@ -47,9 +47,11 @@ class TraceView:
         labels: Sequence[str],
         remedy: str,
         count_tokens: cost.CountTokens | None = None,
+        rules: diagnosis.RuleBook | None = None,
+        prices: cost.PriceTable | None = None,
     ) -> None:
         self._found, self._agent_name, self._labels, self._remedy = found, agent_name, tuple(labels), remedy
-        self._count_tokens = count_tokens
+        self.rules, self._prices, self._count_tokens = rules, prices, count_tokens
 
     @property
     def state(self) -> str:
@@ -105,7 +107,7 @@ class TraceView:
 
     def findings(self) -> diagnosis.Diagnosis:
         """Why it took its time: the costliest cause first, each with its evidence and what to try."""
-        return diagnosis.diagnose(self.case)
+        return diagnosis.diagnose(self.case, rules=self.rules)
 
     def cost(
         self,
@@ -124,7 +126,7 @@ class TraceView:
         """
         return cost.cost_of(
             self.trace,
-            prices=prices,
+            prices=prices or self._prices,
             runtime=runtime,
             count_tokens=self._count_tokens if count_missing else None,
             is_simulated=any("simulated" in each for each in self._labels),

@@ -78,7 +78,9 @@ class Traces(Sequence["TraceView"]):
 
     def findings(self) -> diagnosis.Diagnosis:
         """Why these invocations took their time, summed up by cause."""
-        return diagnosis.diagnose_study([view.case for view in self._views])
+        return diagnosis.diagnose_study(
+            [view.case for view in self._views], rules=self._views[0].rules if self._views else None
+        )
 
     def causes(self) -> pd.DataFrame:
         """One row a finding, the costliest first."""
