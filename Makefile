@@ -28,7 +28,7 @@ check: $(READY)  ## style, types, floors, stripped notebooks
 	@git ls-files '*.ipynb' | xargs $(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill"
 
 unit: $(READY)
-	@$(BIN)/python -m pytest tests -q -m "not browser and not aws" --durations=10
+	@$(BIN)/python -m pytest tests -q -m "not browser and not aws" -n 3 --dist loadfile --durations=10
 
 notebooks: $(READY)
 	@$(BIN)/python -m pytest --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider
