@@ -1,0 +1,1 @@
+"""Vectors of texts, made offline: what means the same lies close together."""

@@ -1,0 +1,25 @@
+"""Hashes of content: the same words give the same hash in every process and release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+
+def digest_of(*parts: object) -> str:
+    """32 hexadecimal digits of the SHA-256 of the parts' canonical JSON (sorted keys; dataclasses by their fields)."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
+
+
+def _plain(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    items = getattr(value, "items", None)
+    if callable(items):
+        return dict(items())  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownArgumentType]
+    raise TypeError(f"a case holds plain values, not {type(value).__name__}")

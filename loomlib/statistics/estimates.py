@@ -1,0 +1,75 @@
+"""A number with its doubt: a value, its interval, and how many observations stand behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .numbers import TOO_SMALL, decimals, number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a sample says about one quantity, in the quantity's own unit (milliseconds unless its name says otherwise).
+
+    `value` lies between `low` and `high`, which hold the quantity with `confidence`. When the sample cannot carry the
+    quantity all three are None and `reason` says why; `needed_n` is then the smallest n that could. `open_above` marks
+    an interval whose upper end is only the best the sample can do: the true value may well lie above `high`.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    confidence: float
+    method: str
+    reason: str | None = None
+    needed_n: int | None = None
+    open_above: bool = False
+
+    def __post_init__(self) -> None:
+        if self.value is None:
+            if self.low is not None or self.high is not None or not self.reason:
+                raise ValueError("an estimate without a value has no interval and says why")
+        elif self.low is None or self.high is None or not self.low <= self.value <= self.high:
+            raise ValueError(f"the interval {self.low}…{self.high} does not hold the value {self.value}")
+
+    @classmethod
+    def missing(cls, reason: str, *, n: int, confidence: float, method: str, needed_n: int | None = None) -> Estimate:
+        """An estimate that the sample cannot carry."""
+        return cls(
+            value=None, low=None, high=None, n=n, confidence=confidence, method=method, reason=reason, needed_n=needed_n
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """True when there is a value."""
+        return self.value is not None
+
+    @property
+    def interval(self) -> str:
+        """The interval alone: `311–326`, or `311–≥326` when the sample is too small to bound it above."""
+        if self.value is None or self.low is None or self.high is None:
+            return ""
+        digits = decimals(self.value)
+        return f"{number(self.low, digits)}–{'≥' if self.open_above else ''}{number(self.high, digits)}"
+
+    def __str__(self) -> str:
+        """`318 [311–326]`, or the reason why there is no number."""
+        if self.value is None:
+            return self.reason or TOO_SMALL
+        return f"{number(self.value)} [{self.interval}]"
+
+    def summary(self) -> dict[str, object]:
+        """The same as plain values, ready for JSON."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "n": self.n,
+            "confidence": self.confidence,
+            "method": self.method,
+            "reason": self.reason,
+            "needed_n": self.needed_n,
+            "open_above": self.open_above,
+            "text": str(self),
+        }

@@ -1,0 +1,50 @@
+"""A part's share of a whole over many calls: one sum divided by another, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .estimates import Estimate
+from .numbers import TOO_SMALL
+from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N
+
+RATIO_METHOD = "ratio of sums, percentile bootstrap over the calls"
+_CHUNK = 2_000_000
+"""Drawn numbers held at once (16 MB), so that a thousand calls need no more memory than ten."""
+
+
+def estimate_ratio(
+    parts: Sequence[float], wholes: Sequence[float], *, seed: int, confidence: float = CONFIDENCE
+) -> Estimate:
+    """`sum(parts) / sum(wholes)`; whole calls are resampled, so that a call's part stays with its whole.
+
+    Unlike medians of shares these add up to 1 over the parts. Below six calls it is "n too small", as a median is.
+    """
+    part, whole = np.asarray(parts, dtype=np.float64), np.asarray(wholes, dtype=np.float64)
+    if part.shape != whole.shape:
+        raise ValueError(f"each part needs its whole, not {part.size} and {whole.size}")
+    if whole.size < SMALLEST_N:
+        return Estimate.missing(
+            TOO_SMALL, n=int(whole.size), confidence=confidence, method=RATIO_METHOD, needed_n=SMALLEST_N
+        )
+    if not (np.isfinite(part).all() and np.isfinite(whole).all() and (whole > 0).all() and (part >= 0).all()):
+        raise ValueError("a whole is above 0, and a part neither negative nor missing")
+    random = np.random.Generator(np.random.PCG64(seed))
+    at_once = max(1, _CHUNK // whole.size)
+    replicates: list[float] = []
+    while len(replicates) < RESAMPLES:
+        drawn = random.integers(0, whole.size, (min(at_once, RESAMPLES - len(replicates)), whole.size))
+        replicates.extend((part[drawn].sum(axis=1) / whole[drawn].sum(axis=1)).tolist())
+    tail = (1 - confidence) / 2
+    low, high = (float(end) for end in np.quantile(replicates, (tail, 1 - tail)))
+    value = float(part.sum() / whole.sum())
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        n=int(whole.size),
+        confidence=confidence,
+        method=RATIO_METHOD,
+    )
