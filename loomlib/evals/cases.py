@@ -60,10 +60,10 @@ class EvalCase:
     """One case of an eval set. Either `turns` or a `scenario`, never both.
 
     `assertions` are sentences that hold of a good conversation as a whole. `initial_state` is sent with the first
-    turn's payload as `"state"` where it is not empty; `final_state` is what the session should end with. `forbidden_tools` may
-    not be called. `reference_tokens` (model tokens, both directions) and `reference_steps` (tool calls; the expected
-    ones when None) are what efficiency is measured against. `evaluators` are asked for this case beside the set's and
-    the run's. `source` says where it was read or captured from.
+    turn's payload as `"state"` where it is not empty; `final_state` is what the session should end with.
+    `forbidden_tools` may not be called. `reference_tokens` (model tokens, both directions) and `reference_steps` (tool
+    calls; the expected ones when None) are what efficiency is measured against. `evaluators` are asked for this case
+    beside the set's and the run's. `source` says where it was read or captured from.
     """
 
     id: str

@@ -1,7 +1,8 @@
 """Latency studies: planned repetition, honest statistics, figures and tables."""
 
+from loomlib.statistics.estimates import Estimate
+
 from .design import StudyDesign
-from .estimates import Estimate
 from .measurements import Measurement
 from .ports import MeasuredAgent, Progress
 from .progress import LogLines, Silent, Snapshot

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loomlib.statistics.numbers import milliseconds, number, plural
+
 from .measurements import Measurement, of_scenario
-from .numbers import milliseconds, number, plural
 from .scenarios import Scenario
 from .starts import FOUND
 

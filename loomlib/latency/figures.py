@@ -8,9 +8,10 @@ from math import floor as floor_of
 from math import log10
 from typing import TYPE_CHECKING, Any
 
+from loomlib.statistics.numbers import milliseconds, number, percent
+
 from .floor import Floor
 from .measurements import Measurement, of_scenario
-from .numbers import milliseconds, number, percent
 from .parts import split_time
 from .scenarios import Scenario
 from .theme import FAILED_COLOUR, FAILED_SYMBOL, GRID, INK, LOOKS, PART_COLOURS, PART_PATTERNS, PLOT_FONT

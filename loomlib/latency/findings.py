@@ -13,11 +13,12 @@ from statistics import median
 
 import numpy as np
 
+from loomlib.statistics.numbers import milliseconds, number, percent, plural
+from loomlib.statistics.percentiles import estimate_share, percentile, percentile_replicates
+
 from .measurements import Measurement, of_scenario
-from .numbers import milliseconds, number, percent, plural
 from .scenarios import Scenario
 from .starts import FOUND, NO_LOGS, NO_START_LINE, NOT_FOUND_YET
-from .statistics import estimate_share, percentile, percentile_replicates
 from .summaries import StudySummary
 
 _TAIL = 0.005

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from .estimates import Estimate
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.numbers import milliseconds, percent, plural
+from loomlib.statistics.percentiles import estimate_percentile, percentile_replicates
+
 from .ledger import Ledger
 from .measurements import Measurement, of_scenario
-from .numbers import milliseconds, percent, plural
 from .scenarios import Scenario
-from .statistics import estimate_percentile, percentile_replicates
 
 if TYPE_CHECKING:
     from loomlib.store import Store

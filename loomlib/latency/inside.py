@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.numbers import number, percent, plural
+from loomlib.statistics.percentiles import estimate_percentile
+from loomlib.statistics.ratios import estimate_ratio
 from loomlib.telemetry.traces import PARTS, Breakdown
 from loomlib.telemetry.traces.theme import PART_NAMES
-
-from .estimates import Estimate
-from .numbers import number, percent, plural
-from .ratios import estimate_ratio
-from .statistics import estimate_percentile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

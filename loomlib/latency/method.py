@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
+
 from .scenarios import Scenario
-from .statistics import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
 
 if TYPE_CHECKING:
     from .result import StudyResult

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from loomlib.statistics.numbers import percent
+
 from .clocks import bound_clocks
 from .floor import Floor
 from .measurements import Measurement, of_scenario
-from .numbers import percent
 from .scenarios import Scenario
 from .starts import FOUND
 

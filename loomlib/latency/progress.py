@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .numbers import number, seconds
+from loomlib.statistics.numbers import number, seconds
+
 from .scenarios import Scenario
 
 _logger = logging.getLogger("loomlib.latency")

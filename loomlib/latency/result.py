@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import StudyError
+from loomlib.statistics.numbers import plural
 
 from .design import StudyDesign
 from .floor import Floor
 from .ledger import Ledger
 from .measurements import Measurement
-from .numbers import plural
 from .scenarios import Scenario
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.numbers import milliseconds, number
+from loomlib.statistics.percentiles import estimate_paired_difference
 from loomlib.telemetry.traces import PARTS, Breakdown
 from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
 
-from .estimates import Estimate
 from .inside import Inside, look_inside, spans_sentence
 from .measurements import Measurement, of_scenario
-from .numbers import milliseconds, number
 from .scenarios import Scenario
-from .statistics import estimate_paired_difference
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from loomlib.statistics.numbers import milliseconds, number, percent, plural
+
 from .measurements import Measurement
-from .numbers import milliseconds, number, percent, plural
 from .scenarios import Scenario
 from .summaries import StudySummary
 

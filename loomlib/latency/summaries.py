@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.percentiles import SMALLEST_N, estimate_paired_difference, estimate_percentile, estimate_share
+
 from .clocks import ClockBound, bound_clocks
-from .estimates import Estimate
 from .floor import Floor
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
 from .starts import FOUND
-from .statistics import SMALLEST_N, estimate_paired_difference, estimate_percentile, estimate_share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .estimates import Estimate
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.numbers import number
+
 from .measurements import Measurement
-from .numbers import number
 from .starts import FOUND, NOT_FOUND_YET
 from .summaries import ScenarioSummary, StudySummary
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from loomlib.latency.numbers import number, plural
+from loomlib.statistics.numbers import number, plural
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
 from loomlib.telemetry.diagnosis.wording import name_of
 

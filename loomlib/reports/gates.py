@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.latency.estimates import Estimate
 from loomlib.latency.gate import MISSED, PASSED, outcome_of
-from loomlib.latency.numbers import milliseconds, plural
-from loomlib.latency.statistics import estimate_percentile
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.numbers import milliseconds, plural
+from loomlib.statistics.percentiles import estimate_percentile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

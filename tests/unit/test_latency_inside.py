@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from loomlib.latency import Measurement, Scenario
 from loomlib.latency.inside import look_inside
-from loomlib.latency.ratios import estimate_ratio
 from loomlib.latency.scenario_parts import ScenarioParts
+from loomlib.statistics.ratios import estimate_ratio
 from loomlib.telemetry.traces import PARTS, Breakdown, Part
 
 MS = 1_000_000

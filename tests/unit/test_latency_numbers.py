@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loomlib.latency.numbers import milliseconds, number, percent, plural, seconds
+from loomlib.statistics.numbers import milliseconds, number, percent, plural, seconds
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.latency.estimates import Estimate
-from loomlib.latency.statistics import (
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.percentiles import (
     estimate_paired_difference,
     estimate_percentile,
     estimate_share,
