@@ -47,9 +47,12 @@ def filter_events(
     start_ms: int | None = None,
     end_ms: int | None = None,
     streams: Sequence[str] | None = None,
+    prefix: str | None = None,
     most_pages: int | None = None,
 ) -> list[StoredEvent]:
     """The events of `group` that contain `term`, from `start_ms` up to `end_ms` (both included), oldest first.
+
+    Of `streams`, or of those whose names begin with `prefix` (the service takes one of the two).
 
     `term` goes to the service as one quoted term, whose matching is checked again here (JSON patterns and several
     terms are matched differently by different backends). An event that two pages repeat is returned once. Raises
@@ -60,13 +63,15 @@ def filter_events(
     if streams is not None:
         chosen = [streams[at : at + _STREAMS_A_CALL] for at in range(0, len(streams), _STREAMS_A_CALL)]
     kept: dict[tuple[str, str], StoredEvent] = {}
+    query = _query(group, term, start_ms, end_ms)
     for some in chosen:
-        for event in _pages(clients, group, region, _query(group, term, start_ms, end_ms, some), most_pages):
+        for event in _pages(clients, group, region, query | _streams(some, prefix), most_pages):
             wanted = (
                 (term is None or term in event.message)
                 and (start_ms is None or event.timestamp_ms >= start_ms)
                 and (end_ms is None or event.timestamp_ms <= end_ms)
                 and (some is None or event.stream in some)
+                and (prefix is None or event.stream.startswith(prefix))
             )
             if wanted:
                 kept.setdefault((event.stream, event.event_id or f"no id, {len(kept)}"), event)
@@ -109,6 +114,15 @@ def first_event_ms(clients: Clients, group: str, stream: str, *, region: str | N
     return found[0] if found else None
 
 
+def has_stream(clients: Clients, group: str, prefix: str, *, region: str | None = None) -> bool:
+    """Whether the group has a stream whose name begins with `prefix`."""
+    with translated("Looking for log streams", on=group):
+        page: dict[str, Any] = clients.logs(region).describe_log_streams(
+            logGroupName=group, logStreamNamePrefix=prefix, limit=1
+        )
+    return bool(page.get("logStreams"))
+
+
 def group_exists(clients: Clients, group: str, *, region: str | None = None) -> bool:
     """Whether there is a log group of exactly that name."""
     with translated("Looking for a log group", on=group):
@@ -116,9 +130,7 @@ def group_exists(clients: Clients, group: str, *, region: str | None = None) -> 
     return any(each["logGroupName"] == group for each in found.get("logGroups", ()))
 
 
-def _query(
-    group: str, term: str | None, start_ms: int | None, end_ms: int | None, streams: Sequence[str] | None
-) -> dict[str, Any]:
+def _query(group: str, term: str | None, start_ms: int | None, end_ms: int | None) -> dict[str, Any]:
     query: dict[str, Any] = {"logGroupName": group, "limit": _EVENTS_A_PAGE}
     if term:
         escaped = term.replace("\\", "\\\\").replace('"', '\\"')
@@ -127,9 +139,13 @@ def _query(
         query["startTime"] = max(0, start_ms)
     if end_ms is not None:
         query["endTime"] = max(0, end_ms)
-    if streams is not None:
-        query["logStreamNames"] = list(streams)
     return query
+
+
+def _streams(names: Sequence[str] | None, prefix: str | None) -> dict[str, Any]:
+    if names is not None:
+        return {"logStreamNames": list(names)}
+    return {} if prefix is None else {"logStreamNamePrefix": prefix}
 
 
 def _pages(

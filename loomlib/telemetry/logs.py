@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from loomlib.errors import ResourceNotFound
 
+from .line_streams import SHARED_STREAM, LineStreams
 from .log_events import LogEvent, log_event
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
     from loomlib.aws.logs import LogStream, StoredEvent
-
-_TELEMETRY_STREAMS: Final = frozenset({"otel-rt-logs"})
-"""Streams that hold OpenTelemetry records, not lines."""
-
-_SHARED_STREAMS: Final = frozenset({"BedrockAgentCoreRuntime_ApplicationLogs"})
-"""Streams of older layouts that all processes write to: there a session's lines are those that name it."""
 
 _FIRST_WINDOW_MS: Final = 10 * 60_000
 _WINDOW_GROWTH: Final = 12
@@ -62,6 +57,7 @@ class LogReader:
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
+        self._lines = LineStreams(clients)
 
     def agent_logs(
         self,
@@ -79,8 +75,7 @@ class LogReader:
         kept: list[StoredEvent] = []
         try:
             for since_ms, until_ms in _windows(start_ms, end_ms):
-                found = self._read(source, group, start_ms=since_ms, end_ms=until_ms)
-                kept = [event for event in found if event.stream not in _TELEMETRY_STREAMS] + kept
+                kept = self._lines.read(source, group, start_ms=since_ms, end_ms=until_ms) + kept
                 if len(kept) >= limit:
                     break
         except ResourceNotFound:
@@ -105,12 +100,16 @@ class LogReader:
         group = source.log_group(qualifier)
         start_ms, end_ms = _unix_ms(start), _unix_ms(end)
         _check(limit, start_ms, end_ms)
+        from loomlib.aws.logs import filter_events
+
         try:
-            naming = self._read(source, group, term=session_id, start_ms=start_ms, end_ms=end_ms)
-            streams = sorted({event.stream for event in naming} - _TELEMETRY_STREAMS - _SHARED_STREAMS)
-            lines = [event for event in naming if event.stream in _SHARED_STREAMS]
+            naming = self._lines.read(source, group, term=session_id, start_ms=start_ms, end_ms=end_ms)
+            streams = sorted({event.stream for event in naming} - {SHARED_STREAM})
+            lines = [event for event in naming if event.stream == SHARED_STREAM]
             if streams:
-                lines += self._read(source, group, streams=streams, start_ms=start_ms, end_ms=end_ms)
+                lines += filter_events(
+                    self._clients, group, region=source.region, start_ms=start_ms, end_ms=end_ms, streams=streams
+                )
         except ResourceNotFound:
             return LogPage(group=group, state="no_group")
         lines.sort(key=lambda event: event.timestamp_ms)
@@ -124,28 +123,6 @@ class LogReader:
             return list_streams(self._clients, source.log_group(qualifier), region=source.region, limit=limit)
         except ResourceNotFound:
             return ()
-
-    def _read(
-        self,
-        source: LogSource,
-        group: str,
-        *,
-        start_ms: int | None,
-        end_ms: int | None,
-        term: str | None = None,
-        streams: Sequence[str] | None = None,
-    ) -> list[StoredEvent]:
-        from loomlib.aws.logs import filter_events
-
-        return filter_events(
-            self._clients,
-            group,
-            region=source.region,
-            term=term,
-            start_ms=start_ms,
-            end_ms=end_ms,
-            streams=streams,
-        )
 
 
 def _windows(start_ms: int | None, end_ms: int | None) -> Iterator[tuple[int | None, int | None]]:

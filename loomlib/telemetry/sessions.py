@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import ResourceNotFound
 
+from .line_streams import LineStreams
 from .log_events import LogEvent, log_event
-from .span_records import MESSAGES_STREAM, TraceSource
+from .span_records import TraceSource
 from .start_lines import start_lines
 
 if TYPE_CHECKING:
@@ -89,19 +90,16 @@ def process_lives(
     clients: Clients, source: TraceSource, qualifier: str, *, start: datetime, end: datetime | None = None
 ) -> Lives:
     """Every process of an endpoint that wrote a line between `start` and `end` (aware times)."""
-    from loomlib.aws.logs import filter_events
-
     try:
-        stored = filter_events(
-            clients,
+        stored = LineStreams(clients).read(
+            source,
             source.log_group(qualifier),
-            region=source.region,
             start_ms=int(start.timestamp() * 1000),
             end_ms=None if end is None else int(end.timestamp() * 1000),
         )
     except ResourceNotFound:
         return Lives(state="no_group")
-    lives = lives_of(log_event(event) for event in stored if event.stream != MESSAGES_STREAM)
+    lives = lives_of(map(log_event, stored))
     return Lives(state="found" if lives else "empty", lives=tuple(lives))
 
 

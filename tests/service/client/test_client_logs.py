@@ -125,7 +125,7 @@ def test_a_backend_that_ignores_filters_and_repeats_pages_changes_nothing(serve:
     since = datetime.fromtimestamp((NOW_MS - 60_000) / 1000, UTC)
     page = reader.session_logs(arn, "DEFAULT", mine, start=since)
     assert [event.message for event in page] == ["plain", "done"]
-    assert queries[0]["filterPattern"] == f'"{mine}"'
+    assert {query["filterPattern"] for query in queries if "filterPattern" in query} == {f'"{mine}"'}
 
 
 def test_missing_permission_is_told_and_not_shown_as_an_empty_log(serve: Serve) -> None:
@@ -137,7 +137,7 @@ def test_missing_permission_is_told_and_not_shown_as_an_empty_log(serve: Serve) 
     reader = LogReader(Clients(Connection(region="us-east-1", environment=server.environment())))
     with pytest.raises(AccessDenied, match="logs:FilterLogEvents"):
         reader.agent_logs(new_arn())
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2  # how streams are named, and then their lines; nothing is asked again
 
 
 def test_times_without_a_zone_and_impossible_ranges_are_refused(clients: Clients) -> None:

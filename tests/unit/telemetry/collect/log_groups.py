@@ -37,7 +37,7 @@ class LogGroups:
         self.queries.append(query)
         events = self._group(query["logGroupName"])
         term = query.get("filterPattern", "").strip('"').replace('\\"', '"')
-        wanted = query.get("logStreamNames")
+        wanted, prefix = query.get("logStreamNames"), query.get("logStreamNamePrefix", "")
         return {
             "events": [
                 {"eventId": str(number), "logStreamName": stream, "timestamp": at_ms, "message": text}
@@ -46,6 +46,7 @@ class LogGroups:
                 and term in text
                 and query.get("startTime", 0) <= at_ms <= query.get("endTime", 1e15)
                 and (wanted is None or stream in wanted)
+                and stream.startswith(prefix)
             ]
         }
 
