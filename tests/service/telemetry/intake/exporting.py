@@ -54,7 +54,7 @@ class Exporter:
             headers={"content-type": content_type, "authorization": f"Bearer {self.aws.state.access_key}", **named},
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as refusal:
             with refusal:

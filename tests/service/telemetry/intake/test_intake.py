@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from loomlib import local
 
-PROTOBUF = "application/x-protobuf"
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
 
 
 def new_trace() -> str:
@@ -208,28 +208,31 @@ def test_one_bad_span_is_refused_by_name_and_the_others_are_kept(exporter: Expor
     assert "without an id" in partial.error_message
 
 
+GZIP = {"content_encoding": "gzip"}
+
+
 @pytest.mark.parametrize(
     ("body", "content_type", "headers", "status"),
     [
-        (b"{nope", "application/json", {}, 400),
-        (b"[1]", "application/json", {}, 400),
-        (b'{"resourceSpans": 5}', "application/json", {}, 400),
-        (b"[" * 100_000, "application/json", {}, 400),
-        (b"\xff\xff\xff", PROTOBUF, {}, 400),
-        (b"{}", "application/json", {"content_encoding": "gzip"}, 400),
-        (gzip.compress(b"{}")[:-9], "application/json", {"content_encoding": "gzip"}, 400),
-        (gzip.compress(b" " * 200_000_000, 1), "application/json", {"content_encoding": "gzip"}, 400),
-        (b" " * 33_000_000, "application/json", {}, 413),
-        (b"{}", "text/plain", {}, 415),
-        (b"{}", "application/json", {"content_encoding": "br"}, 415),
-        (b"{}", "application/json", {}, 200),
-        (b"", PROTOBUF, {}, 200),
+        pytest.param(lambda: b"{nope", JSON, {}, 400, id="no JSON"),
+        pytest.param(lambda: b"[1]", JSON, {}, 400, id="a list"),
+        pytest.param(lambda: b'{"resourceSpans": 5}', JSON, {}, 400, id="a number for the spans"),
+        pytest.param(lambda: b"[" * 100_000, JSON, {}, 400, id="too deep"),
+        pytest.param(lambda: b"\xff\xff\xff", PROTOBUF, {}, 400, id="no protobuf"),
+        pytest.param(lambda: b"{}", JSON, GZIP, 400, id="no gzip"),
+        pytest.param(lambda: gzip.compress(b"{}")[:-9], JSON, GZIP, 400, id="gzip cut off"),
+        pytest.param(lambda: gzip.compress(b" " * 200_000_000, 1), JSON, GZIP, 400, id="200 MB in a little gzip"),
+        pytest.param(lambda: b" " * 33_000_000, JSON, {}, 413, id="33 MB"),
+        pytest.param(lambda: b"{}", "text/plain", {}, 415, id="text"),
+        pytest.param(lambda: b"{}", JSON, {"content_encoding": "br"}, 415, id="another coding"),
+        pytest.param(lambda: b"{}", JSON, {}, 200, id="nothing as JSON"),
+        pytest.param(lambda: b"", PROTOBUF, {}, 200, id="nothing as protobuf"),
     ],
 )
 def test_what_is_no_export_request_is_refused_and_the_next_one_is_taken(
-    exporter: Exporter, body: bytes, content_type: str, headers: dict[str, str], status: int
+    exporter: Exporter, body: Callable[[], bytes], content_type: str, headers: dict[str, str], status: int
 ) -> None:
-    assert exporter.post("/otlp/v1/traces", body, content_type, **headers)[0] == status
+    assert exporter.post("/otlp/v1/traces", body(), content_type, **headers)[0] == status
     trace = new_trace()
     exporter.send(traces(span(trace)))
     assert len(exporter.records(pattern=f'"{trace}"')) == 1
