@@ -4,11 +4,13 @@ from .answers import FAILURE_STAGES, CaseAnswer, CaseFailure, TurnAnswer
 from .cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
 from .eval_set import EvalSet
 from .evaluator import LEVELS, Evaluator, NotApplicable, Score, Verdict
+from .outcomes import OUTCOME_STATES, Outcome
 from .tool_use import ExpectedTool, ToolUse
 
 __all__ = [
     "FAILURE_STAGES",
     "LEVELS",
+    "OUTCOME_STATES",
     "CaseAnswer",
     "CaseFailure",
     "EvalCase",
@@ -17,6 +19,7 @@ __all__ = [
     "EvaluatorChoice",
     "ExpectedTool",
     "NotApplicable",
+    "Outcome",
     "Rubric",
     "Score",
     "ToolUse",

@@ -1,0 +1,48 @@
+"""What became of one case under one evaluator: the row from which every summary and comparison is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+SCORED, NOT_APPLICABLE, ANSWER_FAILED, JUDGE_FAILED = "scored", "not_applicable", "answer_failed", "judge_failed"
+
+OUTCOME_STATES: Final = (SCORED, NOT_APPLICABLE, ANSWER_FAILED, JUDGE_FAILED)
+"""A score; a case that expects nothing of this evaluator; no answer; an answer that could not be judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One case, one repeat (from 0), one evaluator, and one `part` of it ("" for the whole case).
+
+    Only a "scored" one has a `value`; `passed` is None when the evaluator sets no bar. `case_digest` is
+    `EvalCase.digest`: two runs are compared on cases that say the same in both. `labels` stay beside every number made
+    of it ("simulated judge"); `trace_id` leads from a case that flipped to what the agent did, "" when not known.
+    """
+
+    case_id: str
+    case_digest: str
+    repeat: int
+    evaluator: str
+    level: str
+    part: str = ""
+    value: float | None
+    passed: bool | None
+    state: str
+    tags: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    trace_id: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state == SCORED:
+            if self.value is None or self.value - self.value != 0:
+                raise ValueError(f"a scored outcome has a finite value, not {self.value}")
+        elif self.state not in OUTCOME_STATES:
+            raise ValueError(f"an outcome is one of {', '.join(OUTCOME_STATES)}, not {self.state!r}")
+        elif self.value is not None or self.passed is not None:
+            raise ValueError(f"an outcome that is {self.state!r} has neither a value nor a pass: it is no low score")
+
+    @property
+    def is_scored(self) -> bool:
+        """True when there is a value."""
+        return self.state == SCORED
