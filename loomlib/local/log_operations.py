@@ -7,6 +7,7 @@ from typing import Any
 
 from .log_events import LogEvents
 from .log_filter import LogFilter
+from .log_streams import LogStreams
 from .queries import Insights
 
 REQUEST_LIMIT_BYTES = 1_000_000
@@ -16,10 +17,13 @@ _PREFIX = b"Logs_20140328."
 class LogOperations:
     """Reading and querying log events."""
 
-    def __init__(self, log_filter: LogFilter, log_events: LogEvents, insights: Insights) -> None:
+    def __init__(
+        self, log_filter: LogFilter, log_events: LogEvents, log_streams: LogStreams, insights: Insights
+    ) -> None:
         self._operations: dict[bytes, Callable[[bytes], Awaitable[dict[str, Any] | None]]] = {
             b"FilterLogEvents": log_filter.filter_log_events,
             b"GetLogEvents": log_events.get_log_events,
+            b"DescribeLogStreams": log_streams.describe_log_streams,
             b"StartQuery": insights.start_query,
             b"GetQueryResults": insights.get_query_results,
             b"StopQuery": insights.stop_query,

@@ -33,6 +33,7 @@ from .leases import Leases
 from .log_events import LogEvents
 from .log_filter import LogFilter
 from .log_operations import LogOperations
+from .log_streams import LogStreams
 from .logs import Logs
 from .models import ModelRoom
 from .operations import Operations
@@ -131,7 +132,9 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         models=models,
         operations=operations,
         behind=behind,
-        logs=LogOperations(LogFilter(logs, telemetry), LogEvents(logs, telemetry), insights),
+        logs=LogOperations(
+            LogFilter(logs, telemetry), LogEvents(logs, telemetry), LogStreams(logs, telemetry), insights
+        ),
         house=house,
         otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
     )

@@ -25,6 +25,14 @@ class StoredEvent(NamedTuple):
     message: str
 
 
+class StreamTimes(NamedTuple):
+    """The first and the last event of a stream, and when the last was seen (Unix milliseconds)."""
+
+    first_ms: int
+    last_ms: int
+    ingested_ms: int
+
+
 class TelemetryReader:
     """Reads what the collecting process wrote; there is nothing before its first record."""
 
@@ -37,6 +45,27 @@ class TelemetryReader:
             if database is None:
                 return []
             return [(group, stream) for group, stream in database.execute("SELECT log_group, stream FROM places")]
+
+    def stream_times(self, group: str) -> dict[str, StreamTimes]:
+        """The times of a group's streams that hold a visible event."""
+        found: dict[str, StreamTimes] = {}
+        with self._open() as database:
+            if database is None:
+                return found
+            now_ms = int(time.time() * 1000)
+            for number, stream in database.execute("SELECT id, stream FROM places WHERE log_group = ?", (group,)):
+                # Both follow the index of times: a stream may hold a million events.
+                ends = [
+                    database.execute(
+                        "SELECT timestamp_ms, visible_ms FROM records WHERE place = ? AND visible_ms <= ? "  # noqa: S608
+                        f"ORDER BY timestamp_ms {order}, id {order} LIMIT 1",
+                        (number, now_ms),
+                    ).fetchone()
+                    for order in ("ASC", "DESC")
+                ]
+                if ends[0] and ends[1]:
+                    found[stream] = StreamTimes(first_ms=ends[0][0], last_ms=ends[1][0], ingested_ms=ends[1][1])
+        return found
 
     def events(
         self,
