@@ -17,9 +17,6 @@ TRACE_STATES: Final = ("found", "partial", "not_found_yet", "lost", "exports_not
 agent's log says that its spans were not taken; nothing came within the time in which it must (`exports_nothing`); the
 endpoint has no log group (`no_group`); the call was refused before it reached the agent (`not_reached`)."""
 
-_CUT_MARKS: Final = ("loom.cut_from_bytes", "loom.cut")
-"""Attributes with which the local service and its exporter say that they cut a long value."""
-
 _NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 
 
@@ -97,9 +94,10 @@ class Collected:
             raise ValueError(f"collecting ends {', '.join(TRACE_STATES)}, not {self.state!r}")
 
     @property
-    def cut_spans(self) -> int:
-        """Spans of which something was cut because it is longer than a log event or an exporter takes."""
-        return sum(1 for span in self.trace.spans if any(name in span.attributes for name in _CUT_MARKS))
+    def cut_records(self) -> int:
+        """Spans and message records of which something was cut: it is longer than a log event or an exporter takes."""
+        spans = sum("values_cut" in span.marks for span in self.trace.spans)
+        return spans + sum(record.is_cut for record in self.trace.log_records)
 
     @property
     def is_complete(self) -> bool:

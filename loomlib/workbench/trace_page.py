@@ -140,5 +140,5 @@ def _doubt(doubt: str) -> str:
 
 
 def _marks(bar: Bar) -> str:
-    words = [*(["failed"] if bar.is_failed else []), *sorted(bar.marks)]
+    words = [*(["failed"] if bar.is_failed else []), *sorted(mark.replace("_", " ") for mark in bar.marks)]
     return f' <span class="quiet">{escape(", ".join(words))}</span>' if words else ""

@@ -186,8 +186,9 @@ class TraceView:
             lines.append(found.sentence())
         if self.state in ("exports_nothing", "no_group") and self._remedy:
             lines.append(self._remedy)
-        if found.cut_spans:
-            lines.append(f"{found.cut_spans} of the spans carry values that were too long to be kept whole.")
+        if found.cut_records:
+            told = "1 record carries" if found.cut_records == 1 else f"{found.cut_records:,} records carry"
+            lines.append(f"{told} values that were too long to be kept whole: what was said is cut there.")
         if self.unreadable:
             lines.append(f"{len(self.unreadable)} records could not be read: {label(self.unreadable[0])}")
         return lines

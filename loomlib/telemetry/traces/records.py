@@ -12,7 +12,7 @@ from typing import Any
 from .identifiers import normal_id
 from .moments import unix_ns
 from .shared import Shared
-from .span import EMPTY, LogRecord, Span, SpanEvent
+from .span import CUT_MARKS, EMPTY, LogRecord, Span, SpanEvent
 from .values import as_list, as_mapping, attributes_of, plain_value
 
 _KINDS: dict[object, str] = {
@@ -38,6 +38,7 @@ _STATUSES: dict[object, str] = {
     "STATUS_CODE_ERROR": "error",
 }
 _NO_MARKS: frozenset[str] = frozenset()
+_CUT_BY_SERVICE, _CUT_BY_EXPORTER = CUT_MARKS
 
 
 def _kind(value: object) -> str:
@@ -68,6 +69,11 @@ def _times(start: object, end: object) -> tuple[int, int, frozenset[str]]:
     return 0, 0, frozenset({"untimed"})
 
 
+def _with_cuts(marks: frozenset[str], attributes: Mapping[str, Any]) -> frozenset[str]:
+    is_cut = _CUT_BY_SERVICE in attributes or _CUT_BY_EXPORTER in attributes
+    return marks | {"values_cut"} if is_cut else marks
+
+
 def otlp_span(
     raw: Mapping[str, Any],
     resource: Mapping[str, Any] = EMPTY,
@@ -83,6 +89,7 @@ def otlp_span(
     status = EMPTY if not stated else as_mapping(stated) or {"code": stated}
     code, message = status.get("code"), status.get("message")
     events = get("events")
+    found = attributes(get("attributes"))
     return Span(
         trace_id=normal_id(get("traceId") or get("trace_id")),
         span_id=normal_id(get("spanId") or get("span_id")),
@@ -91,13 +98,13 @@ def otlp_span(
         kind=_kind(get("kind")),
         start_ns=start,
         end_ns=end,
-        attributes=attributes(get("attributes")),
+        attributes=found,
         events=_events(events) if events else (),
         status=_status(code) if code else "unset",
         status_message=str(message) if message else "",
         resource=resource,
         scope=scope,
-        marks=marks,
+        marks=_with_cuts(marks, found),
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from .operations import operation_of
 
 EMPTY: Mapping[str, Any] = {}
+CUT_MARKS = ("loom.cut_from_bytes", "loom.cut")
+"""Attributes with which the local service and its exporter say that they cut a long value of a record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,7 @@ class Span:
     """One span. Times are Unix nanoseconds by the clock of the machine that wrote it; ids are lower-case hex.
 
     `attributes`, names and messages are data of strangers: kept exactly, never interpreted. `marks` says what is odd:
-    `untimed`, `unfinished`, `no_id` from reading; `orphan`, `cyclic`, `clock_skewed`, `outlives_parent`,
+    `untimed`, `unfinished`, `no_id`, `values_cut` from reading; `orphan`, `cyclic`, `clock_skewed`, `outlives_parent`,
     `negative_duration` from placing it in its trace.
     """
 
@@ -73,3 +75,8 @@ class LogRecord:
     resource: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     scope: str = ""
     severity: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a value in it was too long to be kept whole."""
+        return any(name in self.attributes for name in CUT_MARKS)

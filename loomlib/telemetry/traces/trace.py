@@ -26,10 +26,12 @@ MARKS = (
     "untimed",
     "unfinished",
     "no_id",
+    "values_cut",
     "no_spans",
     "several_traces",
 )
-"""What a trace can be marked with. `partial`: spans are missing or unfinished, so parts of a breakdown are inferred."""
+"""What a trace can be marked with. `partial`: spans are missing or unfinished, so parts of a breakdown are inferred.
+`values_cut`: something that was said is not here whole, because it is longer than a log event or an exporter takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +187,8 @@ def _build(id: str, spans: Iterable[Span], records: Sequence[LogRecord], marks: 
     forest = arrange(spans)
     if not forest.spans:
         marks |= {"no_spans"}
+    if any(record.is_cut for record in records):
+        marks |= {"values_cut"}
     return Trace(
         trace_id=id,
         spans=forest.spans,

@@ -158,7 +158,12 @@ def test_a_call_whose_end_nobody_saw_is_not_waited_for_for_ever() -> None:
 def test_a_value_that_was_cut_is_told() -> None:
     records = request()
     records[3]["attributes"]["loom.cut_from_bytes"] = 10_000_000
-    assert "1 of the spans carry values that were too long to be kept whole." in str(view(*records))
+    shown = view(*records)
+    assert "1 record carries values that were too long to be kept whole" in str(shown)
+    assert "values_cut" in shown.breakdown().marks
+    assert list(shown.spans()["marks"]).count("values_cut") == 1
+    assert "values cut" in shown._repr_html_()
+    assert "partial" not in shown.breakdown().marks
 
 
 def test_an_invocation_that_never_ended_has_the_time_of_its_spans() -> None:
