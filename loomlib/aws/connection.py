@@ -121,6 +121,12 @@ class Clients:
                 self._account = str(self.client("sts").get_caller_identity()["Account"])
             return self._account
 
+    def close(self) -> None:
+        """Close the connections that are kept open; the next client that is asked for opens its own."""
+        with self._lock:
+            while self._clients:
+                self._clients.popitem()[1].close()
+
     def ca_bundle(self) -> str | None:
         """The file of certificate authorities that was configured for AWS, None for the system's."""
         configured = self._session()._session.get_config_variable("ca_bundle")  # boto3 has no public way to it

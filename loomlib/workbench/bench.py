@@ -242,6 +242,7 @@ class Workbench:
         """Store what is under way and let go; a local service that only this process used ends."""
         self.invoker.close()
         self.store.close()
+        self.clients.close()
         self._house.leave()
 
     def __enter__(self) -> Self:

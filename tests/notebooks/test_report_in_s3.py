@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import nbformat
@@ -22,7 +23,8 @@ BUCKET = "nightly-reports"
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.ServiceState]:
     state, _ = local.start(tmp_path_factory.mktemp("home"), persistent=False)
     lease = local.hold(state)
-    Clients(_connection(state)).s3().create_bucket(Bucket=BUCKET)
+    with closing(Clients(_connection(state))) as clients:
+        clients.s3().create_bucket(Bucket=BUCKET)
     yield state
     lease.close()
     local.stop(state.home)
@@ -41,17 +43,17 @@ def test_notebook_page_and_summary_arrive_whole(service: local.ServiceState) -> 
         environment=service.environment(),
     )
     assert outcome.exit_code == 2
-    s3 = Clients(_connection(service)).s3()
-    for address, content_type in (
-        (outcome.html, "text/html; charset=utf-8"),
-        (outcome.notebook, "application/x-ipynb+json"),
-        (outcome.summary_path, "application/json"),
-    ):
-        prefix = f"s3://{BUCKET}/"
-        assert address.startswith(f"{prefix}loom/night/sample_report-")
-        found = s3.get_object(Bucket=BUCKET, Key=address.removeprefix(prefix))
-        assert found["ContentType"] == content_type
-        assert found["Body"].read()
+    with closing(Clients(_connection(service))) as clients:
+        for address, content_type in (
+            (outcome.html, "text/html; charset=utf-8"),
+            (outcome.notebook, "application/x-ipynb+json"),
+            (outcome.summary_path, "application/json"),
+        ):
+            prefix = f"s3://{BUCKET}/"
+            assert address.startswith(f"{prefix}loom/night/sample_report-")
+            found = clients.s3().get_object(Bucket=BUCKET, Key=address.removeprefix(prefix))
+            assert found["ContentType"] == content_type
+            assert found["Body"].read()
 
 
 def test_a_missing_bucket_is_told_before_anything_runs(service: local.ServiceState) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -56,12 +56,22 @@ def serve() -> Iterator[Callable[[Script], PacedServer]]:
 
 
 @pytest.fixture
-def invoker_for(store: Store, engine: Engine) -> Iterator[Callable[..., Invoker]]:
+def clients_of() -> Iterator[Callable[[Mapping[str, str]], Clients]]:
+    """Makes clients whose connections end with the test."""
+    with ExitStack() as stack:
+        yield lambda environment: stack.enter_context(
+            closing(Clients(Connection(region="us-east-1", environment=environment)))
+        )
+
+
+@pytest.fixture
+def invoker_for(
+    store: Store, engine: Engine, clients_of: Callable[[Mapping[str, str]], Clients]
+) -> Iterator[Callable[..., Invoker]]:
     made: list[Invoker] = []
 
     def make(server: PacedServer, **options: float) -> Invoker:
-        clients = Clients(Connection(region="us-east-1", environment=server.environment()))
-        made.append(Invoker(store, clients, engine, **options))
+        made.append(Invoker(store, clients_of(server.environment()), engine, **options))
         return made[-1]
 
     yield make
@@ -78,5 +88,6 @@ def local_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceS
 
 
 @pytest.fixture
-def clients(local_service: ServiceState) -> Clients:
-    return Clients(Connection(region=local_service.region, environment=local_service.environment()))
+def clients(local_service: ServiceState) -> Iterator[Clients]:
+    with closing(Clients(Connection(region=local_service.region, environment=local_service.environment()))) as made:
+        yield made

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,16 +121,11 @@ def test_a_deployment_that_fails_tells_awss_reason(clients: Clients, tmp_path: P
     assert "CREATE_FAILED" in str(caught.value) or caught.value.status == 400
 
 
-def test_endpoints_that_cannot_be_listed_are_assumed_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    nowhere = Clients(
-        Connection(
-            region="us-east-1",
-            environment={
-                "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-                "AWS_ACCESS_KEY_ID": "a",
-                "AWS_SECRET_ACCESS_KEY": "b",
-            },
-        )
+def test_endpoints_that_cannot_be_listed_are_assumed_with_a_warning(
+    clients_of: Callable[[Mapping[str, str]], Clients], caplog: pytest.LogCaptureFixture
+) -> None:
+    nowhere = clients_of(
+        {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     )
     with caplog.at_level(logging.WARNING):
         assert list_endpoints(nowhere, "name-0123456789") == ["DEFAULT"]
@@ -149,7 +146,7 @@ def test_what_the_user_set_for_aws_has_no_say_in_a_connection_with_its_own_envir
     monkeypatch.setenv("AWS_CONFIG_FILE", str(broken))
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    local_clients = Clients(Connection(environment=local_service.environment()))
-    assert local_clients.account_id() == local_service.account_id
-    assert local_clients.credentials().access_key == local_service.access_key
-    assert local_clients.data_endpoint() == local_service.url
+    with closing(Clients(Connection(environment=local_service.environment()))) as local_clients:
+        assert local_clients.account_id() == local_service.account_id
+        assert local_clients.credentials().access_key == local_service.access_key
+        assert local_clients.data_endpoint() == local_service.url

@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,11 +14,12 @@ import pytest
 from paced import PacedServer, Reply, Request, Script
 
 from loomlib.agents import RuntimeArn
-from loomlib.aws.connection import Clients, Connection
+from loomlib.aws.connection import Clients
 from loomlib.errors import AccessDenied
 from loomlib.telemetry import LogReader
 
 Serve = Callable[[Script], PacedServer]
+ClientsOf = Callable[[Mapping[str, str]], Clients]
 NOW_MS = int(time.time() * 1000)
 
 
@@ -99,7 +100,7 @@ def test_an_agent_that_never_ran_has_an_empty_log_that_says_so(clients: Clients)
     assert reader.session_logs(arn, "DEFAULT", "s" * 33).state == "empty"
 
 
-def test_a_backend_that_ignores_filters_and_repeats_pages_changes_nothing(serve: Serve) -> None:
+def test_a_backend_that_ignores_filters_and_repeats_pages_changes_nothing(serve: Serve, clients_of: ClientsOf) -> None:
     arn, mine = new_arn(), "m" * 33
     events = [
         {"logStreamName": name, "timestamp": NOW_MS - before, "message": text, "eventId": f"{name}{before}"}
@@ -121,20 +122,20 @@ def test_a_backend_that_ignores_filters_and_repeats_pages_changes_nothing(serve:
             body["nextToken"] = str(page + 1)
         await reply.whole(json.dumps(body).encode(), 200, "application/x-amz-json-1.1")
 
-    reader = LogReader(Clients(Connection(region="us-east-1", environment=serve(everything).environment())))
+    reader = LogReader(clients_of(serve(everything).environment()))
     since = datetime.fromtimestamp((NOW_MS - 60_000) / 1000, UTC)
     page = reader.session_logs(arn, "DEFAULT", mine, start=since)
     assert [event.message for event in page] == ["plain", "done"]
     assert {query["filterPattern"] for query in queries if "filterPattern" in query} == {f'"{mine}"'}
 
 
-def test_missing_permission_is_told_and_not_shown_as_an_empty_log(serve: Serve) -> None:
+def test_missing_permission_is_told_and_not_shown_as_an_empty_log(serve: Serve, clients_of: ClientsOf) -> None:
     async def deny(request: Request, reply: Reply) -> None:
         body = json.dumps({"__type": "AccessDeniedException", "message": "not allowed: logs:FilterLogEvents"}).encode()
         await reply.whole(body, 400, "application/x-amz-json-1.1")
 
     server = serve(deny)
-    reader = LogReader(Clients(Connection(region="us-east-1", environment=server.environment())))
+    reader = LogReader(clients_of(server.environment()))
     with pytest.raises(AccessDenied, match="logs:FilterLogEvents"):
         reader.agent_logs(new_arn())
     assert len(server.requests) == 2  # how streams are named, and then their lines; nothing is asked again

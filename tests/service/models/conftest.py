@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -22,8 +23,8 @@ BLUEPRINTS = Path(__file__).parents[3] / "loomlib" / "blueprints"
 @pytest.fixture(scope="session")
 def models() -> Iterator[ModelService]:
     """The scripted model without any waiting."""
-    with serving(ConverseApp(ModelRoom())) as url:
-        yield ModelService(url=url)
+    with serving(ConverseApp(ModelRoom())) as url, contextlib.closing(ModelService(url=url)) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def start_blueprint(
             )
         agent = AgentProcess(url=f"http://127.0.0.1:{port}", log=log)
         running[name] = (process, agent)
-        for _ in range(600):
+        for _ in range(1200):
             try:
                 urllib.request.urlopen(f"{agent.url}/ping", timeout=5).close()
                 return agent

@@ -11,8 +11,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import boto3
@@ -78,9 +79,11 @@ def serving(app: object) -> Iterator[str]:
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(10)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(60)
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class ModelService:
     """A running model service: its address, and what an agent's environment needs to reach it."""
 
     url: str
+    _clients: list[Any] = field(default_factory=list)
 
     def environment(self) -> dict[str, str]:
         return {
@@ -100,7 +104,7 @@ class ModelService:
         }
 
     def client(self, **config: object):
-        return boto3.client(
+        made = boto3.client(
             "bedrock-runtime",
             endpoint_url=self.url,
             region_name="us-east-1",
@@ -108,6 +112,13 @@ class ModelService:
             aws_secret_access_key="local",
             config=Config(retries={"total_max_attempts": 1}, **config),  # type: ignore[arg-type]
         )
+        self._clients.append(made)
+        return made
+
+    def close(self) -> None:
+        """Close the connections of every client that was asked for."""
+        for client in self._clients:
+            client.close()
 
 
 @dataclass(frozen=True)

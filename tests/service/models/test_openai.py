@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Iterator
@@ -113,7 +114,8 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 @pytest.fixture
 def service(chat: ChatServer) -> Iterator[ModelService]:
     with serving(ConverseApp(ModelRoom(model="openai", model_url=chat.url))) as url:
-        yield ModelService(url=url)
+        with contextlib.closing(ModelService(url=url)) as service:
+            yield service
 
 
 ASKED = {"modelId": "small-model", "messages": [{"role": "user", "content": [{"text": "What is 15*37+42?"}]}]}
@@ -217,14 +219,18 @@ def test_an_error_of_the_server_becomes_one_of_bedrock(
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
     with serving(ConverseApp(ModelRoom(model="openai", model_url="http://127.0.0.1:9/v1"))) as url:
-        with pytest.raises(ClientError, match="cannot be reached") as failed:
-            ModelService(url=url).client().converse(**ASKED)
+        with (
+            contextlib.closing(ModelService(url=url)) as service,
+            pytest.raises(ClientError, match="cannot be reached") as failed,
+        ):
+            service.client().converse(**ASKED)
         assert failed.value.response["Error"]["Code"] == "ServiceUnavailableException"
 
 
 def test_a_stream_that_breaks_off_ends_in_an_exception_event(service: ModelService, chat: ChatServer) -> None:
     chat.mode = "breaks"
-    stream = iter(service.client().converse_stream(**ASKED)["stream"])
-    assert [next(iter(next(stream))) for _ in range(4)] == ["messageStart", *["contentBlockDelta"] * 3]
-    with pytest.raises(EventStreamError, match="out of memory"):
-        next(stream)
+    with contextlib.closing(service.client().converse_stream(**ASKED)["stream"]) as answer:
+        stream = iter(answer)
+        assert [next(iter(next(stream))) for _ in range(4)] == ["messageStart", *["contentBlockDelta"] * 3]
+        with pytest.raises(EventStreamError, match="out of memory"):
+            next(stream)

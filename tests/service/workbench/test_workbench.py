@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 
 import boto3
@@ -108,10 +109,9 @@ def test_registering_the_arn_again_gives_the_same_agent(bench, calculator):
 def test_plain_boto3_finds_the_service_by_the_environment_alone(bench, calculator, monkeypatch):
     for name, value in bench.environment().items():
         monkeypatch.setenv(name, value)
-    answer = boto3.client("bedrock-agentcore").invoke_agent_runtime(
-        agentRuntimeArn=calculator.arn, payload=b'{"prompt": "What is 6*7?"}'
-    )
-    assert b"42" in answer["response"].read()
+    with contextlib.closing(boto3.client("bedrock-agentcore")) as client:
+        answer = client.invoke_agent_runtime(agentRuntimeArn=calculator.arn, payload=b'{"prompt": "What is 6*7?"}')
+        assert b"42" in answer["response"].read()
     assert bench.environment()["AWS_ACCESS_KEY_ID"] == os.environ["AWS_ACCESS_KEY_ID"]
 
 

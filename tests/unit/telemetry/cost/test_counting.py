@@ -101,7 +101,7 @@ def clients() -> Iterator[Clients]:
     }
     clients = Clients(Connection(environment=environment))
     yield clients
-    clients.client("bedrock-runtime").close()
+    clients.close()
     server.shutdown()
     thread.join()
     server.server_close()
