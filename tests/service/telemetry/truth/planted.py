@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from loomlib.workbench.trace_view import TraceView
 AGENT = Path(__file__).parent / "timed"
 LATEST = {"OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental"}
 CONVENTIONS: Mapping[str, Mapping[str, str]] = {"legacy": {}, "latest": LATEST}
+WORK = ("model", "tools", "memory")
 BUCKETS = ("cold_start", "service_network", "agent", "model", "tools", "memory")
 
 
@@ -36,7 +37,7 @@ def compare(inv: loom.Invocation, view: TraceView) -> Comparison:
     noted: dict[str, Any] = json.loads(inv.text)
     found = view.breakdown()
     began, ended = noted["handler"]
-    truth = {name: _covered(noted[name]) for name in ("model", "tools", "memory")}
+    truth = {name: sum(end - start for start, end in joined(noted[name])) for name in WORK}
     truth["agent"] = ended - began - sum(truth.values())
     outside = found.total_ns - (ended - began)
     is_cold = found["cold_start"].duration_ns > 0
@@ -46,15 +47,17 @@ def compare(inv: loom.Invocation, view: TraceView) -> Comparison:
     return Comparison(
         told={name: found[name].duration_ms for name in BUCKETS},
         truth={name: ns / 1e6 for name, ns in truth.items()},
-        slept_ms=noted["slept_ns"] / 1e6,
+        slept_ms=(noted["slept"][1] - noted["slept"][0]) / 1e6,
         is_cold=is_cold,
     )
 
 
-def _covered(pieces: list[tuple[int, int]]) -> int:
-    """Nanoseconds that at least one of the pieces covers."""
-    covered, until = 0, 0
-    for start, end in sorted(tuple(piece) for piece in pieces):
-        covered += max(0, end - max(start, until))
-        until = max(until, end)
-    return covered
+def joined(pieces: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
+    """The stretches that at least one of the pieces covers, in order."""
+    stretches: list[tuple[int, int]] = []
+    for start, end in sorted((piece[0], piece[1]) for piece in pieces):
+        if stretches and start <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], max(end, stretches[-1][1]))
+        else:
+            stretches.append((start, end))
+    return stretches

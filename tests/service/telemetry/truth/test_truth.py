@@ -1,22 +1,22 @@
 """Planted delays against the buckets of `inv.trace()`, by the agent's own clock: twenty sessions, both conventions.
 
-What another process on the machine takes away can only push a bucket off the truth, never towards it: the quieter
-half of the calls says whether the buckets are right (`make bench` has the medians and the extremes of fifty).
+Only what no load can change is held here: what adds up, what lies inside of what, in which order
+(`python -m tests.benchmarks truth` holds how close the buckets are to the truth on a quiet machine).
 """
 
 from __future__ import annotations
 
 import asyncio
-import statistics
+import time
 from collections.abc import Iterator
 
 import pytest
-from planted import AGENT, BUCKETS, CONVENTIONS, Comparison, compare
+from bracketed import CLOCKS_NS, check_brackets
+from planted import AGENT, CONVENTIONS, Comparison, compare
 
 import loomlib as loom
 from loomlib import local
 
-TOLERANCE_MS = 5.0
 SESSIONS = 20
 
 
@@ -34,7 +34,10 @@ async def at_once(agent: loom.Agent, sessions: list[str | None]) -> list[loom.In
 
 
 def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison]:
-    views = {view.invocation_id: view for view in agent.traces(last=len(calls))}
+    until = time.monotonic() + 120
+    while {view.state for view in (seen := agent.traces(last=len(calls)))} != {"found"} and time.monotonic() < until:
+        time.sleep(0.1)
+    views = {view.invocation_id: view for view in seen}
     for inv in calls:
         assert views[inv.record.id].state == "found"
         assert views[inv.record.id].trace.trace_id == inv.record.trace_id
@@ -43,6 +46,7 @@ def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison
         assert sum(part.duration_ns for part in found.parts) == found.total_ns == round(inv.duration_ms * 1e6)
         assert min(part.duration_ns for part in found.parts) >= 0
         assert found["unknown"].duration_ns == 0
+        check_brackets(inv, views[inv.record.id])
     return [compare(inv, views[inv.record.id]) for inv in calls]
 
 
@@ -51,11 +55,6 @@ def follows(agent: loom.Agent, convention: str) -> bool:
     return (
         ("gen_ai.provider.name" in chat.attributes) == (convention == "latest") != ("gen_ai.system" in chat.attributes)
     )
-
-
-def quiet_error_ms(found: list[Comparison], bucket: str) -> float:
-    """How far a bucket is off in the quieter half of the calls: the lower quartile."""
-    return statistics.quantiles([abs(each.error_ms(bucket)) for each in found], n=4)[0]
 
 
 @pytest.mark.slow
@@ -67,27 +66,23 @@ def test_planted_delays_are_found_in_twenty_sessions_at_once(bench: loom.Workben
     cold = compared(agent, first)
     assert all(each.is_cold for each in cold)
     assert all(each.told["cold_start"] >= each.slept_ms >= 300 for each in cold)
-    for bucket in ("model", "tools", "memory"):
-        assert quiet_error_ms(cold, bucket) <= TOLERANCE_MS, bucket
 
     warm = compared(agent, asyncio.run(at_once(agent, [inv.session_id for inv in first])))
     assert not any(each.is_cold for each in warm)
     assert follows(agent, convention)
-    for bucket in BUCKETS:
-        assert quiet_error_ms(warm, bucket) <= TOLERANCE_MS, bucket
-    for each in warm:
-        assert each.told["model"] >= 400
-        assert each.told["tools"] >= 200
-        assert each.told["memory"] >= 50
+    for each in [*cold, *warm]:
+        assert each.told["model"] >= 400 - CLOCKS_NS / 1e6
+        assert each.told["tools"] >= 200 - CLOCKS_NS / 1e6
+        assert each.told["memory"] >= 50 - CLOCKS_NS / 1e6
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_a_cold_start_ends_where_the_agent_says_that_it_began(bench: loom.Workbench, convention: str) -> None:
     agent = bench.deploy(AGENT, name=f"alone_{convention}", environment=CONVENTIONS[convention])
     calls = [agent.invoke("Weave.").raise_for_status() for _ in range(3)]
-    found = compared(agent, calls)
+    found = compared(agent, calls)  # by its brackets: after the agent was ready to serve, before it began to answer
     assert all(each.is_cold for each in found)
-    assert quiet_error_ms(found, "cold_start") <= TOLERANCE_MS
+    assert all(each.told["cold_start"] <= each.truth["cold_start"] + CLOCKS_NS / 1e6 for each in found)
 
 
 def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench) -> None:
@@ -98,3 +93,4 @@ def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench
     calls = view.tool_calls()
     assert sorted(calls["tool"]) == ["look", "search"]
     assert found.told["tools"] < sum(calls["duration_ms"])
+    assert found.told["tools"] >= max(calls["duration_ms"])

@@ -1,11 +1,13 @@
 """An agent whose every delay is planted, and which says what each really took, by its own monotonic clock.
 
 It reads from memory (a CLIENT span, as the botocore instrumentation makes one), asks its model, runs two tools at
-once, and asks its model again. The clock is the machine's, so that a client beside it reads the same one.
+once (each waits for the other to begin), and asks its model again. The clock is the machine's, so that a client beside
+it reads the same one.
 """
 
 import asyncio
 import os
+import threading
 import time
 
 _IMPORTED_NS = time.monotonic_ns()
@@ -61,10 +63,12 @@ class PacedModel(Model):
 
 
 def tools(noted):
-    """Two tools that note when they were working."""
+    """Two tools that note when they were working, and are at work at the same time however busy the machine is."""
+    meeting = threading.Barrier(2)
 
     def work(what, seconds):
         began = time.monotonic_ns()
+        meeting.wait(60)
         time.sleep(seconds)
         noted["tools"].append((began, time.monotonic_ns()))
         return what
@@ -98,8 +102,15 @@ async def answer(payload):
     noted = {"model": [], "tools": [], "memory": []}
     await remember(noted)
     await Agent(model=PacedModel(noted), tools=tools(noted), callback_handler=None).invoke_async(payload["prompt"])
-    return {**noted, "slept_ns": _SLEPT_NS, "handler": (began, time.monotonic_ns())}
+    return {
+        **noted,
+        "slept": (_IMPORTED_NS, _IMPORTED_NS + _SLEPT_NS),
+        "ready": _READY_NS,
+        "handler": (began, time.monotonic_ns()),
+        "unix_ns": time.time_ns() - time.monotonic_ns(),
+    }
 
 
 if __name__ == "__main__":
+    _READY_NS = time.monotonic_ns()
     app.run()
