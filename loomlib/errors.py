@@ -6,6 +6,7 @@
     ├── InvalidArn               (also ValueError) text that is no runtime ARN
     ├── AgentNotFound            (also LookupError) the catalog has no such agent
     ├── NotYetSupported          part of the plan, not of this release
+    ├── ExtraMissing             an optional part of Loom is not installed
     ├── AwsError                 an AWS call failed
     │   ├── CredentialsMissing   no usable credentials or region
     │   ├── AccessDenied         403
@@ -67,6 +68,10 @@ class AgentNotFound(LoomError, LookupError):
 
 class NotYetSupported(LoomError):
     """Something that is planned but not part of this release."""
+
+
+class ExtraMissing(LoomError):
+    """An optional part of Loom is not installed (its extra: `pip install 'loomlib[evals]'`)."""
 
 
 class AwsError(LoomError):
