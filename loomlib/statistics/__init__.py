@@ -1,7 +1,29 @@
-"""Numbers with their doubt: estimates, percentiles, shares and ratios with intervals, and how they are written."""
+"""Numbers with their doubt: estimates, percentiles, shares, ratios, means, rates, tests, and how they are written."""
 
 from .estimates import Estimate
+from .gates import (
+    GATE_OUTCOMES,
+    MISSED,
+    PASSED,
+    UNCLEAR,
+    outcome_at_least,
+    outcome_at_most,
+    outcome_not_worse,
+)
+from .means import cluster_means, clustered_standard_error, estimate_mean, standard_error
+from .multiplicity import benjamini_hochberg, holm
 from .numbers import TOO_SMALL, decimals, milliseconds, number, percent, plural
+from .pairs import (
+    PairedTest,
+    bootstrap_means,
+    cohens_d,
+    cohens_h,
+    estimate_difference,
+    flip_odds,
+    mcnemar,
+    paired_bootstrap,
+    paired_t,
+)
 from .percentiles import (
     CONFIDENCE,
     PERCENTILE_METHOD,
@@ -16,28 +38,60 @@ from .percentiles import (
     percentile,
     percentile_replicates,
 )
+from .power import cases_for_difference, cases_for_flips, detectable_difference
+from .rates import estimate_pass_all, estimate_pass_at, estimate_rate, pass_at_k, pass_hat_k
 from .ratios import RATIO_METHOD, estimate_ratio
 
 __all__ = [
     "CONFIDENCE",
+    "GATE_OUTCOMES",
+    "MISSED",
+    "PASSED",
     "PERCENTILE_METHOD",
     "RATIO_METHOD",
     "RESAMPLES",
     "SHARE_METHOD",
     "SMALLEST_N",
     "TOO_SMALL",
+    "UNCLEAR",
     "Estimate",
+    "PairedTest",
+    "benjamini_hochberg",
+    "bootstrap_means",
+    "cases_for_difference",
+    "cases_for_flips",
+    "cluster_means",
+    "clustered_standard_error",
+    "cohens_d",
+    "cohens_h",
     "decimals",
+    "detectable_difference",
+    "estimate_difference",
+    "estimate_mean",
     "estimate_paired_difference",
+    "estimate_pass_all",
+    "estimate_pass_at",
     "estimate_percentile",
+    "estimate_rate",
     "estimate_ratio",
     "estimate_share",
+    "flip_odds",
+    "holm",
     "is_bounded_above",
+    "mcnemar",
     "milliseconds",
     "needed_for",
     "number",
+    "outcome_at_least",
+    "outcome_at_most",
+    "outcome_not_worse",
+    "paired_bootstrap",
+    "paired_t",
+    "pass_at_k",
+    "pass_hat_k",
     "percent",
     "percentile",
     "percentile_replicates",
     "plural",
+    "standard_error",
 ]

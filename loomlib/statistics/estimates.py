@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .numbers import TOO_SMALL, decimals, number
 
@@ -39,6 +41,11 @@ class Estimate:
         return cls(
             value=None, low=None, high=None, n=n, confidence=confidence, method=method, reason=reason, needed_n=needed_n
         )
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Estimate:
+        """The estimate that `summary()` wrote down."""
+        return cls(**{name: stored[name] for name in cls.__dataclass_fields__})
 
     @property
     def is_known(self) -> bool:

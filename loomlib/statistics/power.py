@@ -1,0 +1,77 @@
+"""How many cases a difference needs before a paired test finds it, and what a set of cases can find."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from .pairs import mcnemar
+from .percentiles import SMALLEST_N
+from .student import t_quantile
+
+POWER = 0.8
+LEVEL = 0.05
+
+
+def cases_for_difference(difference: float, *, deviation: float, power: float = POWER, level: float = LEVEL) -> int:
+    """How many cases a paired t test needs to find a mean `difference` with probability `power`.
+
+    `deviation` is the standard deviation of the cases' differences in the same unit, which a pilot tells; repeats make
+    it smaller. n = (t₁₋α/₂ + t_power)²·s²/d² (Miller, arXiv:2411.00640, 2024, §5), with t's own degrees of freedom.
+    """
+    _check(difference, power, level)
+    if deviation <= 0:
+        raise ValueError(f"a standard deviation is above 0, not {deviation}")
+    ratio = (deviation / difference) ** 2
+    n = max(2.0, _z(level, power) ** 2 * ratio)
+    for _ in range(50):
+        df = max(1.0, n - 1)
+        needed = (t_quantile(1 - level / 2, df) + t_quantile(power, df)) ** 2 * ratio
+        if abs(needed - n) < 0.01:
+            break
+        n = max(2.0, (n + needed) / 2)
+    return max(SMALLEST_N, math.ceil(n - 0.01))
+
+
+def cases_for_flips(difference: float, *, differing: float, power: float = POWER, level: float = LEVEL) -> int:
+    """How many cases McNemar's test needs to find a `difference` of pass rates with probability `power`.
+
+    `differing` is the share of cases that pass in one version only; it is never below the difference. By Connor
+    (Biometrics 43:1, 1987): n = (z₁₋α/₂·√ψ + z_power·√(ψ − d²))² / d².
+    """
+    _check(difference, power, level)
+    size = abs(difference)
+    if not size <= differing <= 1:
+        raise ValueError(f"the share of differing cases lies between the difference and 1, not at {differing}")
+    normal = NormalDist()
+    root = normal.inv_cdf(1 - level / 2) * math.sqrt(differing)
+    root += normal.inv_cdf(power) * math.sqrt(differing - size * size)
+    # No number of cases is enough below which even wins alone prove nothing.
+    return max(math.ceil(root**2 / size**2 - 1e-9), math.ceil(_fewest_flips(level) / differing))
+
+
+def detectable_difference(n: int, *, deviation: float, power: float = POWER, level: float = LEVEL) -> float:
+    """The smallest mean difference that a paired t test of `n` cases finds with probability `power`."""
+    _check(1.0, power, level)
+    if n < SMALLEST_N:
+        raise ValueError(f"fewer than {SMALLEST_N} cases find nothing")
+    return (t_quantile(1 - level / 2, n - 1) + t_quantile(power, n - 1)) * deviation / math.sqrt(n)
+
+
+def _fewest_flips(level: float) -> int:
+    flips = 1
+    while mcnemar(flips, 0) >= level:
+        flips += 1
+    return flips
+
+
+def _z(level: float, power: float) -> float:
+    normal = NormalDist()
+    return normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
+
+
+def _check(difference: float, power: float, level: float) -> None:
+    if difference == 0 or difference != difference:
+        raise ValueError("a difference to be found is not 0")
+    if not (0.5 <= power < 1 and 0 < level < 0.5):
+        raise ValueError("power lies between 0.5 and 1, the level between 0 and 0.5")

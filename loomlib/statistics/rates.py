@@ -1,0 +1,132 @@
+"""Pass rates over cases with repeats: the rate itself, pass@k, and pass^k.
+
+pass@k is the chance that at least one of k tries passes, 1 − C(n−c, k)/C(n, k) for a case that passed c of n tries:
+the unbiased estimator of Chen et al. (Evaluating Large Language Models Trained on Code, arXiv:2107.03374, 2021, §2.1).
+pass^k is the chance that all of k tries pass, C(c, k)/C(n, k) (Yao et al., τ-bench, arXiv:2406.12045, 2024, §3).
+
+Intervals. One try a case: Wilson's score interval. With repeats: Wilson's with the effective sample size of Korn &
+Graubard (Survey Methodology 24:2, 1998) and t with C − 1 degrees of freedom; the effective size is never above the
+number of tries, and where all or none pass, which says nothing of how alike repeats are, it is the number of cases.
+Measured over Beta-distributed difficulties, three and five repeats, 30 to 1,000 cases: 94–97 % of samples hold the
+truth. pass@k and pass^k are means over cases of values between 0 and 1: see `loomlib.statistics.means`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .estimates import Estimate
+from .means import estimate_mean, variance_ratio, wilson_shape
+from .numbers import TOO_SMALL, plural
+from .percentiles import CONFIDENCE, SMALLEST_N, Values, estimate_share
+
+CLUSTERED_RATE_METHOD = "Wilson score, effective sample size over cases"
+ANY_OF_K_METHOD = "pass@k (Chen et al. 2021), t interval in Wilson's shape over cases"
+ALL_OF_K_METHOD = "pass^k (Yao et al. 2024), t interval in Wilson's shape over cases"
+
+Counts = Sequence[int] | NDArray[np.intp]
+
+
+def pass_at_k(passes: int, tries: int, k: int) -> float:
+    """The chance that at least one of `k` tries of a case passes, from `passes` of `tries` (k ≤ tries)."""
+    _check_case(passes, tries, k)
+    return 1 - math.comb(tries - passes, k) / math.comb(tries, k)
+
+
+def pass_hat_k(passes: int, tries: int, k: int) -> float:
+    """The chance that all of `k` tries of a case pass (pass^k), from `passes` of `tries` (k ≤ tries)."""
+    _check_case(passes, tries, k)
+    return math.comb(passes, k) / math.comb(tries, k)
+
+
+def estimate_rate(passes: Counts, tries: Counts, *, confidence: float = CONFIDENCE) -> Estimate:
+    """The rate of passes over cases, each case counted once; `passes[i]` of the `tries[i]` of case i. `n` counts cases.
+
+    Cases without a try are left out. With repeats it is "n too small" below six cases.
+    """
+    passed, tried = _counts(passes, tries)
+    n = int(tried.size)
+    if n == 0:
+        return Estimate.missing(
+            "nothing scored", n=0, confidence=confidence, method=CLUSTERED_RATE_METHOD, needed_n=1
+        )  # fmt: skip
+    if int(tried.max()) == 1:
+        return estimate_share(int(passed.sum()), n, confidence=confidence)
+    if n < SMALLEST_N:
+        return Estimate.missing(
+            TOO_SMALL, n=n, confidence=confidence, method=CLUSTERED_RATE_METHOD, needed_n=SMALLEST_N
+        )
+    rates = passed / tried
+    rate = float(rates.mean())
+    spread = variance_ratio(rate, float(rates.var(ddof=1)))
+    if 0 < rate < 1:
+        # Repeats that happen to vary less within cases than between tries cannot be worth more than tries.
+        spread = max(spread, n / float(tried.sum()))
+    low, high = wilson_shape(rate, spread, n, confidence=confidence)
+    return Estimate(
+        value=rate,
+        low=min(low, rate),
+        high=max(high, rate),
+        n=n,
+        confidence=confidence,
+        method=CLUSTERED_RATE_METHOD,
+    )
+
+
+def estimate_pass_at(passes: Counts, tries: Counts, k: int, *, confidence: float = CONFIDENCE) -> Estimate:
+    """pass@k over the cases that were tried at least k times; `n` counts them."""
+    return _over_cases(passes, tries, k, ANY_OF_K_METHOD, confidence, at_least_one=True)
+
+
+def estimate_pass_all(passes: Counts, tries: Counts, k: int, *, confidence: float = CONFIDENCE) -> Estimate:
+    """pass^k over the cases that were tried at least k times; `n` counts them."""
+    return _over_cases(passes, tries, k, ALL_OF_K_METHOD, confidence, at_least_one=False)
+
+
+def _over_cases(
+    passes: Counts, tries: Counts, k: int, method: str, confidence: float, *, at_least_one: bool
+) -> Estimate:
+    if k < 1:
+        raise ValueError(f"k is 1 or more, not {k}")
+    passed, tried = _counts(passes, tries)
+    enough = tried >= k
+    if not enough.any():
+        reason = f"no case was tried {plural(k, 'time')}"
+        return Estimate.missing(reason, n=0, confidence=confidence, method=method, needed_n=SMALLEST_N)
+    values = _chances(passed[enough], tried[enough], k, at_least_one=at_least_one)
+    if np.isin(values, (0.0, 1.0)).all():
+        found = estimate_share(int(values.sum()), int(values.size), confidence=confidence)
+        method = f"{method.partition(',')[0]}, {found.method} over cases"
+    else:
+        found = estimate_mean(values, confidence=confidence)
+    return Estimate(
+        value=found.value, low=found.low, high=found.high, n=found.n, confidence=confidence, method=method,
+        reason=found.reason, needed_n=found.needed_n,
+    )  # fmt: skip
+
+
+def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_least_one: bool) -> Values:
+    """Each case's chance; the few distinct pairs of counts are worked out once."""
+    pairs, places = np.unique(np.stack([passed, tried], axis=1), axis=0, return_inverse=True)
+    chance = pass_at_k if at_least_one else pass_hat_k
+    return np.array([chance(int(c), int(n), k) for c, n in pairs])[places.reshape(-1)]
+
+
+def _counts(passes: Counts, tries: Counts) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    passed, tried = np.asarray(passes, dtype=np.intp), np.asarray(tries, dtype=np.intp)
+    if passed.shape != tried.shape:
+        raise ValueError(f"each case has its passes and its tries, not {passed.size} and {tried.size}")
+    if (passed < 0).any() or (passed > tried).any():
+        raise ValueError("a case passes between none and all of its tries")
+    return passed[tried > 0], tried[tried > 0]
+
+
+def _check_case(passes: int, tries: int, k: int) -> None:
+    if not 0 <= passes <= tries:
+        raise ValueError(f"{passes} of {tries} tries cannot pass")
+    if not 1 <= k <= tries:
+        raise ValueError(f"k lies between 1 and the {tries} tries, not at {k}")
