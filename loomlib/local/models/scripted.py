@@ -9,6 +9,7 @@ from loomlib.local.models.answers import answer_with_results, answer_without_too
 from loomlib.local.models.choosing import Plan, PlannedCall, call_key, plan_calls
 from loomlib.local.models.filling import Missing, fill_anyway
 from loomlib.local.models.json_values import as_object
+from loomlib.local.models.judging import judge_reply
 from loomlib.local.models.reference import referred
 from loomlib.local.models.refusals import ModelRefused
 from loomlib.local.models.reply import Reply, within_limits
@@ -21,6 +22,12 @@ def scripted_reply(request: ConverseRequest) -> Reply:
 
 
 def _unlimited(request: ConverseRequest) -> Reply:
+    judged = judge_reply(request)
+    if judged is not None:
+        tool, verdict = judged
+        if tool is None:
+            return Reply(text=json.dumps(verdict, ensure_ascii=False))
+        return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=verdict)]))
     made = _made_calls(request)
     plan = _plan(request)
     done = {call_key(call.name, dict(call.arguments)) for call, _ in made}

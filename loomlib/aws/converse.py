@@ -1,0 +1,95 @@
+"""One answer of a model in a fixed form: bedrock-runtime's Converse, the same call locally and on AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from .connection import Clients
+from .errors import translated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolForm:
+    """A tool that the model is made to call: its input is the answer. `schema` is the JSON schema of an object."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer:
+    """What a model answered. `content` are Converse's own blocks; `calls` the inputs of the tools it called, in order.
+
+    `is_simulated`: the answer comes from the local scripted model. `latency_ms` is what the service measured.
+    """
+
+    text: str
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    content: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    stop_reason: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    latency_ms: int | None = None
+    is_simulated: bool = False
+
+
+def converse(
+    clients: Clients,
+    model_id: str,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    system: str = "",
+    tools: Sequence[ToolForm] = (),
+    tool_choice: Mapping[str, Any] | None = None,
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    region: str | None = None,
+) -> ModelAnswer:
+    """The answer of `model_id` to `messages` (Converse's form). Needs `bedrock:InvokeModel`. Nothing is retried.
+
+    Raises `AwsError`'s kin.
+    """
+    request: dict[str, Any] = {"modelId": model_id, "messages": [dict(message) for message in messages]}
+    if system:
+        request["system"] = [{"text": system}]
+    limits = {"maxTokens": max_tokens, "temperature": temperature}
+    if kept := {name: value for name, value in limits.items() if value is not None}:
+        request["inferenceConfig"] = kept
+    if tools:
+        specs = [
+            {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": dict(t.schema)}}}
+            for t in tools
+        ]
+        request["toolConfig"] = {"tools": specs, **({"toolChoice": dict(tool_choice)} if tool_choice else {})}
+    with translated("Asking a model", on=model_id):
+        answer: dict[str, Any] = clients.client("bedrock-runtime", region).converse(**request)
+    return _answer(answer)
+
+
+def _answer(answer: Mapping[str, Any]) -> ModelAnswer:
+    content: list[dict[str, Any]] = answer.get("output", {}).get("message", {}).get("content", [])
+    usage: dict[str, Any] = answer.get("usage", {})
+    additional: object = answer.get("additionalModelResponseFields")
+    told: object = cast("dict[str, object]", additional).get("loom") if isinstance(additional, dict) else None
+    simulated = isinstance(told, dict) and bool(cast("dict[str, object]", told).get("simulated"))
+    return ModelAnswer(
+        text="".join(str(block["text"]) for block in content if "text" in block),
+        calls=tuple(
+            (str(block["toolUse"].get("name", "")), dict(block["toolUse"].get("input") or {}))
+            for block in content
+            if "toolUse" in block
+        ),
+        content=tuple(content),
+        stop_reason=str(answer.get("stopReason", "")),
+        input_tokens=usage.get("inputTokens"),
+        output_tokens=usage.get("outputTokens"),
+        cache_read_tokens=int(usage.get("cacheReadInputTokens") or 0),
+        cache_write_tokens=int(usage.get("cacheWriteInputTokens") or 0),
+        latency_ms=answer.get("metrics", {}).get("latencyMs"),
+        is_simulated=simulated,
+    )

@@ -1,0 +1,36 @@
+"""The error of whoever judges and cannot: it becomes a `CaseFailure`, never a score."""
+
+from __future__ import annotations
+
+from loomlib.errors import AwsError, LoomError, TimedOut, TransportFailed
+
+from .answers import CaseFailure
+
+
+class JudgeFailed(LoomError):
+    """An evaluator could not judge. `kind` is one of `CaseFailure`'s for a judge: "malformed", "no_trajectory",
+    "no_model", "not_recorded", "timeout", "transport", "too_large", "aws:<error code>"."""
+
+    def __init__(self, what: str, *, kind: str, on: str = "", try_: str = "", attempts: int = 1) -> None:
+        super().__init__(what, on=on, try_=try_)
+        self.kind, self.attempts = kind, attempts
+
+    @classmethod
+    def of_aws(cls, error: AwsError, *, attempts: int = 1) -> JudgeFailed:
+        """The same failure as AWS told it, its error code kept in `kind`."""
+        kind = (
+            f"aws:{error.code}"
+            if error.code
+            else "timeout"
+            if isinstance(error, TimedOut)
+            else "transport"
+            if isinstance(error, TransportFailed)
+            else "aws"
+        )
+        return cls(error.what, kind=kind, on=error.on, try_=error.try_, attempts=attempts)
+
+    def as_failure(self, evaluator: str) -> CaseFailure:
+        """The value that a run keeps for the case."""
+        return CaseFailure(
+            stage="judge", kind=self.kind, message=str(self), evaluator=evaluator, attempts=self.attempts
+        )

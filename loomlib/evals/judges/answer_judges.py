@@ -1,0 +1,107 @@
+"""Judges of answers: by a rubric, against the golden answer, by helpfulness, by a case's assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..answers import CaseAnswer
+from ..cases import EvalCase, Rubric
+from ..evaluator import NotApplicable
+from .judge import ModelJudge
+from .judge_input import JudgeInput, of_case, of_turn
+from .scales import BINARY, CORRECTNESS, FIVE, Scale
+from .trajectory_text import trajectory_text
+
+_BY_RUBRIC = "Judge how far the output meets the rubric, and nothing else: not its style, its length or its manners."
+_CORRECT = (
+    "Judge whether the output is correct. The golden answer is the truth: wording and order do not matter, "
+    "additional true detail does no harm, a contradiction does."
+)
+_HELPFUL = (
+    "Judge how helpful the output is to whoever wrote the prompt: whether it answers what was asked, completely and in "
+    "a form that can be used. A refusal helps only where one is due."
+)
+_ASSERTION = (
+    "Judge whether the assertion in the rubric holds of the conversation: of the output, or of the steps in the "
+    "trajectory."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricJudge(ModelJudge):
+    """Judges by rubrics: its own, else those of the case and its turns. Each is a question, and a part, of its own."""
+
+    name: str = "rubric"
+    instructions: str = _BY_RUBRIC
+    scale: Scale = FIVE
+    rubrics: tuple[Rubric, ...] = ()
+
+    @property
+    def options(self) -> Sequence[object]:
+        return (self.rubrics,)
+
+    def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        whole = self.rubrics or case.rubrics
+        found = [(_named(each, at), of_case(case, answer).with_rubric(each.text)) for at, each in enumerate(whole, 1)]
+        if not self.rubrics:
+            found += [
+                (f"turn {number}: {_named(each, at)}", of_turn(case, answer, number - 1).with_rubric(each.text))
+                for number, turn in enumerate(case.turns[: len(answer.turns)], 1)
+                for at, each in enumerate(turn.rubrics, 1)
+            ]
+        if not found:
+            return NotApplicable("the case has no rubric")
+        return [("", found[0][1])] if len(found) == 1 else found
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectnessJudge(ModelJudge):
+    """Judges each answer against its golden answer."""
+
+    name: str = "judge:correctness"
+    instructions: str = _CORRECT
+    scale: Scale = CORRECTNESS
+
+    def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        asked = [at for at, turn in enumerate(case.turns[: len(answer.turns)]) if turn.expected_answer is not None]
+        if not asked:
+            return NotApplicable("the case has no expected answer")
+        if len(asked) == 1:
+            return [("", of_turn(case, answer, asked[0]))]
+        return [(f"turn {at + 1}", of_turn(case, answer, at)) for at in asked]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelpfulnessJudge(ModelJudge):
+    """Judges the last answer without knowing a good one."""
+
+    name: str = "judge:helpfulness"
+    instructions: str = _HELPFUL
+    scale: Scale = FIVE
+
+    def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        given = of_case(case, answer)
+        return [("", JudgeInput(output=given.output, prompt=given.prompt))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssertionJudge(ModelJudge):
+    """Judges each of a case's assertions: it holds or it does not. Tools are shown where they are known."""
+
+    name: str = "judge:assertions"
+    instructions: str = _ASSERTION
+    scale: Scale = BINARY
+    level: str = "session"
+
+    def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        if not case.assertions:
+            return NotApplicable("the case makes no assertion")
+        given = of_case(case, answer)
+        path = None if answer.tools is None else trajectory_text(case, answer)
+        shown = JudgeInput(output=given.output, prompt=given.prompt, trajectory=path)
+        return [(f"assertion {at}", shown.with_rubric(each)) for at, each in enumerate(case.assertions, 1)]
+
+
+def _named(rubric: Rubric, number: int) -> str:
+    return rubric.id or f"rubric {number}"

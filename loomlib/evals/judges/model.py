@@ -1,0 +1,176 @@
+"""Who is asked: the port to a judging model, and the one behind Converse."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from loomlib.errors import AwsError, ServiceFailed, Throttled, TransportFailed
+
+from ..judge_failed import JudgeFailed
+from .question import Question
+
+if TYPE_CHECKING:
+    from loomlib.aws import Clients
+    from loomlib.aws.converse import ModelAnswer
+    from loomlib.telemetry.cost import PriceTable
+
+DEFAULT_MODEL: Final = "global.anthropic.claude-sonnet-4-6"
+SIMULATED_JUDGE: Final = "simulated judge"
+"""The label of every verdict that comes from the local scripted model."""
+_FIRST_PAUSE_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeReply:
+    """A judge's answer: `values` in the question's form, and what it took. `cost` is in US dollars.
+
+    `labels` stay beside everything that is made of it. `attempts` counts the calls, the first included.
+    """
+
+    values: Mapping[str, Any]
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    labels: tuple[str, ...] = ()
+    attempts: int = 1
+
+    @property
+    def tokens(self) -> int | None:
+        """Both directions together."""
+        known = self.input_tokens is not None and self.output_tokens is not None
+        return (self.input_tokens or 0) + (self.output_tokens or 0) if known else None
+
+
+@runtime_checkable
+class JudgeModel(Protocol):
+    """A model that judges. `key` names it in digests: another key makes stored verdicts stale.
+
+    `ask` answers in the question's form or raises `JudgeFailed`; `sample` tells repeats of one question apart.
+    """
+
+    @property
+    def key(self) -> str: ...
+
+    async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConverseJudge:
+    """A model behind Converse, on AWS or local.
+
+    `structured` is "tool" (the model is made to call a tool, which Anthropic's and Amazon's models can) or "json" (its
+    whole answer is one JSON object). Throttling, 5xx and transport failures are tried again up to `retries` times.
+    `prices` are the list prices unless others are given.
+    """
+
+    clients: Clients = field(repr=False)
+    model_id: str = DEFAULT_MODEL
+    structured: str = "tool"
+    temperature: float | None = 0.0
+    max_tokens: int = 1_500
+    retries: int = 2
+    prices: PriceTable | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.structured not in ("tool", "json"):
+            raise ValueError(f"structured is 'tool' or 'json', not {self.structured!r}")
+
+    @property
+    def key(self) -> str:
+        """The model and how it is asked; where it runs makes no other judge of it, save the local one."""
+        local = "local " if self.clients.connection.environment else ""
+        return f"{local}{self.model_id} {self.structured} t={self.temperature}"
+
+    async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
+        """The verdict. Raises `JudgeFailed`: "malformed", "timeout", "transport", "aws:<error code>"."""
+        attempt = 1
+        while True:
+            try:
+                answer = await asyncio.to_thread(self._converse, question)
+                break
+            except (Throttled, ServiceFailed, TransportFailed) as error:
+                if attempt > self.retries:
+                    raise JudgeFailed.of_aws(error, attempts=attempt) from error
+                await asyncio.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
+                attempt += 1
+            except AwsError as error:
+                raise JudgeFailed.of_aws(error, attempts=attempt) from error
+        return JudgeReply(
+            values=self._values(question, answer),
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cost=cost_of(answer, self.model_id, self.prices),
+            labels=(SIMULATED_JUDGE,) if answer.is_simulated else (),
+            attempts=attempt,
+        )
+
+    def _converse(self, question: Question) -> ModelAnswer:
+        from loomlib.aws.converse import ToolForm, converse
+
+        by_tool = self.structured == "tool"
+        system, user = question.rendered(by_tool=by_tool)
+        form = ToolForm(name=question.form.name, description=question.form.description, schema=question.form.schema)
+        return converse(
+            self.clients,
+            self.model_id,
+            [{"role": "user", "content": [{"text": user}]}],
+            system=system,
+            tools=(form,) if by_tool else (),
+            tool_choice={"tool": {"name": form.name}} if by_tool else None,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+        )
+
+    def _values(self, question: Question, answer: ModelAnswer) -> Mapping[str, Any]:
+        if self.structured == "json":
+            return question.form.parsed(answer.text)
+        calls = [given for name, given in answer.calls if name == question.form.name]
+        if len(calls) != 1:
+            said = f"it stopped because of {answer.stop_reason}" if answer.stop_reason else "it said something else"
+            raise JudgeFailed(
+                f"The judge gave {len(calls)} verdicts instead of one; {said}",
+                kind="malformed",
+                on=self.model_id,
+                try_='more max_tokens, another model, or structured="json"',
+            )
+        return question.form.checked(calls[0])
+
+
+def cost_of(answer: ModelAnswer, model_id: str, prices: PriceTable | None = None) -> float | None:
+    """US dollars at list prices; nobody is billed for a simulated answer; None where a price or a count is missing."""
+    if answer.is_simulated:
+        return 0.0
+    table = prices or _list_prices()
+    price = table.model(model_id)
+    if price is None or table.currency != "USD":
+        return None
+    read, wrote = answer.input_tokens, answer.output_tokens
+    if read is None or wrote is None:
+        return None
+    counts = {
+        "input": read,
+        "output": wrote,
+        "cache_read": answer.cache_read_tokens,
+        "cache_write": answer.cache_write_tokens,
+    }
+    prompt = read + answer.cache_read_tokens + answer.cache_write_tokens
+    total = Decimal(0)
+    for kind, count in counts.items():
+        each = price.price(kind, prompt)
+        if count and each is None:
+            return None
+        total += count * (each or Decimal(0)) / 1_000_000
+    return float(total)
+
+
+@cache
+def _list_prices() -> PriceTable:
+    from loomlib.telemetry.cost import price_table
+
+    return price_table()

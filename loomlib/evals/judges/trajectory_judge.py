@@ -1,0 +1,58 @@
+"""The judge of the whole way: agent-as-judge over prompts, calls, results and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..answers import CaseAnswer
+from ..cases import EvalCase
+from ..evaluator import NotApplicable
+from ..judge_failed import JudgeFailed
+from .judge import ModelJudge
+from .judge_input import JudgeInput, of_case
+from .scales import FIVE, Scale
+from .trajectory_text import RESULT_LIMIT, reference_text, trajectory_text
+
+_WAY = (
+    "Judge the way in which the agent worked, step by step: whether each tool call was needed and rightly filled in, "
+    "whether results were used as they were, whether anything was guessed that a tool should have told, and whether "
+    "the answer follows from the steps. A right answer by a wrong way is a lapse. Where a reference is given, another "
+    "way of the same worth is as good."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryJudge(ModelJudge):
+    """Judges a case's whole trajectory; long results are folded at `result_limit` characters."""
+
+    name: str = "judge:trajectory"
+    instructions: str = _WAY
+    scale: Scale = FIVE
+    level: str = "trajectory"
+    needs_tools: bool = True
+    rubric: str | None = None
+    result_limit: int = RESULT_LIMIT
+
+    @property
+    def options(self) -> Sequence[object]:
+        return (self.rubric, self.result_limit)
+
+    def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        if answer.tools is None:
+            raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
+        given = of_case(case, answer)
+        expected = case.expected_tools
+        return [
+            (
+                "",
+                JudgeInput(
+                    output=given.output,
+                    prompt=case.prompt,
+                    golden=given.golden,
+                    rubric=self.rubric,
+                    trajectory=trajectory_text(case, answer, result_limit=self.result_limit),
+                    reference=None if expected is None else reference_text(expected) or "no tool is needed",
+                ),
+            )
+        ]

@@ -1,0 +1,53 @@
+"""A trajectory in words, for a judge: what was asked, each call with its arguments and result, what was answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from ..answers import CaseAnswer
+from ..cases import EvalCase
+from ..tool_use import ExpectedTool, ToolUse
+from .material import folded
+
+RESULT_LIMIT: Final = 1_500
+ARGUMENTS_LIMIT: Final = 1_500
+
+
+def trajectory_text(case: EvalCase, answer: CaseAnswer, *, result_limit: int = RESULT_LIMIT) -> str:
+    """All turns. A result longer than `result_limit` characters is folded, and says how much is left out."""
+    lines: list[str] = []
+    number = 0
+    for at, turn in enumerate(answer.turns):
+        prompt = case.turns[at].prompt if at < len(case.turns) else case.prompt if at == 0 else ""
+        if prompt:
+            lines.append(f"User: {prompt}")
+        for use in turn.tools or ():
+            number += 1
+            lines.append(f"Call {number}: {call_text(use)}")
+            told = _plain(use.result)
+            status = f" [{use.status}]" if use.status else ""
+            lines.append(f"Result {number}{status}: {folded(told, result_limit) if told else '(not recorded)'}")
+        lines.append(f"Agent: {turn.text}")
+    return "\n".join(lines)
+
+
+def call_text(use: ToolUse) -> str:
+    """`get_weather({"city": "Paris"})`."""
+    arguments = "(arguments not recorded)" if use.arguments is None else f"({_plain(use.arguments)})"
+    return f"{use.name}{folded(arguments, ARGUMENTS_LIMIT)}"
+
+
+def reference_text(tools: Sequence[ExpectedTool]) -> str:
+    """The expected calls, one a line."""
+    return "\n".join(
+        f"{at}. {each.name}({'' if each.arguments is None else _plain(each.arguments)})"
+        for at, each in enumerate(tools, 1)
+    )
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)

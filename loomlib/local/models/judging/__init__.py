@@ -1,0 +1,5 @@
+"""The simulated judge: verdicts of the scripted model, computed from the material by stated rules, never canned."""
+
+from .verdicts import judge_reply
+
+__all__ = ["judge_reply"]
