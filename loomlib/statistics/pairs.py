@@ -158,7 +158,8 @@ def bootstrap_means(values: Sequence[float] | Values, *, seed: int, resamples: i
 def cohens_d(differences: Sequence[float] | Values) -> float | None:
     """The mean difference in standard deviations of the differences (d_z).
 
-    Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed. 1988, §2.3.5. About 0.2 is small, 0.5 medium, 0.8 large. None when the differences do not vary or are fewer than two.
+    Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed. 1988, §2.3.5. About 0.2 is small, 0.5
+    medium, 0.8 large. None when the differences do not vary or are fewer than two.
     """
     sample = _differences(differences)
     if sample.size < 2 or sample.min() == sample.max():

@@ -1,0 +1,140 @@
+"""Outcomes brought together by evaluator and case: what a summary and a comparison count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORED, Outcome
+
+
+@dataclass(slots=True, kw_only=True)
+class CaseResult:
+    """One case under one evaluator, over its repeats.
+
+    `total` is the sum of the values of `scored` repeats. `tries` counts the scored repeats that had a bar and `passes`
+    those of them that passed. The other counts are repeats without a score, by why there is none.
+    """
+
+    case_id: str
+    case_digest: str
+    tags: tuple[str, ...]
+    total: float = 0.0
+    scored: int = 0
+    passes: int = 0
+    tries: int = 0
+    not_applicable: int = 0
+    answer_failed: int = 0
+    judge_failed: int = 0
+    trace_ids: list[str] = field(default_factory=list[str])
+
+    @property
+    def value(self) -> float:
+        """The mean over the scored repeats."""
+        return self.total / self.scored
+
+    @property
+    def rate(self) -> float:
+        """The share of the scored repeats that passed."""
+        return self.passes / self.tries
+
+    @property
+    def failed(self) -> int:
+        """Repeats that should have a score and have none."""
+        return self.answer_failed + self.judge_failed
+
+    @property
+    def is_applicable(self) -> bool:
+        """True unless every repeat says that the evaluator has nothing to judge here."""
+        return bool(self.scored or self.failed)
+
+
+@dataclass(slots=True, kw_only=True)
+class EvaluatorResults:
+    """All cases under one evaluator, in the order in which they came."""
+
+    evaluator: str
+    level: str
+    cases: dict[str, CaseResult] = field(default_factory=dict[str, CaseResult])
+    labels: dict[str, None] = field(default_factory=dict[str, None])
+    lowest: float = 0.0
+    highest: float = 1.0
+    is_graded: bool = False
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """0 to 1, or None when a value lies outside."""
+        return (0.0, 1.0) if self.lowest >= 0 and self.highest <= 1 else None
+
+    @property
+    def has_bar(self) -> bool:
+        """True when every score passes or fails."""
+        return any(case.scored for case in self.cases.values()) and all(
+            case.tries == case.scored for case in self.cases.values()
+        )
+
+
+def gather(outcomes: Iterable[Outcome]) -> dict[str, EvaluatorResults]:
+    """Each evaluator's cases. Parts of one repeat are one score: the mean, passed when all parts with a bar passed."""
+    found: dict[str, EvaluatorResults] = {}
+    parts: dict[tuple[str, str, int], list[Outcome]] = {}
+    for each in outcomes:
+        results = found.get(each.evaluator)
+        if results is None:
+            results = found[each.evaluator] = EvaluatorResults(evaluator=each.evaluator, level=each.level)
+        if each.part:
+            # The case takes its place now, so that the order is that in which cases came.
+            _case(results, each)
+            parts.setdefault((each.evaluator, each.case_id, each.repeat), []).append(each)
+        else:
+            _count(results, each, each.state, each.value, each.passed)
+    for pieces in parts.values():
+        _count(found[pieces[0].evaluator], pieces[0], *_folded(pieces))
+    return found
+
+
+def _case(results: EvaluatorResults, outcome: Outcome) -> CaseResult:
+    case = results.cases.get(outcome.case_id)
+    if case is None:
+        case = results.cases[outcome.case_id] = CaseResult(
+            case_id=outcome.case_id, case_digest=outcome.case_digest, tags=outcome.tags
+        )
+    elif case.case_digest != outcome.case_digest:
+        raise ValueError(f"case {outcome.case_id!r} says two things in one run: outcomes of two runs were mixed")
+    return case
+
+
+def _count(results: EvaluatorResults, of: Outcome, state: str, value: float | None, passed: bool | None) -> None:
+    case = _case(results, of)
+    if of.trace_id and of.trace_id not in case.trace_ids:
+        case.trace_ids.append(of.trace_id)
+    if state == SCORED and value is not None:
+        case.total += value
+        case.scored += 1
+        if passed is not None:
+            case.tries += 1
+            case.passes += passed
+        if value not in (0.0, 1.0):
+            results.is_graded = True
+            results.lowest, results.highest = min(results.lowest, value), max(results.highest, value)
+    elif state == NOT_APPLICABLE:
+        case.not_applicable += 1
+    elif state == ANSWER_FAILED:
+        case.answer_failed += 1
+    else:
+        case.judge_failed += 1
+    for label in of.labels:
+        results.labels[label] = None
+
+
+def _folded(pieces: Sequence[Outcome]) -> tuple[str, float | None, bool | None]:
+    """The state, value and pass of a repeat from its parts; a part that failed leaves the whole without a score."""
+    states = {each.state for each in pieces}
+    for failed in (ANSWER_FAILED, JUDGE_FAILED):
+        if failed in states:
+            return failed, None, None
+    values = [each.value for each in pieces if each.value is not None]
+    if not values:
+        return NOT_APPLICABLE, None, None
+    bars = [each.passed for each in pieces if each.passed is not None]
+    return SCORED, sum(values) / len(values), all(bars) if bars else None

@@ -1,0 +1,51 @@
+"""The static HTML of summaries and comparisons: the sentences, then tables. No script, no network, all text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+_FONT = "var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',sans-serif)"
+_STYLE = f"""<style>
+.loom-eval{{font:13px/1.5 {_FONT};color:var(--jp-ui-font-color1,#212121);max-width:70rem}}
+.loom-eval .loom-quiet{{color:var(--jp-ui-font-color2,#616161)}}
+.loom-eval .loom-answer{{border:1px solid var(--jp-border-color2,#bdbdbd);border-left:4px solid
+var(--jp-brand-color1,#1976d2);padding:.6em 1em;margin:.6em 0;font-size:15px}}
+.loom-eval .loom-answer p{{margin:.15em 0}}
+.loom-eval table{{font:inherit;border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.6em 0}}
+.loom-eval th,.loom-eval td{{text-align:left;padding:.25em .8em;border-bottom:1px solid
+var(--jp-border-color2,#e0e0e0);white-space:pre-wrap;overflow-wrap:anywhere}}
+.loom-eval details{{margin:.4em 0}}.loom-eval summary{{cursor:pointer}}
+</style>"""
+
+
+def page(title: str, sentences: Sequence[str], *parts: str) -> str:
+    """A whole piece of HTML: `title` and `sentences` are text and escaped here, `parts` are HTML already."""
+    head = f'<div class="loom-quiet">{escape(title)}</div>' if title else ""
+    answer = "".join(f"<p>{escape(each)}</p>" for each in sentences)
+    return "\n".join(
+        [_STYLE, f'<div class="loom-eval">{head}<div class="loom-answer">{answer}</div>', *parts, "</div>"]
+    )
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of text, its first column the rows' heads; "" without rows."""
+    if not rows:
+        return ""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(text)}</td>" for text in row[1:]) + "</tr>"
+        for row in rows
+    )
+    inner = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div style="overflow-x:auto">{inner}</div>'
+
+
+def folded(label: str, inner: str, *, is_open: bool = False) -> str:
+    """HTML under a heading that opens it; "" without content."""
+    return f"<details{' open' * is_open}><summary>{escape(label)}</summary>{inner}</details>" if inner else ""
+
+
+def listed(sentences: Sequence[str]) -> str:
+    """Sentences as a list; "" without any."""
+    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in sentences)}</ul>" if sentences else ""
