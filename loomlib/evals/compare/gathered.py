@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORED, Outcome
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class CaseResult:
     """One case under one evaluator, over its repeats.
 
@@ -26,7 +26,7 @@ class CaseResult:
     not_applicable: int = 0
     answer_failed: int = 0
     judge_failed: int = 0
-    trace_ids: list[str] = field(default_factory=list[str])
+    trace_ids: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
@@ -46,7 +46,7 @@ class CaseResult:
     @property
     def is_applicable(self) -> bool:
         """True unless every repeat says that the evaluator has nothing to judge here."""
-        return bool(self.scored or self.failed)
+        return bool(self.scored or self.answer_failed or self.judge_failed)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,49 +82,44 @@ def gather(outcomes: Iterable[Outcome]) -> dict[str, EvaluatorResults]:
         results = found.get(each.evaluator)
         if results is None:
             results = found[each.evaluator] = EvaluatorResults(evaluator=each.evaluator, level=each.level)
+        case = results.cases.get(each.case_id)
+        if case is None:
+            case = results.cases[each.case_id] = CaseResult(each.case_id, each.case_digest, each.tags)
+        elif case.case_digest != each.case_digest:
+            raise ValueError(f"case {each.case_id!r} says two things in one run: outcomes of two runs were mixed")
+        if each.trace_id and each.trace_id not in case.trace_ids:
+            case.trace_ids += (each.trace_id,)
+        for label in each.labels:
+            results.labels[label] = None
         if each.part:
-            # The case takes its place now, so that the order is that in which cases came.
-            _case(results, each)
             parts.setdefault((each.evaluator, each.case_id, each.repeat), []).append(each)
         else:
-            _count(results, each, each.state, each.value, each.passed)
+            _count(results, case, each.state, each.value, each.passed)
     for pieces in parts.values():
-        _count(found[pieces[0].evaluator], pieces[0], *_folded(pieces))
+        results = found[pieces[0].evaluator]
+        _count(results, results.cases[pieces[0].case_id], *_folded(pieces))
     return found
 
 
-def _case(results: EvaluatorResults, outcome: Outcome) -> CaseResult:
-    case = results.cases.get(outcome.case_id)
-    if case is None:
-        case = results.cases[outcome.case_id] = CaseResult(
-            case_id=outcome.case_id, case_digest=outcome.case_digest, tags=outcome.tags
-        )
-    elif case.case_digest != outcome.case_digest:
-        raise ValueError(f"case {outcome.case_id!r} says two things in one run: outcomes of two runs were mixed")
-    return case
-
-
-def _count(results: EvaluatorResults, of: Outcome, state: str, value: float | None, passed: bool | None) -> None:
-    case = _case(results, of)
-    if of.trace_id and of.trace_id not in case.trace_ids:
-        case.trace_ids.append(of.trace_id)
+def _count(results: EvaluatorResults, case: CaseResult, state: str, value: float | None, passed: bool | None) -> None:
     if state == SCORED and value is not None:
         case.total += value
         case.scored += 1
         if passed is not None:
             case.tries += 1
             case.passes += passed
-        if value not in (0.0, 1.0):
+        if value != 0 and value != 1:
             results.is_graded = True
-            results.lowest, results.highest = min(results.lowest, value), max(results.highest, value)
+            if value < results.lowest:
+                results.lowest = value
+            elif value > results.highest:
+                results.highest = value
     elif state == NOT_APPLICABLE:
         case.not_applicable += 1
     elif state == ANSWER_FAILED:
         case.answer_failed += 1
     else:
         case.judge_failed += 1
-    for label in of.labels:
-        results.labels[label] = None
 
 
 def _folded(pieces: Sequence[Outcome]) -> tuple[str, float | None, bool | None]:

@@ -196,8 +196,13 @@ def summarize_cases(
 ) -> EvaluatorSummary:
     """One evaluator's estimates over some of its cases."""
     scored = [case for case in cases if case.scored]
-    passes, tries = [case.passes for case in scored], [case.tries for case in scored]
-    repeats = max((case.scored + case.failed + case.not_applicable for case in cases), default=0)
+    passes, tries, repeats = [case.passes for case in scored], [case.tries for case in scored], 0
+    counts, applicable = [0, 0, 0, 0], 0
+    for case in cases:
+        its = (case.scored, case.not_applicable, case.answer_failed, case.judge_failed)
+        applicable += its[1] < sum(its)
+        repeats = max(repeats, sum(its))
+        counts = [total + one for total, one in zip(counts, its, strict=True)]
     if ks is None:
         ks = sorted({k for k in (2, repeats) if 2 <= k <= repeats})
     has_bar = bool(scored) and tries == [case.scored for case in scored]
@@ -208,12 +213,12 @@ def summarize_cases(
         pass_rate=estimate_rate(passes, tries) if has_bar else _without_bar(len(scored)),
         pass_at={k: estimate_pass_at(passes, tries, k) for k in ks} if has_bar else {},
         pass_all={k: estimate_pass_all(passes, tries, k) for k in ks} if has_bar else {},
-        cases=sum(case.is_applicable for case in cases),
+        cases=applicable,
         repeats=repeats,
-        scored=sum(case.scored for case in cases),
-        not_applicable=sum(case.not_applicable for case in cases),
-        answer_failed=sum(case.answer_failed for case in cases),
-        judge_failed=sum(case.judge_failed for case in cases),
+        scored=counts[0],
+        not_applicable=counts[1],
+        answer_failed=counts[2],
+        judge_failed=counts[3],
         labels=tuple(results.labels),
     )
 
