@@ -211,7 +211,7 @@ def _read(count: int, view: TraceView) -> ScalingRun:
 
 def _threads(found: Trajectory) -> int | None:
     """How many threads the tools' results name."""
-    names = {name for _, result in found.tool_calls() if result is not None for name in _named(result.result)}
+    names = {name for each in found.tool_calls for name in _named(each.result)}
     return len(names) or None
 
 

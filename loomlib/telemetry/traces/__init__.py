@@ -7,8 +7,9 @@ from .messages import Step
 from .operations import OPERATIONS
 from .read import Problem, SpanBatch, read_spans
 from .span import LogRecord, Span, SpanEvent
+from .steps import TRAJECTORY_PROBLEMS, ToolUse, Trajectory
 from .trace import MARKS, Trace
-from .trajectory import Trajectory, trajectory
+from .trajectory import trajectory
 from .waterfall import Bar, waterfall
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "OPERATIONS",
     "PARTS",
     "PRIORITY",
+    "TRAJECTORY_PROBLEMS",
     "Bar",
     "Breakdown",
     "ClientTiming",
@@ -31,6 +33,7 @@ __all__ = [
     "SpanEvent",
     "Step",
     "ToolCall",
+    "ToolUse",
     "Trace",
     "Trajectory",
     "breakdown",

@@ -15,6 +15,8 @@ from .span import LogRecord, Span
 from .values import as_list, as_mapping, text_of, unpacked
 
 Message = tuple["Step", ...]
+REDACTED = "[REDACTED]"
+"""What Strands writes in place of content that its redaction policy holds back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +38,25 @@ class Step:
     span_id: str = ""
     time_ns: int = 0
 
+    @property
+    def is_words(self) -> bool:
+        """Whether somebody said it in words: not a call or a result, an image or the model's reasoning."""
+        return self.kind in ("system", "user", "assistant") and not self.name
+
 
 @dataclass(slots=True, kw_only=True)
 class Said:
-    """The messages around one span. `history` holds assistant messages that came before, out of order."""
+    """The messages around one span.
+
+    `history` holds assistant messages that came before, out of order; `results` what tools answered to `outputs`, where
+    the span (a cycle's) says that too.
+    """
 
     system: list[Step] = field(default_factory=list[Step])
     inputs: list[Message] = field(default_factory=list[Message])
     history: list[Message] = field(default_factory=list[Message])
     outputs: list[Message] = field(default_factory=list[Message])
+    results: list[Message] = field(default_factory=list[Message])
     finish_reason: str | None = None
 
     def woven(self) -> Iterator[Message]:
@@ -93,8 +105,9 @@ def _take_attributes(attributes: Mapping[str, Any], said: Said) -> bool:
     outputs = attributes.get("gen_ai.output.messages")
     if system is not None and not said.system:
         said.system.extend(replace(step, kind="system") for step in content_steps(system, "system"))
-    if inputs is not None and not said.inputs:
-        said.inputs.extend(_messages(inputs))
+    if inputs is not None:
+        # A cycle's span has inputs twice: what it began with, and in the end the results of its tools.
+        (said.results if said.inputs else said.inputs).extend(_messages(inputs))
     if outputs is not None and not said.outputs:
         said.outputs.extend(_messages(outputs))
         last = as_list(unpacked(outputs))[-1:]
@@ -125,6 +138,7 @@ def _take_event(name: str, attributes: Mapping[str, Any], said: Said) -> None:
             if inner is not None and "content" in inner:
                 message = inner["content"]
             said.outputs.append(tuple(content_steps(message, "assistant")))
+            _take_results(attributes, said)
         case _:
             return
 
@@ -146,8 +160,15 @@ def _take_body(body: Mapping[str, Any], said: Said) -> None:
         if wrapped is not None and "message" in wrapped:
             said.outputs.append(steps)
             said.finish_reason = _reason(wrapped)
+            _take_results(wrapped, said)
         else:
             said.history.append(steps)
+
+
+def _take_results(around: Mapping[str, Any], said: Said) -> None:
+    """What a cycle's tools answered stands beside the model's message, in Strands' own attribute."""
+    if (results := around.get("tool.result")) is not None:
+        said.results.append(tuple(content_steps(results, "user")))
 
 
 def _reason(around: Mapping[str, Any]) -> str | None:
@@ -165,10 +186,10 @@ def _inner(content: object) -> object:
 def content_steps(content: object, role: str) -> Sequence[Step]:
     """The steps in a message's content: plain text, Bedrock's blocks or OpenTelemetry's parts."""
     value = unpacked(content)
-    if value is None:
+    if value is None or value == REDACTED:
         return ()
     one = as_mapping(value)
-    blocks = [value] if one is not None else as_list(value)
+    blocks = [value] if one is not None and _BLOCKS.intersection((*one, one.get("type"))) else as_list(value)
     found: list[Step] = []
     for block in blocks:
         step = _step(as_mapping(block), role)
@@ -178,6 +199,15 @@ def content_steps(content: object, role: str) -> Sequence[Step]:
     if not found and not isinstance(value, list):
         return (Step(kind=_speaker(role), text=text_of(content)),)
     return found
+
+
+_BLOCKS = frozenset(
+    {
+        *("text", "toolUse", "toolResult", "tool_call", "tool_call_response", "reasoning", "reasoningContent"),
+        *("image", "document", "video", "audio", "guardContent", "cachePoint", "citationsContent", "searchResult"),
+    }
+)
+"""What a block that stands alone, without a list around it, is known by; other JSON is text that somebody wrote."""
 
 
 def _speaker(role: str) -> str:

@@ -11,7 +11,7 @@ from .span import LogRecord, Span
 
 if TYPE_CHECKING:
     from .breakdown import Breakdown, ClientTiming
-    from .trajectory import Trajectory
+    from .steps import Trajectory
     from .waterfall import Bar
 
 MARKS = (

@@ -139,10 +139,8 @@ def test_tools_without_a_model_call_are_told_in_their_order() -> None:
     )
     told = Trace.one([tool]).trajectory()
     assert [(step.kind, step.name) for step in told.steps] == [("tool_call", "add"), ("tool_result", "add")]
-    ((call, result),) = told.tool_calls()
-    assert call.arguments == {"a": 1}
-    assert result is not None
-    assert (result.result, result.status) == ("2", "success")
+    (call,) = told.tool_calls
+    assert (call.arguments, call.result, call.status, call.is_answered) == ({"a": 1}, "2", "success", True)
     assert told.problems == ("no_model_call",)
 
 
