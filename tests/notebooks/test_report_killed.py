@@ -85,7 +85,7 @@ def _answered(home: Path, study_id: str) -> dict[int, float | None]:
 
 
 def _wait_until_gone(processes: list[psutil.Process]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -36,7 +36,7 @@ def events(aws: Any, group: str, at_least: int, **more: Any) -> list[dict[str, A
     """All events that match, once there are enough of them."""
     logs = aws.client("logs")
     found: list[dict[str, Any]] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(found) < at_least and time.monotonic() < deadline:
         try:
             pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group, **more)
@@ -126,7 +126,9 @@ def test_a_deleted_group_stays_deleted_after_a_restart(start_service: Callable[.
     assert events(first, group_of(runtime), 1)
     for session in local.status(first.state.home).sessions:
         first.data.stop_runtime_session(agentRuntimeArn=runtime["agentRuntimeArn"], runtimeSessionId=session.session_id)
-    time.sleep(0.2)  # until the lines that the session's end wrote are there too
+    later = first.deploy("later", TALKER)
+    first.invoke(later["agentRuntimeArn"], b'{"name": "later"}')
+    assert events(first, group_of(later), 1), "lines are kept in order, so what the session's end wrote is there too"
     first.client("logs").delete_log_group(logGroupName=group_of(runtime))
     local.stop(first.state.home)
     again = start_service().client("logs")
@@ -138,11 +140,11 @@ def test_a_log_delay_hides_lines_for_its_time_only(start_service: Callable[..., 
     aws = start_service(log_delay_s=1.5)
     runtime = aws.deploy("late", TALKER)
     aws.invoke(runtime["agentRuntimeArn"], b'{"name": "late", "lines": 3}')
-    spoken = time.time() * 1000
     found = events(aws, group_of(runtime), 3, filterPattern="late")
+    seen = time.time() * 1000
     assert len(found) == 3
     assert all(event["ingestionTime"] - event["timestamp"] >= 1_400 for event in found)
-    assert all(event["timestamp"] <= spoken for event in found)
+    assert all(event["timestamp"] <= seen - 1_400 for event in found)
 
 
 def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: Path) -> None:
@@ -152,7 +154,7 @@ def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: P
         logs.write(group="g", stream="s", timestamp_ms=int(time.time() * 1000), message=str(number))
     logs.close()
     again = Logs(tmp_path, **place)
-    assert again.wait_restored(30)
+    assert again.wait_restored(120)
     with again.backend_lock:
         messages = [event.message for event in again.backend().groups["g"].streams["s"].events]
     again.close()

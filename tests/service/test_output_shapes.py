@@ -110,8 +110,11 @@ def test_every_answer_of_a_runtime_s_life_has_its_shape(aws: Any, checked: Check
     assert invoked["response"] == b'{"a": 1}'
     checked.call("data", "StopRuntimeSession", agentRuntimeArn=arn, runtimeSessionId=session_id)
     group = f"/aws/bedrock-agentcore/runtimes/{runtime_id}-DEFAULT"
-    deadline = time.monotonic() + 20
-    while not aws.client("logs").describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+    logs, deadline = aws.client("logs"), time.monotonic() + 60
+    while not (
+        logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+        and logs.filter_log_events(logGroupName=group)["events"]
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert checked.call("logs", "FilterLogEvents", logGroupName=group, limit=1)["events"]

@@ -20,7 +20,7 @@ from loomlib.local.state import ServiceLock
 Start = Callable[..., Any]
 
 
-def wait_for(condition: Callable[[], bool], within_s: float = 20.0) -> bool:
+def wait_for(condition: Callable[[], bool], within_s: float = 60.0) -> bool:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         if condition():

@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -76,11 +76,11 @@ class FaultyFront:
         if fault is not None:
             fault(request)
             return
-        connection = http.client.HTTPConnection(self._behind, timeout=60)
         kept = {name: value for name, value in request.headers.items() if name.lower() not in ("host", "connection")}
-        connection.request("POST", request.path, body, kept)
-        answer = connection.getresponse()
-        said = answer.read()
+        with closing(http.client.HTTPConnection(self._behind, timeout=60)) as connection:
+            connection.request("POST", request.path, body, kept)
+            answer = connection.getresponse()
+            said = answer.read()
         request.send_response(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in ("transfer-encoding", "content-length", "date", "server"):
@@ -88,7 +88,6 @@ class FaultyFront:
         request.send_header("Content-Length", str(len(said)))
         request.end_headers()
         request.wfile.write(said)
-        connection.close()
 
     def close(self) -> None:
         self._server.shutdown()

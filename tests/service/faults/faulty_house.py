@@ -86,7 +86,7 @@ class House:
         if self.home.exists():
             local.stop(self.home)
         with contextlib.suppress(AssertionError):
-            wait_until(lambda: not processes_of(self.home), within_s=10)
+            wait_until(lambda: not processes_of(self.home), within_s=60)
         left = processes_of(self.home)
         for pid in left:
             os.kill(pid, signal.SIGKILL)

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from faulty_house import House
+from faulty_house import House, wait_until
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Silent
@@ -40,8 +40,7 @@ def test_an_agent_killed_before_its_first_byte_is_the_agents_own_failure(house: 
     events = agent.stream("?", payload={"pause_s": 600}, session_id=session)
     for event in events:
         if isinstance(event, loom.SessionStart):
-            while len(house.calls()) == calls:
-                pass
+            wait_until(lambda: len(house.calls()) > calls, "the call")
             os.kill(house.pid_of(session), signal.SIGKILL)
     assert isinstance(event, loom.InvocationError)
     assert event.failure == "agent_error"

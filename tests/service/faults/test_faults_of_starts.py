@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import boto3
 import pytest
@@ -13,7 +14,6 @@ from botocore.exceptions import ClientError
 from faulty_house import AGENTS, House
 
 import loomlib as loom
-from loomlib import local
 
 FAILURES = {
     "dies": ("ended with exit code 1 before it served", "no model, no agent"),
@@ -26,17 +26,11 @@ FAILURES = {
 }
 
 
-@pytest.fixture(scope="module")
-def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    options = local.ServiceOptions(start_timeout_s=5.0, invoke_timeout_s=2.0)
-    house = House(tmp_path_factory.mktemp("impatient"), options)
-    yield house
-    house.close()
-
-
-@pytest.fixture(scope="module")
-def workbench(impatient: House) -> loom.Workbench:
-    return impatient.open()
+@pytest.fixture
+def impatient(how: str, house: House, build: Callable[..., House]) -> House:
+    """The house of all, and one of its own for either failure that is a matter of waiting."""
+    options = {"never serves": {"start_timeout_s": 5.0}, "too slow": {"invoke_timeout_s": 2.0}}
+    return build(**options[how]) if how in options else house
 
 
 def client(bench: loom.Workbench, name: str):
@@ -52,9 +46,8 @@ def client(bench: loom.Workbench, name: str):
 
 
 @pytest.mark.parametrize("how", FAILURES)
-def test_an_agent_that_cannot_answer_is_a_runtime_client_error_with_its_last_lines(
-    impatient: House, workbench: loom.Workbench, how: str
-):
+def test_an_agent_that_cannot_answer_is_a_runtime_client_error_with_its_last_lines(impatient: House, how: str):
+    workbench = impatient.open()
     agent = impatient.deploy(workbench, "broken.py", HOW=how)
     boto = client(workbench, "bedrock-agentcore")
     with pytest.raises(ClientError) as caught:
@@ -70,11 +63,11 @@ def test_an_agent_that_cannot_answer_is_a_runtime_client_error_with_its_last_lin
         assert FAILURES[how][0] in (inv.error or "")
 
 
-def test_a_package_without_its_entry_file_says_so(workbench: loom.Workbench):
+def test_a_package_without_its_entry_file_says_so(bench: loom.Workbench):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.write(AGENTS / "obedient.py", "obedient.py")
-    s3, control = client(workbench, "s3"), client(workbench, "bedrock-agentcore-control")
+    s3, control = client(bench, "s3"), client(bench, "bedrock-agentcore-control")
     s3.create_bucket(Bucket="missing-entry")
     s3.put_object(Bucket="missing-entry", Key="code.zip", Body=packed.getvalue())
     created = control.create_agent_runtime(
@@ -90,8 +83,8 @@ def test_a_package_without_its_entry_file_says_so(workbench: loom.Workbench):
         networkConfiguration={"networkMode": "PUBLIC"},
     )
     while (made := control.get_agent_runtime(agentRuntimeId=created["agentRuntimeId"]))["status"] == "CREATING":
-        pass
-    boto = client(workbench, "bedrock-agentcore")
+        time.sleep(0.01)
+    boto = client(bench, "bedrock-agentcore")
     with pytest.raises(ClientError) as caught:
         boto.invoke_agent_runtime(agentRuntimeArn=created["agentRuntimeArn"], payload=b"{}")
     for each in (s3, control, boto):

@@ -113,9 +113,9 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 @pytest.fixture
 def service(chat: ChatServer) -> Iterator[ModelService]:
-    with serving(ConverseApp(ModelRoom(model="openai", model_url=chat.url))) as url:
-        with contextlib.closing(ModelService(url=url)) as service:
-            yield service
+    room = ModelRoom(model="openai", model_url=chat.url)
+    with serving(ConverseApp(room)) as url, contextlib.closing(ModelService(url=url)) as service:
+        yield service
 
 
 ASKED = {"modelId": "small-model", "messages": [{"role": "user", "content": [{"text": "What is 15*37+42?"}]}]}

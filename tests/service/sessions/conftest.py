@@ -145,7 +145,7 @@ def read() -> Callable:
 
 @pytest.fixture
 def eventually() -> Callable:
-    async def eventually(holds: Callable[[], object], *, within_s: float = 20.0) -> None:
+    async def eventually(holds: Callable[[], object], *, within_s: float = 60.0) -> None:
         import asyncio
 
         deadline = time.monotonic() + within_s

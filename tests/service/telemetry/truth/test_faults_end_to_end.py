@@ -64,7 +64,7 @@ def has_exported(bench: loom.Workbench, session_id: str) -> bool:
     return False
 
 
-def until(holds: Callable[[], bool], within_s: float = 20.0) -> None:
+def until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline, "it never came true"

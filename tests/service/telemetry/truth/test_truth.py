@@ -35,9 +35,9 @@ async def at_once(agent: loom.Agent, sessions: list[str | None]) -> list[loom.In
 
 def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison]:
     until = time.monotonic() + 120
-    while {view.state for view in (seen := agent.traces(last=len(calls)))} != {"found"} and time.monotonic() < until:
-        time.sleep(0.1)
-    views = {view.invocation_id: view for view in seen}
+    views = {view.invocation_id: view for view in agent.traces(last=len(calls))}
+    while any(view.state != "found" for view in views.values()) and time.monotonic() < until:
+        views = {view.invocation_id: view for view in agent.traces(last=len(calls))}
     for inv in calls:
         assert views[inv.record.id].state == "found"
         assert views[inv.record.id].trace.trace_id == inv.record.trace_id
