@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 import uuid
+from collections.abc import Callable
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from ..latency.notebook_progress import is_watched_notebook
 
 _log = logging.getLogger(__name__)
 
+_ELAPSED: Final = re.compile(r"\d+ of at most")
+"""The part of a line that every look changes."""
+
 
 class WaitLine:
-    """Told how a wait stands, it shows that; a wait of less than `quiet_s` needs no words."""
+    """Told how a wait stands, it shows that; a wait of less than `quiet_s` needs no words.
 
-    def __init__(self, quiet_s: float = 1.0) -> None:
-        self._quiet_s, self._began = quiet_s, time.monotonic()
+    A log keeps every line: it gets one for each change, and one every `again_s` seconds while nothing changes.
+    """
+
+    def __init__(
+        self, quiet_s: float = 1.0, again_s: float = 10.0, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._quiet_s, self._again_s, self._clock = quiet_s, again_s, clock
+        self._began = clock()
         self._id = f"loom-{uuid.uuid4().hex}"
         self._shown = False
+        self._said, self._said_at = "", self._began
 
     def __call__(self, line: str) -> None:
-        if time.monotonic() - self._began < self._quiet_s:
+        now = self._clock()
+        if now - self._began < self._quiet_s:
             return
         if not is_watched_notebook():
-            _log.info(line)
+            state = _ELAPSED.sub("", line)
+            if state != self._said or now - self._said_at >= self._again_s:
+                self._said, self._said_at = state, now
+                _log.info(line)
             return
         # IPython's own annotations are incomplete; the kernel has the module loaded.
         display: Any = vars(import_module("IPython.display"))["display"]

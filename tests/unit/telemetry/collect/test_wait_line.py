@@ -23,6 +23,21 @@ def test_a_short_wait_says_nothing_and_a_long_one_goes_to_the_log(
     assert capsys.readouterr().out == ""
 
 
+def test_a_log_gets_a_line_for_each_change_and_one_every_ten_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    now = [0.0]
+    line = WaitLine(quiet_s=0, clock=lambda: now[0])
+    for second in range(25):
+        now[0] = float(second)
+        line(f"{'0' if second < 3 else '7'} spans so far, not whole yet · {second} of at most 180 s")
+    assert caplog.messages == [
+        "0 spans so far, not whole yet · 0 of at most 180 s",
+        "7 spans so far, not whole yet · 3 of at most 180 s",
+        "7 spans so far, not whole yet · 13 of at most 180 s",
+        "7 spans so far, not whole yet · 23 of at most 180 s",
+    ]
+
+
 IN_A_KERNEL = """
 import json
 from jupyter_client.manager import start_new_kernel
