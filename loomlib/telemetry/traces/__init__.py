@@ -7,7 +7,7 @@ from .messages import Step
 from .operations import OPERATIONS
 from .read import Problem, SpanBatch, read_spans
 from .span import LogRecord, Span, SpanEvent
-from .steps import TRAJECTORY_PROBLEMS, ToolUse, Trajectory
+from .steps import TRAJECTORY_PROBLEMS, ToolExchange, Trajectory
 from .trace import MARKS, Trace
 from .trajectory import trajectory
 from .waterfall import Bar, waterfall
@@ -33,7 +33,7 @@ __all__ = [
     "SpanEvent",
     "Step",
     "ToolCall",
-    "ToolUse",
+    "ToolExchange",
     "Trace",
     "Trajectory",
     "breakdown",

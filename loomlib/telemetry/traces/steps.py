@@ -16,7 +16,7 @@ _STEP_FIELDS = tuple(each.name for each in fields(Step))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolExchange:
     """A tool call with what came of it. `is_answered`: a result is known, be it without content.
 
     `status` is `success`, `error`, or "" where nothing says.
@@ -74,7 +74,7 @@ class Trajectory:
         return tuple(step.name for step in self.steps if step.kind == "tool_call")
 
     @property
-    def tool_calls(self) -> tuple[ToolUse, ...]:
+    def tool_calls(self) -> tuple[ToolExchange, ...]:
         """Each tool call with its result, in the order of the calls."""
         results = {step.call_id: step for step in self.steps if step.kind == "tool_result"}
         return tuple(_use(step, results.get(step.call_id)) for step in self.steps if step.kind == "tool_call")
@@ -164,8 +164,8 @@ TRAJECTORY_PROBLEMS = {
 """What `Trajectory.problems` names."""
 
 
-def _use(call: Step, result: Step | None) -> ToolUse:
-    return ToolUse(
+def _use(call: Step, result: Step | None) -> ToolExchange:
+    return ToolExchange(
         name=call.name,
         call_id=call.call_id,
         arguments=call.arguments,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from trace_shapes import T0, span
 
-from loomlib.telemetry.traces import Span, SpanEvent, ToolUse, Trace, Trajectory
+from loomlib.telemetry.traces import Span, SpanEvent, ToolExchange, Trace, Trajectory
 
 Block = dict[str, Any]
 Said = tuple[str, list[Block]]
@@ -185,7 +185,7 @@ def test_a_tools_only_argument_is_not_taken_for_words() -> None:
     )
     found = Trace.one([span("a", None, "invoke_agent", 0, 50), tool("x", "t1", 10, events=events)]).trajectory()
     assert found.tool_calls == (
-        ToolUse(
+        ToolExchange(
             name="add",
             call_id="t1",
             arguments={"text": "7"},
