@@ -1,5 +1,31 @@
 """What runs say: summaries with intervals, paired comparisons, slices, leaderboards and gates."""
 
+from .comparison import Comparison, compare
+from .gates import GateVerdict, exit_code, gate_at_least, gate_not_worse
+from .leaderboards import Leaderboard, Standing, leaderboard
+from .pairing import Flip, Unpaired
+from .slices import ComparedSlices, Slices, compare_slices, slices
 from .summaries import EvaluatorSummary, Summary, summarize
+from .verdicts import EvaluatorComparison
 
-__all__ = ["EvaluatorSummary", "Summary", "summarize"]
+__all__ = [
+    "ComparedSlices",
+    "Comparison",
+    "EvaluatorComparison",
+    "EvaluatorSummary",
+    "Flip",
+    "GateVerdict",
+    "Leaderboard",
+    "Slices",
+    "Standing",
+    "Summary",
+    "Unpaired",
+    "compare",
+    "compare_slices",
+    "exit_code",
+    "gate_at_least",
+    "gate_not_worse",
+    "leaderboard",
+    "slices",
+    "summarize",
+]

@@ -18,12 +18,17 @@ def points_text(difference: float, *, sign: bool = True) -> str:
     return f"{shown} {'point' if text.lstrip('−') == '1' else 'points'}"
 
 
+def score_text(value: float) -> str:
+    """A score as text: three decimals near 0 and 1, where the third one tells versions apart."""
+    return number(value, 3 if abs(value) <= 1 else None)
+
+
 def interval_words(estimate: Estimate, *, percent: bool = False) -> str:
     """`93.5 % [88–96.5]`, or the reason why there is no number."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return str(estimate)
     if not percent:
-        return f"{_plain(estimate.value)} [{_plain(estimate.low)}–{_plain(estimate.high)}]"
+        return f"{score_text(estimate.value)} [{score_text(estimate.low)}–{score_text(estimate.high)}]"
     return f"{percent_text(estimate.value)} [{_digits(estimate.low * 100)}–{_digits(estimate.high * 100)}]"
 
 
@@ -39,7 +44,7 @@ def difference_words(estimate: Estimate) -> str:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return str(estimate)
     sign = "+" if estimate.value > 0 else ""
-    return f"{sign}{_plain(estimate.value)} [{_plain(estimate.low)} to {_plain(estimate.high)}]"
+    return f"{sign}{score_text(estimate.value)} [{score_text(estimate.low)} to {score_text(estimate.high)}]"
 
 
 def estimate_cell(estimate: Estimate, *, percent: bool = False) -> str:
@@ -61,8 +66,3 @@ def p_text(p: float | None) -> str:
 def _digits(value: float) -> str:
     rounded = round(value, 1)
     return number(rounded, 0 if rounded == round(rounded) else 1)
-
-
-def _plain(value: float) -> str:
-    """A score: three decimals near 0 and 1, where the third one tells versions apart."""
-    return number(value, 3 if abs(value) <= 1 else None)
