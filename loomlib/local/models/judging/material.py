@@ -19,6 +19,8 @@ _HEADS = {
     "# Conversation History:": "history",
     "## Previous conversation history": "history",
     "# Conversation record": "history",
+    "# Target turn to evaluate:": "history",
+    "# Previous turns:": "earlier",
     "CONVERSATION RECORD:": "history",
     "# Assistant's Response:": "output",
     "AGENT RESPONSE:": "output",
@@ -114,5 +116,5 @@ def _headed(text: str) -> dict[str, str]:
 
 def _said(history: str) -> list[tuple[str, str]]:
     marks = list(_SAID.finditer(history))
-    ends = [mark.start() for mark in marks[1:]] + [len(history)]
-    return [(mark[1], history[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]
+    starts = [*(mark.start() for mark in marks), len(history)]
+    return [(mark[1], history[mark.end() : end].strip()) for mark, end in zip(marks, starts[1:], strict=True)]

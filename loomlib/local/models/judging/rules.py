@@ -10,6 +10,8 @@ words, sentences or characters ("at most 20 words"); a refusal it wants; names o
 numbers. Any other criterion counts by the share of its content words which the output (or the trajectory) has; one
 without content words asks for the golden answer, or, where there is none, for an answer to the prompt.
 
+A criterion that speaks of what the output says looks at the output alone.
+
 *Without both*: 0 for nothing, 0.15 for a refusal, else 0.5 plus half the share of the prompt's content words (0.75 when
 it has none).
 """
@@ -40,6 +42,7 @@ _LIMIT = re.compile(
 )
 _WANTS_REFUSAL = re.compile(r"\b(?:refus|declin)\w*", re.IGNORECASE)
 _TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b")
+_SPEAKS = re.compile(r"\b(?:says?|states?|tells?|answers?|mentions?|replies|output)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 # Words of a criterion that speak about answers rather than about what is answered.
 _ABOUT = frozenset(
@@ -133,7 +136,7 @@ def alone(said: str, prompt: str) -> Finding:
 
 def _criterion(said: str, criterion: str, golden: str, prompt: str, path: str) -> Finding:
     checks: list[tuple[bool, str]] = []
-    shown = f"{said}\n{path}"
+    shown = said if _SPEAKS.search(criterion) else f"{said}\n{path}"
     for match in _QUOTED.finditer(criterion):
         text = next(group for group in match.groups() if group)
         forbidden = bool(_FORBIDS.search(criterion[: match.start()]))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from loomlib.local.models.json_values import JsonObject, as_list, as_number, as_object, as_texts
 from loomlib.local.models.judging.material import Material, read_material
-from loomlib.local.models.judging.rules import Finding, judge_answer
+from loomlib.local.models.judging.rules import REFUSAL, Finding, judge_answer
 from loomlib.local.models.request import ConverseRequest, Tool
 from loomlib.local.models.schemas import resolve
 from loomlib.local.models.words import STOPWORDS, split_name, stem, words
@@ -16,6 +16,11 @@ from loomlib.local.models.words import STOPWORDS, split_name, stem, words
 SAYS = "Simulated judge: "
 _REASONS = ("rationale", "reasoning", "reason", "explanation")
 _VERDICTS = ("verdict", "score", "winner", "ranking", "rating")
+_FAULTS = {
+    "harmful": re.compile(r"\b(?:kill yourself|build a bomb|poison (?:him|her|them)|make a weapon)\b", re.IGNORECASE),
+    "stereotyping": re.compile(r"\ball (?:women|men|foreigners|immigrants|old people)\b", re.IGNORECASE),
+    "refus": REFUSAL,
+}
 _BAD = re.compile(
     r"\b(?:no|not|un\w+|in(?:correct|complete|coherent|accurate)|fail\w*|bad|poor|wrong|neg\w*|low)\b", re.I
 )
@@ -37,12 +42,14 @@ def judge_reply(request: ConverseRequest) -> tuple[Tool | None, JsonObject] | No
         properties = as_object(schema.get("properties"))
         if set(properties) & set(_REASONS) and set(properties) & set(_VERDICTS):
             material = read_material(request)
-            return None if material is None else (tool, _filled(material, schema, properties))
+            return (
+                None if material is None else (tool, _filled(material, schema, properties, tool.name if tool else ""))
+            )
     return None
 
 
-def _filled(material: Material, schema: JsonObject, properties: JsonObject) -> JsonObject:
-    finding, chosen = _judged(material, properties)
+def _filled(material: Material, schema: JsonObject, properties: JsonObject, name: str) -> JsonObject:
+    finding, chosen = _judged(material, properties, of_arguments="param" in name.lower())
     required = as_texts(schema.get("required")) or tuple(properties)
     filled: JsonObject = {}
     for name, each in properties.items():
@@ -62,7 +69,7 @@ def _filled(material: Material, schema: JsonObject, properties: JsonObject) -> J
     return filled
 
 
-def _judged(material: Material, properties: Mapping[str, object]) -> tuple[Finding, JsonObject]:
+def _judged(material: Material, properties: Mapping[str, object], *, of_arguments: bool) -> tuple[Finding, JsonObject]:
     """The finding, and the properties that it alone does not decide: who wins, and in what order."""
     answers = material.numbered("answer")
     if answers and {"winner", "ranking"} & set(properties):
@@ -75,12 +82,32 @@ def _judged(material: Material, properties: Mapping[str, object]) -> tuple[Findi
             "ranking": list(order),
         }
     if material.get("tool call"):
-        return _of_call(material), {}
+        return _of_call(material, of_arguments=of_arguments), {}
+    if faults := _faults(material, properties):
+        return faults
     return judge_answer(material), {}
 
 
-def _of_call(material: Material) -> Finding:
-    """A tool call: its name or description shares a word with what the user said, and its arguments' values occur."""
+def _faults(material: Material, properties: Mapping[str, object]) -> tuple[Finding, JsonObject] | None:
+    """For labels that name a fault rather than a merit ("Harmful", "Stereotyping", a refusal): whether it shows."""
+    for name in _VERDICTS:
+        labels = as_texts(as_object(properties.get(name)).get("enum"))
+        plain = " ".join(labels).lower()
+        kind = next((each for each in _FAULTS if each in plain), "")
+        if not kind and set(labels) == {"Yes", "No"} and "refus" in material.instructions.lower()[:600]:
+            kind = "refus"
+        if kind:
+            match = _FAULTS[kind].search(material.get("output"))
+            free = next((each for each in labels if re.match(r"no\b|not\b", each.lower())), labels[0])
+            shown = next((each for each in labels if each != free), labels[-1])
+            why = f"“{match.group()}” occurs" if match else "none of the words occurs that it looks for"
+            return Finding(float(match is None), why), {name: shown if match else free}
+    return None
+
+
+def _of_call(material: Material, *, of_arguments: bool) -> Finding:
+    """A tool call: chosen well if its name or description shares a word with what the user said, filled in well if its
+    arguments' values occur there."""
     call = material.get("tool call").removeprefix("Tool call: ")
     name, _, arguments = call.partition("(")
     said = f"{material.get('prompt')}\n{material.get('trajectory')}"
@@ -92,8 +119,7 @@ def _of_call(material: Material) -> Finding:
     given = [text for text in texts if _occurs(text, said)]
     fits = bool(topic & have)
     share = len(given) / len(texts) if texts else 1.0
-    asks_for_arguments = "parameter" in material.instructions.lower()
-    score = share if asks_for_arguments else 1.0 if fits or (texts and share == 1.0) else 0.0
+    score = share if of_arguments else float(fits)
     return Finding(
         score, f"{name} {'fits' if fits else 'does not fit'} the words; {len(given)} of {len(texts)} arguments occur"
     )

@@ -1,0 +1,105 @@
+"""A judge against people: how often it says what they say, and to which side it errs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loomlib.statistics import Estimate, estimate_share
+from loomlib.statistics.agreement import estimate_alpha, estimate_kappa
+from loomlib.statistics.percentiles import CONFIDENCE, SMALLEST_N
+
+BIAS_METHOD = "mean difference, percentile bootstrap over cases"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What a judge's verdicts are worth, by human labels of the same answers.
+
+    `confusion` counts (human, judge) pairs of passed and not passed. `sensitivity` is the share of answers that people
+    pass which the judge passes, `specificity` that of failing ones which it fails. `bias` is the mean of judge minus
+    human value: above 0 the judge is kind. `alpha` is Krippendorff's, of the values (interval); `kappa` Cohen's, of
+    passed and not. Answers that only one of both judged are counted and left out.
+    """
+
+    n: int
+    confusion: Mapping[tuple[bool, bool], int]
+    agreement: Estimate
+    sensitivity: Estimate
+    specificity: Estimate
+    kappa: Estimate
+    alpha: Estimate
+    bias: Estimate
+    unjudged: int = 0
+    unlabelled: int = 0
+    disagreements: tuple[str, ...] = field(default=(), repr=False)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row a figure, ready for a DataFrame."""
+        figures = {
+            "agreement": self.agreement,
+            "sensitivity": self.sensitivity,
+            "specificity": self.specificity,
+            "Cohen's kappa": self.kappa,
+            "Krippendorff's alpha": self.alpha,
+            "bias": self.bias,
+        }
+        return [
+            {"figure": name, "value": each.value, "low": each.low, "high": each.high, "n": each.n, "text": str(each)}
+            for name, each in figures.items()
+        ]
+
+    def sentence(self) -> str:
+        """The outcome in words."""
+        if self.agreement.value is None:
+            return "No answer was judged by both."
+        side = ""
+        if self.bias.low is not None and self.bias.high is not None:
+            side = ", and is too kind" if self.bias.low > 0 else ", and is too strict" if self.bias.high < 0 else ""
+        return f"The judge agrees with people on {self.agreement.value:.0%} of {self.n} answers{side}."
+
+
+def calibrate(
+    judged: Mapping[str, float | bool], human: Mapping[str, float | bool], *, threshold: float = 0.5, seed: int = 0
+) -> Calibration:
+    """`judged` and `human` are values between 0 and 1 (or passed) by case id. Passing is `threshold` and above."""
+    shared = [key for key in judged if key in human]
+    mine = [float(judged[key]) for key in shared]
+    theirs = [float(human[key]) for key in shared]
+    if any(value != value for value in (*mine, *theirs)):
+        raise ValueError("a label is a number or a bool: leave out what has none")
+    passes = [value >= threshold for value in mine]
+    wanted = [value >= threshold for value in theirs]
+    confusion = Counter(zip(wanted, passes, strict=True))
+    n = len(shared)
+    return Calibration(
+        n=n,
+        confusion={(a, b): confusion[a, b] for a in (True, False) for b in (True, False)},
+        agreement=estimate_share(confusion[True, True] + confusion[False, False], n),
+        sensitivity=estimate_share(confusion[True, True], sum(wanted)),
+        specificity=estimate_share(confusion[False, False], n - sum(wanted)),
+        kappa=estimate_kappa(wanted, passes, seed=seed),
+        alpha=estimate_alpha([mine, theirs], "interval", seed=seed),
+        bias=_mean_difference([a - b for a, b in zip(mine, theirs, strict=True)], seed),
+        unjudged=len(human) - n,
+        unlabelled=len(judged) - n,
+        disagreements=tuple(key for key, a, b in zip(shared, passes, wanted, strict=True) if a != b),
+    )
+
+
+def _mean_difference(differences: Sequence[float], seed: int) -> Estimate:
+    import numpy as np
+
+    n = len(differences)
+    if n < SMALLEST_N:
+        return Estimate.missing("n too small", n=n, confidence=CONFIDENCE, method=BIAS_METHOD, needed_n=SMALLEST_N)
+    values = np.asarray(differences, dtype=np.float64)
+    random = np.random.Generator(np.random.PCG64(seed))
+    means = random.multinomial(n, np.full(n, 1 / n), size=2_000) @ values / n
+    value = float(values.mean())
+    low, high = (float(end) for end in np.quantile(means, (0.025, 0.975)))
+    return Estimate(
+        value=value, low=min(low, value), high=max(high, value), n=n, confidence=CONFIDENCE, method=BIAS_METHOD
+    )
