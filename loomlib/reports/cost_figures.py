@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, timedelta
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loomlib.latency.figures import styled
 from loomlib.telemetry.cost import Amount
+from loomlib.telemetry.traces.figures import shown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -29,13 +29,13 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
         traces.append(
             {
                 "type": "bar",
-                "name": escape(agent),
+                "name": shown(agent),
                 "x": labels,
                 "y": [None if amount is None else amount.value for amount in mine],
                 "text": ["" if amount is None or not amount.unknown else "at least" for amount in mine],
                 "textposition": "inside",
                 "customdata": ["" if amount is None else str(amount) for amount in mine],
-                "hovertemplate": f"%{{x}}: %{{customdata}}<extra>{escape(agent)}</extra>",
+                "hovertemplate": f"%{{x}}: %{{customdata}}<extra>{shown(agent)}</extra>",
                 "marker": {
                     "color": _COLOURS[place % len(_COLOURS)],
                     "pattern": {
@@ -50,7 +50,7 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
         styled(
             traces,
             title="What is known of each day's cost",
-            subtitle=escape(subtitle),
+            subtitle=shown(subtitle, 400),
             empty="No invocation in these days.",
             xaxis={"type": "category"},
             yaxis={"title": {"text": "USD"}, "rangemode": "tozero", "tickprefix": "$"},

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loomlib.latency.figures import styled
 from loomlib.telemetry.traces import PARTS
+from loomlib.telemetry.traces.figures import WHOLE_LANE, lane, shown
 from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
-from loomlib.workbench.trace_figure import waterfall_figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -54,7 +53,7 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
         styled(
             traces,
             title="Every invocation by the parts of its time",
-            subtitle=escape(subtitle),
+            subtitle=shown(subtitle, 400),
             empty="No invocation has spans.",
             xaxis={"title": {"text": "invocation, the newest on the right"}, "type": "category"},
             yaxis={"title": {"text": "ms"}, "rangemode": "tozero"},
@@ -78,24 +77,24 @@ def longest_bars(view: TraceView) -> list[Bar]:
 def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
     """The waterfall of an invocation, with each finding's number at the longest span that it names."""
     drawn = longest_bars(view)
-    figure = waterfall_figure(drawn, view.breakdown(), title=view.title())
+    figure = view.figure_of(drawn)
     bars = {bar.span_id: (place, bar) for place, bar in enumerate(drawn, 1)}
     taken: dict[str, int] = {}
     notes: list[dict[str, Any]] = []
     for number, finding in zip(numbers, view.findings().findings, strict=False):
         named = [bars[span_id] for span_id in finding.span_ids if span_id in bars]
         place, bar = max(named, key=lambda each: each[1].duration_ms, default=(0, None))
-        lane = "where the time went" if bar is None else f"{place}: {bar.span_id}"
+        named_lane = WHOLE_LANE if bar is None else lane(place, bar)
         end_ms = 0.0 if bar is None else bar.start_ms + bar.duration_ms
-        taken[lane] = taken.get(lane, -1) + 1
+        taken[named_lane] = taken.get(named_lane, -1) + 1
         notes.append(
             {
                 "x": end_ms,
-                "y": lane,
+                "y": named_lane,
                 "text": f"<b>{number}</b>",
                 "showarrow": False,
                 "xanchor": "left",
-                "xshift": 3 + 18 * taken[lane],
+                "xshift": 3 + 18 * taken[named_lane],
                 "font": {"size": 15},
             }
         )
@@ -126,7 +125,7 @@ def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Fi
         styled(
             traces,
             title="What the model read and wrote, turn by turn",
-            subtitle=escape(subtitle),
+            subtitle=shown(subtitle, 400),
             empty="No span states its tokens.",
             xaxis={"title": {"text": "invocation.turn"}, "type": "category"},
             yaxis={"title": {"text": "tokens"}, "rangemode": "tozero"},

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..telemetry import cost, diagnosis, traces
 from .cards import milliseconds
 from .frames import rows_frame
-from .trace_figure import waterfall_figure
 from .trace_look import PART_NAMES, label, share
 from .trace_page import trace_page
 from .trace_rows import (
@@ -171,7 +170,14 @@ class TraceView:
 
     def figure(self) -> go.Figure:
         """The waterfall as a plotly figure."""
-        return waterfall_figure(self.bars(), self.breakdown(), title=self.title())
+        return self.figure_of(self.bars())
+
+    def figure_of(self, bars: Sequence[traces.Bar]) -> go.Figure:
+        """The waterfall of these bars alone, below the parts of the whole."""
+        from ..telemetry.traces.figures import draw_waterfall
+
+        found = self.breakdown()
+        return draw_waterfall(bars, found, title=f"Where {milliseconds(found.total_ms)} went", subtitle=self.title())
 
     def title(self) -> str:
         """What this is, and what must be said beside its numbers."""

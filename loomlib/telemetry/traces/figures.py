@@ -1,4 +1,4 @@
-"""A trace as charts: the waterfall of its spans, and the breakdown as one bar. Each has a table beside it.
+"""A trace as charts: the waterfall of its spans, and breakdowns as bars. Each has a table beside it.
 
 Names of spans come from strangers, and plotly reads some HTML in its texts (bold, links, line breaks): all of it is
 escaped here, so that a name is seen as it was written.
@@ -7,6 +7,7 @@ escaped here, so that a name is seen as it was written.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 MOST_BARS = 400
 """More bars than this are unreadable and slow: the longest are drawn, the table has them all."""
+WHOLE_LANE = "where the time went"
+"""The line above the spans, on which the breakdown's stretches lie."""
 _LONGEST_NAME = 48
-_ROW_PX = 22
+_ROW_PX = 24
 
 
 def shown(text: str, longest: int = _LONGEST_NAME) -> str:
@@ -35,33 +38,57 @@ def shown(text: str, longest: int = _LONGEST_NAME) -> str:
     return escape(plain, quote=False).replace("$", "&#36;")
 
 
-def draw_waterfall(bars: Sequence[Bar], *, title: str = "What ran when") -> go.Figure:
-    """One bar a span from its start to its end, indented by depth, coloured by the part it speaks for."""
+def draw_waterfall(
+    bars: Sequence[Bar], breakdown: Breakdown | None = None, *, title: str = "What ran when", subtitle: str = ""
+) -> go.Figure:
+    """One bar a span from its start to its end, indented by depth, coloured by the part it speaks for.
+
+    With a `breakdown`, its stretches are a line above them. The lanes are named as `lane` says.
+    """
     import plotly.graph_objects as go
 
     drawn = chosen(bars)
-    rows = {bar.span_id: place for place, bar in enumerate(drawn)}
+    lanes = [*([] if breakdown is None else [WHOLE_LANE]), *(lane(place, bar) for place, bar in enumerate(drawn, 1))]
+    places = {bar.span_id: lane(place, bar) for place, bar in enumerate(drawn, 1)}
+    stretches = [] if breakdown is None else list(breakdown.timeline())
+    zero_ns = 0 if breakdown is None else breakdown.start_ns
     traces: list[dict[str, Any]] = []
-    for part in PART_COLOURS:
-        mine = [bar for bar in drawn if bar.part == part]
-        if mine:
-            traces.append(_bars(part, mine, rows))
+    for part, name in PART_NAMES.items():
+        pieces = [
+            _Piece(WHOLE_LANE, (at - zero_ns) / 1e6, (end - at) / 1e6, name)
+            for found, at, end in stretches
+            if found == part
+        ]
+        pieces += [
+            _Piece(places[bar.span_id], bar.start_ms, bar.duration_ms, _told(bar), bar.is_failed)
+            for bar in drawn
+            if bar.part == part
+        ]
+        if pieces:
+            traces.append(_bars(part, pieces))
     left_out = len(bars) - len(drawn)
-    note = f"<br><sub>the {len(drawn)} longest of {len(bars)} spans; the table has all</sub>" if left_out else ""
-    figure = go.Figure(data=traces)
-    figure.update_layout(
-        _layout(shown(title, 120) + note, max(220, 110 + _ROW_PX * len(drawn))),
-        barmode="overlay",
-        xaxis={"title": {"text": "ms after the beginning"}, "gridcolor": GRID, "zeroline": False},
-        yaxis={
+    note = f"the {len(drawn)} longest of {len(bars)} spans; the table has all" if left_out else ""
+    under = " · ".join(filter(None, (shown(subtitle, 400), note)))
+    layout = _layout(shown(title, 120), under, 175 + _ROW_PX * len(lanes))
+    layout |= {
+        "barmode": "overlay",
+        "xaxis": {"title": {"text": "ms after the beginning"}, "gridcolor": GRID, "zeroline": False},
+        "yaxis": {
+            "categoryorder": "array",
+            "categoryarray": lanes,
             "autorange": "reversed",
-            "tickmode": "array",
-            "tickvals": list(rows.values()),
-            "ticktext": ["\u00a0\u00a0" * min(bar.depth, 12) + shown(bar.label) for bar in drawn],
             "automargin": True,
+            "tickmode": "array",
+            "tickvals": lanes,
+            "ticktext": [*([] if breakdown is None else [WHOLE_LANE]), *map(_indented, drawn)],
         },
-    )
-    return figure
+    }
+    return go.Figure(data=traces, layout=layout)
+
+
+def lane(place: int, bar: Bar) -> str:
+    """What the axis calls the lane of the bar at that place (from 1) of those that are drawn."""
+    return f"{place}: {shown(bar.span_id)}"
 
 
 def chosen(bars: Sequence[Bar]) -> list[Bar]:
@@ -72,91 +99,104 @@ def chosen(bars: Sequence[Bar]) -> list[Bar]:
     return [bar for bar in bars if bar.span_id in longest]
 
 
-def _bars(part: str, bars: Sequence[Bar], rows: dict[str, int]) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": PART_NAMES[part],
-        "base": [bar.start_ms for bar in bars],
-        "x": [bar.duration_ms for bar in bars],
-        "y": [rows[bar.span_id] for bar in bars],
-        "width": 0.72,
-        "customdata": [[shown(bar.label), bar.start_ms, bar.operation, _state(bar)] for bar in bars],
-        "hovertemplate": "%{customdata[0]}<br>%{x:.1f} ms, from %{customdata[1]:.1f} ms<br>"
-        "%{customdata[2]}%{customdata[3]}<extra></extra>",
-        "marker": {
-            "color": PART_COLOURS[part],
-            "pattern": {"shape": PART_PATTERNS[part], "size": 6, "fgopacity": 0.5},
-            "line": {
-                "color": [FAILED_COLOUR if bar.is_failed else PART_COLOURS[part] for bar in bars],
-                "width": [2 if bar.is_failed else 1 for bar in bars],
-            },
-        },
-    }
-
-
-def _state(bar: Bar) -> str:
-    said = (["failed"] if bar.is_failed else []) + sorted(mark.replace("_", " ") for mark in bar.marks)
-    return ", " + escape(", ".join(said)) if said else ""
-
-
 def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = "Where the time went") -> go.Figure:
     """One stacked bar for each named breakdown; the parts are in milliseconds and add up to the whole."""
     import plotly.graph_objects as go
 
     labels = [shown(label) for label, _ in breakdowns]
     traces: list[dict[str, Any]] = []
-    for part in PART_COLOURS:
+    for part, name in PART_NAMES.items():
         found = [each[part] for _, each in breakdowns]
         if any(each.duration_ns for each in found):
             traces.append(
                 {
                     "type": "bar",
                     "orientation": "h",
-                    "name": PART_NAMES[part],
+                    "name": name,
                     "x": [each.duration_ms for each in found],
                     "y": list(range(len(found))),
                     "width": 0.6,
-                    "customdata": [[each.share, each.certainty, escape(each.derived_from)] for each in found],
+                    "customdata": [[each.share, each.certainty, shown(each.derived_from, 160)] for each in found],
                     "hovertemplate": "%{x:.1f} ms, %{customdata[0]:.1%}<br>%{customdata[1]}: %{customdata[2]}"
-                    f"<extra>{PART_NAMES[part]}</extra>",
-                    "marker": {
-                        "color": PART_COLOURS[part],
-                        "pattern": {"shape": PART_PATTERNS[part], "size": 6, "fgopacity": 0.5},
-                    },
+                    f"<extra>{name}</extra>",
+                    "marker": {"color": PART_COLOURS[part], "pattern": _pattern(part)},
                 }
             )
-    figure = go.Figure(data=traces)
-    figure.update_layout(
-        _layout(shown(title, 120), 170 + 36 * len(breakdowns)),
-        barmode="stack",
-        xaxis={"title": {"text": "ms"}, "gridcolor": GRID, "zeroline": False},
-        yaxis={
+    layout = _layout(shown(title, 120), "", 170 + 36 * len(breakdowns))
+    layout |= {
+        "barmode": "stack",
+        "xaxis": {"title": {"text": "ms"}, "gridcolor": GRID, "zeroline": False},
+        "yaxis": {
             "autorange": "reversed",
             "tickmode": "array",
             "tickvals": list(range(len(labels))),
             "ticktext": labels,
             "automargin": True,
         },
-    )
-    return figure
+    }
+    return go.Figure(data=traces, layout=layout)
 
 
-def _layout(title: str, height: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of a lane; `told` is inert already."""
+
+    lane: str
+    start_ms: float
+    duration_ms: float
+    told: str
+    is_failed: bool = False
+
+
+def _bars(part: str, pieces: Sequence[_Piece]) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": PART_NAMES[part],
+        "y": [piece.lane for piece in pieces],
+        "base": [piece.start_ms for piece in pieces],
+        "x": [piece.duration_ms for piece in pieces],
+        "width": 0.72,
+        "text": [piece.told for piece in pieces],
+        "textposition": "none",
+        "hovertemplate": "%{text}<br>after %{base:.1f} ms, took %{x:.1f} ms<extra></extra>",
+        "marker": {
+            "color": PART_COLOURS[part],
+            "pattern": _pattern(part),
+            "line": {
+                "color": [FAILED_COLOUR if piece.is_failed else PART_COLOURS[part] for piece in pieces],
+                "width": [2 if piece.is_failed else 0 for piece in pieces],
+            },
+        },
+    }
+
+
+def _told(bar: Bar) -> str:
+    said = (["failed"] if bar.is_failed else []) + sorted(mark.replace("_", " ") for mark in bar.marks)
+    return " · ".join((shown(bar.label, 80), bar.operation.replace("_", " "), *map(shown, said)))
+
+
+def _indented(bar: Bar) -> str:
+    return "\u00a0\u00a0" * min(bar.depth, 12) + shown(bar.label)
+
+
+def _pattern(part: str) -> dict[str, Any]:
+    return {"shape": PART_PATTERNS[part], "size": 6, "fgcolor": "rgba(255,255,255,0.5)"}
+
+
+def _layout(title: str, subtitle: str, height: int) -> dict[str, Any]:
     return {
         "title": {
             "text": title,
+            **({"subtitle": {"text": subtitle, "font": {"size": 11}}} if subtitle else {}),
+            "font": {"size": 14},
             "x": 0,
             "xref": "paper",
-            "y": 1,
-            "yref": "container",
-            "yanchor": "top",
-            "pad": {"t": 14},
         },
         "height": height,
-        "margin": {"l": 10, "r": 10, "t": 90, "b": 50},
+        "margin": {"l": 10, "r": 10, "t": 70, "b": 85},
         "font": {"family": PLOT_FONT, "color": INK, "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
+        "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "traceorder": "normal"},
     }

@@ -6,7 +6,7 @@ import pytest
 from trace_shapes import field_note_request, span
 
 from loomlib.telemetry.traces import Trace
-from loomlib.telemetry.traces.figures import MOST_BARS, draw_breakdown, draw_waterfall, shown
+from loomlib.telemetry.traces.figures import MOST_BARS, WHOLE_LANE, draw_breakdown, draw_waterfall, shown
 
 
 def test_the_waterfall_has_a_bar_for_each_span() -> None:
@@ -40,4 +40,13 @@ def test_of_too_many_spans_the_longest_are_drawn_and_it_says_so() -> None:
     spans = [span(f"s{place}", None, "other", 0, place) for place in range(MOST_BARS + 50)]
     figure = draw_waterfall(Trace.one(spans).waterfall())
     assert len(figure.layout.yaxis.ticktext) == MOST_BARS
-    assert f"of {MOST_BARS + 50} spans" in figure.layout.title.text
+    assert f"of {MOST_BARS + 50} spans" in figure.layout.title.subtitle.text
+
+
+def test_above_the_spans_lies_the_whole_in_its_parts() -> None:
+    trace = Trace.one(field_note_request())
+    figure = draw_waterfall(trace.waterfall(), trace.breakdown(), subtitle="one $request$ <b>of many</b>")
+    assert figure.layout.yaxis.ticktext[0] == WHOLE_LANE
+    stretches = [x for each in figure.data for x, y in zip(each.x, each.y, strict=True) if y == WHOLE_LANE]
+    assert sum(stretches) == pytest.approx(4613)
+    assert figure.layout.title.subtitle.text == "one &#36;request&#36; &lt;b&gt;of many&lt;/b&gt;"
