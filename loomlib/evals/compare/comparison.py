@@ -14,7 +14,7 @@ from .gates import GateVerdict, exit_code, gate_not_worse
 from .gathered import gather
 from .pairing import LOST, SAME, WON, Flip
 from .verdicts import BETTER, TOO_FEW, WORSE, EvaluatorComparison, compare_results
-from .words import p_text, percent_text, score_text
+from .words import p_text, percent_text, printable, score_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,7 +160,7 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
+        return printable("\n".join(self.sentences()))
 
     def _repr_html_(self) -> str:
         from .page import folded, listed, page, table

@@ -17,7 +17,7 @@ from ..outcomes import Outcome
 from .gathered import CaseResult, EvaluatorResults, gather
 from .pairing import RATE, SCORE, Pairing, Unpaired, value_of
 from .verdicts import LEVEL, paired_test
-from .words import estimate_cell
+from .words import estimate_cell, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +108,7 @@ class Leaderboard:
 
     def __str__(self) -> str:
         lines = [f"{place}. {name}: {found}" for place, name, found, *_ in self.rows()]
-        return "\n".join([*self.sentences(), *lines])
+        return printable("\n".join([*self.sentences(), *lines]))
 
     def _repr_html_(self) -> str:
         from .page import page, table

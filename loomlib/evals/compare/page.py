@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from html import escape as escape_markup
+
+from .words import printable
 
 _FONT = "var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',sans-serif)"
 _STYLE = f"""<style>
@@ -49,3 +51,8 @@ def folded(label: str, inner: str, *, is_open: bool = False) -> str:
 def listed(sentences: Sequence[str]) -> str:
     """Sentences as a list; "" without any."""
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in sentences)}</ul>" if sentences else ""
+
+
+def escape(text: str) -> str:
+    """Foreign text as HTML shows it: never markup, never a byte that a page cannot hold."""
+    return escape_markup(printable(text))

@@ -14,7 +14,7 @@ from .gathered import EvaluatorResults, gather
 from .pairing import Pairing, Unpaired, pair
 from .summaries import EvaluatorSummary, no_score_words, summarize_cases
 from .verdicts import LEVEL, NO_DIFFERENCE, TOO_FEW, EvaluatorComparison, compare_pairs
-from .words import estimate_cell, p_text
+from .words import estimate_cell, p_text, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class Slices:
         return [{"tag": tag, **each.summary()} for tag, each in self.slices]
 
     def __str__(self) -> str:
-        return "\n".join([*(f"{tag} – {each.sentence()}" for tag, each in self.slices), *self.sentences()])
+        return printable("\n".join([*(f"{tag} – {each.sentence()}" for tag, each in self.slices), *self.sentences()]))
 
     def _repr_html_(self) -> str:
         from .page import page, table
@@ -108,7 +108,7 @@ class ComparedSlices:
         return [{"tag": tag, **each.summary()} for tag, each in self.slices]
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
+        return printable("\n".join(self.sentences()))
 
     def _repr_html_(self) -> str:
         from .page import page, table

@@ -13,7 +13,7 @@ from loomlib.statistics.rates import estimate_pass_all, estimate_pass_at, estima
 
 from ..outcomes import Outcome
 from .gathered import CaseResult, EvaluatorResults, gather
-from .words import estimate_cell, interval_words
+from .words import estimate_cell, interval_words, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +168,7 @@ class Summary:
         )
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *self.sentences()] if self.title else self.sentences())
+        return printable("\n".join([self.title, *self.sentences()] if self.title else self.sentences()))
 
     def _repr_html_(self) -> str:
         from .page import page, table

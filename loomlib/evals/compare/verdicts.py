@@ -121,7 +121,7 @@ class EvaluatorComparison:
             needed = cases_for_difference(difference, deviation=deviation)
         size = f"{difference * 100:g} points" if self.is_rate else f"{difference:g}"
         have = f"there are {number(self.n, 0)}" if needed > self.n else f"the {number(self.n, 0)} here are enough"
-        return f"To find a difference of {size} in {percent_text(0.8)} of runs takes about {plural(needed, 'case')}; {have}."
+        return f"To find a difference of {size} in 80 % of runs takes about {plural(needed, 'case')}; {have}."
 
     def summary(self) -> dict[str, object]:
         """The same as plain values, ready for JSON."""

@@ -5,6 +5,13 @@ from __future__ import annotations
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.numbers import number
 
+_UNPRINTABLE = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
+
+
+def printable(text: str) -> str:
+    """Foreign text (a case's id, a tag) without what a terminal would obey or UTF-8 cannot write."""
+    return text.translate(_UNPRINTABLE).encode("utf-8", "replace").decode("utf-8")
+
 
 def percent_text(share: float) -> str:
     """A share as a percentage with one decimal: `93.5 %`; whole ones without."""
