@@ -97,7 +97,7 @@ class Aws:
 
     def settled(self, runtime_id: str) -> dict[str, Any]:
         """The runtime's description once it is READY or has failed."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             described = self.control.get_agent_runtime(agentRuntimeId=runtime_id)
             if described["status"] not in ("CREATING", "UPDATING"):

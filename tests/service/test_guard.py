@@ -17,7 +17,7 @@ from loomlib.local.wire import Refused
 
 
 def request(state: local.ServiceState, headers: dict[str, str], path: str = "/_loom/status") -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", state.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", state.port, timeout=60)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -67,7 +67,7 @@ def test_moto_s_own_pages_are_behind_the_door_too(service: local.ServiceState) -
 
 
 def test_a_stranger_s_body_is_not_read(service: local.ServiceState) -> None:
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
         connection.sendall(
             f"POST /runtimes/x/invocations HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
             "Content-Length: 99999999\r\n\r\n".encode()
@@ -89,7 +89,7 @@ def test_presigned_addresses_carry_the_key_in_their_query(
     )
     address = client.generate_presigned_url("list_buckets")
     client.close()
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
     connection.request("GET", address.removeprefix(service.url))
     assert (connection.getresponse().status == 200) is allowed
     connection.close()

@@ -26,7 +26,7 @@ def test_an_upload_that_is_cut_off_is_not_stored(aws: Any) -> None:
     s3 = aws.client("s3")
     s3.create_bucket(Bucket="cut")
     address = urlsplit(s3.generate_presigned_url("put_object", Params={"Bucket": "cut", "Key": "half.bin"}))
-    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
         head = (
             f"PUT {address.path}?{address.query} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1000000\r\n\r\n"
         )

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -253,14 +254,24 @@ def test_a_start_that_is_not_found_yet_is_a_state_and_can_be_found_by_running_ag
 
 
 def test_a_search_that_outlives_the_deadline_is_not_found_yet(store: Store) -> None:
-    def starts(_row: object) -> Start:
-        time.sleep(0.6)
+    answered = threading.Event()
+    begun: list[object] = []
+    ended: list[object] = []
+
+    def starts(row: object) -> Start:
+        begun.append(row)
+        answered.wait(120)
+        ended.append(row)
         return Start("found", 8.0)
 
     agent = ScriptedAgent(store, starts=starts)  # type: ignore[arg-type]
-    result = study(agent, warm=0, sticky=0, start_deadline_s=0.05).run(Silent())
+    try:
+        result = study(agent, warm=0, sticky=0, start_deadline_s=0.05).run(Silent())
+    finally:
+        answered.set()
     assert {call.start_state for call in result.calls} == {"not_found_yet"}
-    time.sleep(0.7)  # the searches left behind still read the store that this test closes
+    while len(ended) < len(begun):  # the searches left behind
+        time.sleep(0.01)
 
 
 def test_the_harness_floor_is_measured_with_an_answer_of_the_agents_own_kind(store: Store) -> None:
@@ -300,7 +311,7 @@ def killed_study(url: str, after: Callable[[Store], bool], store: Store) -> None
     script = _KILLED.format(here=str(Path(__file__).parent), url=url)
     process = subprocess.Popen([sys.executable, "-c", script])
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not after(store):
             assert process.poll() is None, "the study ended before it could be killed"
             assert time.monotonic() < until
@@ -399,12 +410,12 @@ def test_an_interrupted_study_stops_at_ctrl_c_and_keeps_its_calls(tmp_path: Path
     with Store.open(url) as store:
         script = _KILLED.format(here=str(Path(__file__).parent), url=url)
         process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while store.measurements.counts("killed")["done"] < 4:
             assert time.monotonic() < until
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
         assert errors.rstrip().endswith("KeyboardInterrupt")
         stopped = StudyResult.load(store, "killed")
         assert stopped.state == "interrupted"

@@ -82,7 +82,7 @@ class PacedServer:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        self._ready.wait(10)
+        self._ready.wait(60)
 
     @property
     def url(self) -> str:
@@ -99,7 +99,7 @@ class PacedServer:
     def close(self) -> None:
         with contextlib.suppress(RuntimeError):  # closed before
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -71,4 +71,4 @@ def start_blueprint(
     yield start
     for process, _ in running.values():
         process.terminate()
-        process.wait(20)
+        process.wait(60)

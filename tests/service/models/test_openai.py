@@ -104,10 +104,10 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     yield server
     loop.call_soon_threadsafe(stopping.set)  # type: ignore[union-attr]
-    thread.join(10)
+    thread.join(60)
     loop.close()
 
 

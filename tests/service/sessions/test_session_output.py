@@ -112,9 +112,10 @@ async def test_a_flood_of_output_leaves_the_loop_free_for_others(lab, call, read
 async def test_output_of_a_process_that_outlives_the_agent_is_kept_up_to_the_end(lab, call):
     pool = lab.pool()
     source = """
-        import subprocess, time
-        subprocess.Popen("echo child; exec sleep 600", shell=True, start_new_session=True)
-        time.sleep(0.5)
+        import os, subprocess, time
+        subprocess.Popen("echo child; touch spoken; exec sleep 600", shell=True, start_new_session=True)
+        while not os.path.exists("spoken"):
+            time.sleep(0.01)
     """
     with pytest.raises(AgentBroke, match="exit code 0"):
         await pool.invoke(call(lab.runtime(source)))

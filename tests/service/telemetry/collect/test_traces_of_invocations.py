@@ -134,7 +134,7 @@ def test_processes_live_from_their_first_line_to_their_last(echo: loom.Agent) ->
     first = echo.invoke("hello")
     echo.invoke("again", session_id=first.session_id)
     other = echo.invoke("hello")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while other.session_id not in set(echo.lives().table()["session_id"]) and time.monotonic() < deadline:
         time.sleep(0.02)
     lives = echo.lives().table().set_index("session_id")

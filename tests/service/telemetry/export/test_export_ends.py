@@ -66,7 +66,7 @@ async def test_sigterm_in_the_middle_of_a_call_keeps_what_had_ended_and_the_end(
 
 
 async def test_stopping_a_session_in_the_middle_of_a_call_keeps_what_had_ended(lab, ask):
-    pool, runtime = lab.pool(), lab.paced(SEARCH_S="0.6")
+    pool, runtime = lab.pool(), lab.paced(SEARCH_S="3")
     calling = asyncio.create_task(ask(pool, runtime))
     while not lab.collector.named("chat"):
         await asyncio.sleep(0.01)
@@ -242,7 +242,7 @@ async def test_a_forked_child_exports_its_own_spans_and_not_its_parents_again(la
                     with tracer.start_as_current_span("child"):
                         pass
                     import time
-                    time.sleep(0.5)
+                    time.sleep(2)
                     os._exit(0)
             os.waitpid(child, 0)
 

@@ -64,7 +64,7 @@ def test_a_connection_that_was_closed_meanwhile_is_made_again_and_nothing_is_los
         sender, tracer = sender_and_tracer(url)
         for number in range(3):
             tracer.start_span(f"span {number}").end()
-            assert sender.flush(10)
+            assert sender.flush(60)
     assert [sum(f"span {number}".encode() in body for body in requests) for number in range(3)] == [1, 1, 1]
     assert capsys.readouterr().err == ""
 
@@ -76,7 +76,7 @@ def test_a_collector_that_dies_over_a_request_gets_it_again(capsys):
         tracer.start_span("one").end()
         while len(requests) < 2:
             threading.Event().wait(0.01)
-        assert sender.flush(10)
+        assert sender.flush(60)
     assert len(requests) == 2
     assert capsys.readouterr().err == ""
 

@@ -31,7 +31,7 @@ def assistant(aws):
 
 def spans_of(aws, session_id, wanted):
     """The records of `aws/spans` that name the session, once `wanted` is among their names."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         found = []
         with contextlib.suppress(aws.client("logs").exceptions.ResourceNotFoundException):

@@ -77,7 +77,7 @@ class Exporter:
 
     def records(self, group: str = "aws/spans", pattern: str = "", at_least: int = 1) -> list[Any]:
         """Events as JSON documents, once there are enough of them."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         found: list[dict[str, Any]] = []
         while len(found) < at_least and time.monotonic() < deadline:
             found = self.events(group, pattern)

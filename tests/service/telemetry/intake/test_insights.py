@@ -77,7 +77,7 @@ def talked(aws: Any) -> tuple[str, list[str]]:
         tools = b'{"tools": ["calculator", "calculator", "weather"]}'
         aws.invoke(runtime["agentRuntimeArn"], tools, runtimeSessionId=session)
     exporter = Exporter(aws)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(exporter.events(group, '"Invocation completed"')) < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
     return group, sessions

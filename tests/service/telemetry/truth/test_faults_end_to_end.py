@@ -80,8 +80,8 @@ def test_an_agent_answers_while_the_collector_hangs_and_its_trace_is_whole_after
     with collector_stopped(bench):
         inv = halting.invoke(payload=payload, session_id=opened.session_id).raise_for_status()
         early = inv.trace()
-        assert early.state == "not_found_yet"
-        assert "No span of this invocation has arrived yet" in str(early)
+        assert early.state == "undelivered"
+        assert "has not delivered its spans yet" in str(early)
         assert early.breakdown()["model"].certainty == "missing"
         assert adds_up(inv, early)
         until(lambda: inv.trace().state == "lost")
@@ -90,6 +90,36 @@ def test_an_agent_answers_while_the_collector_hangs_and_its_trace_is_whole_after
     until(lambda: inv.trace().state == "found")
     assert adds_up(inv, inv.trace())
     assert len(inv.trace().trace.of_operation("chat")) == 2
+
+
+def test_the_first_spans_of_an_agent_are_overdue_while_the_collector_hangs(
+    bench: loom.Workbench, tmp_path: Path
+) -> None:
+    fresh = bench.deploy(HERE / "halting", name="fresh")
+    with collector_stopped(bench):
+        inv = fresh.invoke(payload={"until": str(tmp_path)}).raise_for_status()
+        early = inv.trace()
+        assert early.state == "undelivered"
+        assert "OTEL_SDK_DISABLED" not in str(early)
+        assert adds_up(inv, early)
+    until(lambda: inv.trace().state == "found")
+
+
+def test_a_process_that_is_killed_before_its_spans_left_is_said_to_have_died(
+    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+) -> None:
+    session = new_session()
+    with collector_stopped(bench):
+        inv = halting.invoke(payload={"until": str(tmp_path)}, session_id=session).raise_for_status()
+        (served,) = (each for each in local.status(bench.settings.home).sessions if each.session_id == session)
+        psutil.Process(served.pid).kill()
+        until(lambda: inv.trace().state == "died")
+        view = inv.trace()
+        assert "ended before its spans had left" in str(view)
+        assert "OTEL_SDK_DISABLED" not in str(view)
+        assert adds_up(inv, view)
+        said = [line for line in halting.logs(session_id=session)["message"] if line.startswith("Loom:")]
+        assert ["killed by SIGKILL" in line for line in said] == [True]
 
 
 def test_half_a_trace_is_partial_and_whole_on_the_next_ask(
@@ -101,7 +131,7 @@ def test_half_a_trace_is_partial_and_whole_on_the_next_ask(
         until(lambda: has_exported(bench, session))
         with collector_stopped(bench):
             go_on.touch()
-            inv = asked.result(timeout=30).raise_for_status()
+            inv = asked.result(timeout=120).raise_for_status()
             half = inv.trace()
             assert half.state == "partial"
             assert len(half.trace.of_operation("chat")) == 1
@@ -123,7 +153,7 @@ def test_an_agent_that_is_killed_leaves_what_it_had_done(
         asked = pool.submit(halting.invoke, payload={"until": str(go_on), "dies": True}, session_id=session)
         until(lambda: has_exported(bench, session))
         go_on.touch()
-        inv = asked.result(timeout=30)
+        inv = asked.result(timeout=120)
     assert not inv.ok
     view = inv.trace()
     assert view.state == "partial"

@@ -49,7 +49,7 @@ line("<b>1</b> span so far")
 line("7 spans")
 '''
 shown = []
-client.execute_interactive(code, output_hook=shown.append, allow_stdin=True, timeout=60)
+client.execute_interactive(code, output_hook=shown.append, allow_stdin=True, timeout=120)
 client.stop_channels()
 manager.shutdown_kernel(now=True)
 told = [each for each in shown if "data" in each["content"]]
