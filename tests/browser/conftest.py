@@ -18,7 +18,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -32,6 +32,7 @@ FLAGS = [
     "--disable-sync",
 ]
 REPOSITORY = Path(__file__).resolve().parents[2]
+DRAWN_MS = 120_000
 
 
 @pytest.fixture(scope="package")
@@ -56,6 +57,7 @@ class Watched:
 @pytest.fixture
 def watched(chromium: Browser) -> Iterator[Watched]:
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(DRAWN_MS)
     yield watch(context)
     context.close()
 
@@ -75,6 +77,20 @@ def watch(context: BrowserContext) -> Watched:
     page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
     return seen
+
+
+def show(page: Page, file: Path | str, *, charts: int = 0) -> None:
+    """Open a file and wait until all its charts are drawn: they come one after the other."""
+    page.goto(Path(file).as_uri())
+    expect(page.locator(".js-plotly-plot")).to_have_count(charts, timeout=DRAWN_MS)
+    for place in range(charts):
+        page.locator(".js-plotly-plot").nth(place).locator(".main-svg").first.wait_for(timeout=DRAWN_MS)
+
+
+def turned(page: Page) -> None:
+    """Wait until the page has done what it had to do: loads that were asked for, handlers, and a frame."""
+    page.wait_for_load_state("networkidle", timeout=DRAWN_MS)
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
 
 
 @dataclass(frozen=True)
@@ -127,14 +143,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(timeout=20)
+            process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
 def _wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline and process.poll() is None:
         if match := re.search(r"(http://127\.0\.0\.1:\d+)/lab", log.read_text()):
             try:

@@ -33,9 +33,9 @@ _ALL_RAN = f"""() => ({_CODE_CELLS})().every((cell) => cell.count !== null || ce
 def start_here(lab: Lab, watched: Watched) -> Page:
     page = watched.page
     page.goto(lab.address("notebooks/00_start_here.ipynb"))
-    page.wait_for_function(_KERNEL_IDLE, timeout=60_000)
+    page.wait_for_function(_KERNEL_IDLE, timeout=180_000)
     page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
-    page.wait_for_function(_ALL_RAN, timeout=120_000)
+    page.wait_for_function(_ALL_RAN, timeout=300_000)
     return page
 
 
@@ -58,6 +58,6 @@ def test_every_cell_runs_and_shows_what_it_promises(start_here: Page, watched: W
         return notebook.scrollToItem(at);
         }"""
     )
-    page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=20_000)
+    page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=120_000)
     page.screenshot(path=tmp_path / "chart.png")
     assert watched.outside == []

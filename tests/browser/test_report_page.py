@@ -12,7 +12,7 @@ from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
-from .conftest import REPOSITORY, Watched, watch
+from .conftest import REPOSITORY, Watched, show, turned, watch
 
 pytestmark = pytest.mark.browser
 SAMPLE = Path(__file__).resolve().parents[1] / "notebooks" / "sample_report.ipynb"
@@ -29,9 +29,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> ReportOutcome:
 
 def test_tables_and_charts_are_there_without_any_network(sample: ReportOutcome, watched: Watched) -> None:
     page = watched.page
-    page.goto(Path(sample.html).as_uri())
-    page.locator(".figure .main-svg").first.wait_for()
-    assert page.locator(".js-plotly-plot").count() == 2
+    show(page, sample.html, charts=2)
     assert page.locator(".scatterlayer .point").count() == 12
     assert page.locator(".barlayer .point").count() == 2
     assert page.locator("table.dataframe td").all_inner_texts()[:3] == ["cold", "12", "318.25"]
@@ -41,7 +39,7 @@ def test_tables_and_charts_are_there_without_any_network(sample: ReportOutcome, 
 
 
 def test_the_answer_is_on_the_first_screen(sample: ReportOutcome, watched: Watched) -> None:
-    watched.page.goto(Path(sample.html).as_uri())
+    show(watched.page, sample.html, charts=2)
     box = watched.page.locator(".answer").bounding_box()
     assert box
     assert box["y"] + box["height"] < 400
@@ -49,8 +47,7 @@ def test_the_answer_is_on_the_first_screen(sample: ReportOutcome, watched: Watch
 
 def test_hostile_text_is_shown_and_does_nothing(sample: ReportOutcome, watched: Watched) -> None:
     page = watched.page
-    page.goto(Path(sample.html).as_uri())
-    page.locator(".figure .main-svg").first.wait_for()
+    show(page, sample.html, charts=2)
     assert page.get_by_text("<script>document.title='taken'").count() >= 1
     assert page.title().startswith("How fast is a sample?")
     assert page.locator("main img").count() == 0
@@ -61,7 +58,7 @@ def test_an_injected_script_or_handler_is_refused_by_the_pages_own_policy(
     sample: ReportOutcome, watched: Watched
 ) -> None:
     page = watched.page
-    page.goto(Path(sample.html).as_uri())
+    show(page, sample.html, charts=2)
     page.evaluate(
         """() => {
         const holder = document.createElement("div");
@@ -72,7 +69,7 @@ def test_an_injected_script_or_handler_is_refused_by_the_pages_own_policy(
         document.body.append(script);
         }"""
     )
-    page.wait_for_timeout(300)
+    turned(page)
     assert page.title().startswith("How fast is a sample?")
     assert any("Content Security Policy" in error for error in watched.errors)
 
@@ -83,8 +80,7 @@ def test_nothing_is_cut_off_at_any_width_and_text_stands_out_in_any_scheme(
 ) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
     seen = watch(context)
-    seen.page.goto(Path(sample.html).as_uri())
-    seen.page.locator(".figure .main-svg").first.wait_for()
+    show(seen.page, sample.html, charts=2)
     assert seen.page.evaluate("document.documentElement.scrollWidth") == width
     ink, paper = (
         seen.page.evaluate(f"getComputedStyle(document.body).{what}") for what in ("color", "backgroundColor")
@@ -97,7 +93,7 @@ def test_nothing_is_cut_off_at_any_width_and_text_stands_out_in_any_scheme(
 
 def test_code_is_folded_and_opens_on_demand(sample: ReportOutcome, watched: Watched) -> None:
     page = watched.page
-    page.goto(Path(sample.html).as_uri())
+    show(page, sample.html, charts=2)
     code = page.locator("details.code").first
     assert not code.locator("pre").is_visible()
     code.locator("summary").click()
@@ -120,9 +116,7 @@ def latency(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportOutcome]
 def test_the_latency_report_shows_answer_tables_and_charts(latency: ReportOutcome, watched: Watched) -> None:
     assert latency.exit_code == 0, latency.message
     page = watched.page
-    page.goto(Path(latency.html).as_uri())
-    page.locator(".figure .main-svg").first.wait_for()
-    assert page.locator(".js-plotly-plot").count() == 4
+    show(page, latency.html, charts=4)
     inside = page.locator("table.dataframe").filter(has_text="cold − warm").locator("tbody th").all_inner_texts()
     assert {"cold start", "agent overhead", "model"} <= set(inside)
     assert page.locator(".answer").get_by_text("What is slower when cold: cold start").count() == 1
@@ -172,9 +166,7 @@ def test_a_report_about_traces_is_whole_without_any_network(
     outcome = traced[name]
     assert outcome.exit_code in (0, 2), outcome.message
     page = watched.page
-    page.goto(Path(outcome.html).as_uri())
-    page.locator(".figure .main-svg").first.wait_for()
-    assert page.locator(".js-plotly-plot").count() == charts
+    show(page, outcome.html, charts=charts)
     assert page.locator(".answer").get_by_text(says).count() == 1
     assert page.locator("table.dataframe").count() >= 2, "the numbers of each chart stand beside it"
     assert page.evaluate("document.documentElement.scrollWidth") == 1200
@@ -190,5 +182,5 @@ def test_a_gate_with_too_few_calls_is_said_and_is_no_alarm(traced: dict[str, Rep
     # Eight sample calls are too few for a 90th percentile: doubt, not an alarm.
     assert outcome.exit_code == 0
     assert outcome.summary["gates"][0]["outcome"] == "unclear"
-    watched.page.goto(Path(outcome.html).as_uri())
+    show(watched.page, outcome.html, charts=3)
     assert watched.page.locator(".answer").get_by_text("Gate unclear").count() == 1

@@ -9,7 +9,7 @@ import pytest
 import loomlib as loom
 from loomlib import local
 
-from .conftest import REPOSITORY, Watched
+from .conftest import REPOSITORY, Watched, show, turned
 
 HOSTILE = REPOSITORY / "tests" / "service" / "telemetry" / "truth" / "hostile"
 
@@ -47,12 +47,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("name", ["page", "figure", "tables", "many", "layers", "invocation"])
 def test_a_hostile_name_is_text_wherever_a_trace_is_shown(pages: dict[str, Path], watched: Watched, name: str) -> None:
     page = watched.page
-    page.goto(pages[name].as_uri())
+    show(page, pages[name], charts=name == "figure")
     if name == "figure":
-        page.locator(".main-svg").first.wait_for()
         for bar in page.locator(".main-svg .barlayer .point path").all()[:6]:
             bar.hover(force=True)
-    page.wait_for_timeout(300)
+    turned(page)
     assert page.title() == "calm"
     assert page.locator("body img").count() == 0
     assert page.locator("script").filter(has_text="taken'</").count() == 0
