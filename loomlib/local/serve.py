@@ -25,6 +25,7 @@ from .behind import Behind
 from .control_plane import ControlPlane
 from .deployments import Deployments
 from .endpoints import EndpointPlane
+from .evaluations import EvaluationPlane, EvaluatorList
 from .front_door import FrontDoor
 from .guard import Guard, listening_socket
 from .house_keeping import HouseKeeping
@@ -115,8 +116,11 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
     deployments = Deployments(home, runtimes, **place)
     behind = Behind(logs)
-    planes = (ControlPlane(runtimes, deployments, sessions, **place), EndpointPlane(runtimes))
-    operations = (Operations("bedrock-agentcore-control", *planes), Operations("bedrock-agentcore"))
+    planes = (ControlPlane(runtimes, deployments, sessions, **place), EndpointPlane(runtimes), EvaluatorList())
+    operations = (
+        Operations("bedrock-agentcore-control", *planes),
+        Operations("bedrock-agentcore", EvaluationPlane(models)),
+    )
     house = HouseKeeping(
         options=options,
         runtimes=runtimes,

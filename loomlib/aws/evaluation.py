@@ -1,0 +1,182 @@
+"""AgentCore Evaluations: Evaluate with reference inputs, and the evaluators that there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loomlib.errors import RequestRejected
+
+from .connection import Clients
+from .errors import translated
+
+LARGEST_SESSION: Final = 20_000
+"""Spans and message records of one call at most (botocore's model of Evaluate: sessionSpans)."""
+MOST_TARGETS: Final = 10
+"""Trace or span ids of one call at most (traceIds, spanIds); more are asked about in several calls."""
+_LONGEST_TEXT: Final = 100_000
+_MOST_ASSERTIONS: Final = 100
+_MOST_TOOLS: Final = 1_000
+
+BUILTIN_LEVELS: Final[Mapping[str, str]] = {
+    "Builtin.GoalSuccessRate": "SESSION",
+    "Builtin.TrajectoryExactOrderMatch": "SESSION",
+    "Builtin.TrajectoryInOrderMatch": "SESSION",
+    "Builtin.TrajectoryAnyOrderMatch": "SESSION",
+    "Builtin.Helpfulness": "TRACE",
+    "Builtin.Correctness": "TRACE",
+    "Builtin.Faithfulness": "TRACE",
+    "Builtin.Coherence": "TRACE",
+    "Builtin.Conciseness": "TRACE",
+    "Builtin.InstructionFollowing": "TRACE",
+    "Builtin.ResponseRelevance": "TRACE",
+    "Builtin.Refusal": "TRACE",
+    "Builtin.Harmfulness": "TRACE",
+    "Builtin.Stereotyping": "TRACE",
+    "Builtin.ToolSelectionAccuracy": "TOOL_CALL",
+    "Builtin.ToolParameterAccuracy": "TOOL_CALL",
+}
+"""AgentCore's own evaluators and what each judges. The level of a custom one is asked of GetEvaluator."""
+EVALUATOR_ID: Final = re.compile(
+    r"Builtin\.[a-zA-Z0-9._-]+|ThirdParty\.[a-zA-Z0-9_-]+\.[a-zA-Z0-9_-]+|[a-zA-Z][a-zA-Z0-9-_]{0,99}-[a-zA-Z0-9]{10}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What is expected of a session, or of one trace of it: an answer, assertions, names of tools in order.
+
+    Tool arguments cannot be told to AgentCore.
+    """
+
+    session_id: str
+    trace_id: str | None = None
+    expected_response: str | None = None
+    assertions: tuple[str, ...] = ()
+    tool_names: tuple[str, ...] | None = None
+
+    def request(self) -> dict[str, Any]:
+        """Its form in Evaluate; texts longer than AWS takes are cut at 100,000 characters."""
+        where = {"sessionId": self.session_id, **({"traceId": self.trace_id} if self.trace_id else {})}
+        given: dict[str, Any] = {"context": {"spanContext": where}}
+        if self.expected_response:
+            given["expectedResponse"] = {"text": self.expected_response[:_LONGEST_TEXT]}
+        if self.assertions:
+            texts = [each[:_LONGEST_TEXT] for each in self.assertions if each][:_MOST_ASSERTIONS]
+            given["assertions"] = [{"text": each} for each in texts]
+        if self.tool_names is not None:
+            given["expectedTrajectory"] = {"toolNames": list(self.tool_names[:_MOST_TOOLS])}
+        return given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    """One result of Evaluate. `value` is None when it failed: `error_code` and `error_message` then say why.
+
+    `ignored` names fields of reference inputs that the evaluator did not use.
+    """
+
+    evaluator_id: str
+    value: float | None
+    label: str = ""
+    explanation: str = ""
+    dimension: str = ""
+    session_id: str = ""
+    trace_id: str = ""
+    span_id: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    error_code: str = ""
+    error_message: str = ""
+    ignored: tuple[str, ...] = ()
+
+
+def evaluate(
+    clients: Clients,
+    evaluator_id: str,
+    spans: Sequence[Mapping[str, Any]],
+    *,
+    trace_ids: Sequence[str] = (),
+    span_ids: Sequence[str] = (),
+    references: Sequence[Reference] = (),
+    region: str | None = None,
+) -> tuple[EvaluationResult, ...]:
+    """What an evaluator says of a session's spans (ADOT's form), of all of it or of these traces or spans.
+
+    More than ten ids take several calls. Needs `bedrock-agentcore:Evaluate`. Raises `RequestRejected` for what AWS
+    would not take (nothing is sent then) and `AwsError`'s kin. A result with an error is a value, not raised.
+    """
+    _check(evaluator_id, spans, trace_ids, span_ids)
+    kind, ids = ("traceIds", list(trace_ids)) if trace_ids else ("spanIds", list(span_ids))
+    batches = [ids[at : at + MOST_TARGETS] for at in range(0, len(ids), MOST_TARGETS)] or [[]]
+    found: list[EvaluationResult] = []
+    for batch in batches:
+        request: dict[str, Any] = {
+            "evaluatorId": evaluator_id,
+            "evaluationInput": {"sessionSpans": [dict(each) for each in spans]},
+        }
+        if batch:
+            request["evaluationTarget"] = {kind: batch}
+        if references:
+            request["evaluationReferenceInputs"] = [each.request() for each in references]
+        with translated("Evaluating a session", on=evaluator_id):
+            answer: dict[str, Any] = clients.data(region).evaluate(**request)
+        found += [_result(each) for each in answer.get("evaluationResults", ())]
+    return tuple(found)
+
+
+def evaluator_level(clients: Clients, evaluator_id: str, *, region: str | None = None) -> str:
+    """SESSION, TRACE or TOOL_CALL; asked of GetEvaluator unless it is one of AWS's own."""
+    if evaluator_id in BUILTIN_LEVELS:
+        return BUILTIN_LEVELS[evaluator_id]
+    with translated("Reading an evaluator", on=evaluator_id):
+        return str(clients.control(region).get_evaluator(evaluatorId=evaluator_id)["level"])
+
+
+def list_evaluators(clients: Clients, *, region: str | None = None) -> dict[str, str]:
+    """The evaluators of the account and AWS's own: level by id."""
+    found: dict[str, str] = {}
+    more: dict[str, Any] = {}
+    while True:
+        with translated("Listing evaluators", on="AgentCore Evaluations"):
+            answer: dict[str, Any] = clients.control(region).list_evaluators(**more)
+        found |= {str(each["evaluatorId"]): str(each.get("level", "")) for each in answer["evaluators"]}
+        if not answer.get("nextToken"):
+            return found
+        more = {"nextToken": answer["nextToken"]}
+
+
+def _check(evaluator_id: str, spans: Sequence[object], trace_ids: Sequence[str], span_ids: Sequence[str]) -> None:
+    if not EVALUATOR_ID.fullmatch(evaluator_id):
+        raise RequestRejected("No id of an evaluator", on=evaluator_id, try_="Builtin.Helpfulness")
+    if not 1 <= len(spans) <= LARGEST_SESSION:
+        raise RequestRejected(
+            f"A session to evaluate has 1 to {LARGEST_SESSION:,} spans, not {len(spans):,}",
+            on=evaluator_id,
+            try_="export traces, or evaluate a shorter session",
+        )
+    if trace_ids and span_ids:
+        raise RequestRejected("Evaluate takes trace ids or span ids, not both", on=evaluator_id)
+
+
+def _result(answer: Mapping[str, Any]) -> EvaluationResult:
+    where: Mapping[str, Any] = answer.get("context", {}).get("spanContext", {})
+    usage: Mapping[str, Any] = answer.get("tokenUsage", {})
+    value = answer.get("value")
+    return EvaluationResult(
+        evaluator_id=str(answer.get("evaluatorId", "")),
+        value=None if value is None else float(value),
+        label=str(answer.get("label", "")),
+        explanation=str(answer.get("explanation", "")),
+        dimension=str(answer.get("evaluationDimensionName", "")),
+        session_id=str(where.get("sessionId", "")),
+        trace_id=str(where.get("traceId", "")),
+        span_id=str(where.get("spanId", "")),
+        input_tokens=usage.get("inputTokens"),
+        output_tokens=usage.get("outputTokens"),
+        error_code=str(answer.get("errorCode", "")),
+        error_message=str(answer.get("errorMessage", "")),
+        ignored=tuple(str(each) for each in answer.get("ignoredReferenceInputFields", ())),
+    )
