@@ -111,9 +111,10 @@ def _over_cases(
 
 def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_least_one: bool) -> Values:
     """Each case's chance; the few distinct pairs of counts are worked out once."""
-    pairs, places = np.unique(np.stack([passed, tried], axis=1), axis=0, return_inverse=True)
+    wide = int(tried.max()) + 1
+    codes, places = np.unique(tried * wide + passed, return_inverse=True)
     chance = pass_at_k if at_least_one else pass_hat_k
-    return np.array([chance(int(c), int(n), k) for c, n in pairs])[places.reshape(-1)]
+    return np.array([chance(code % wide, code // wide, k) for code in map(int, codes)])[places]
 
 
 def _counts(passes: Counts, tries: Counts) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
