@@ -7,25 +7,26 @@ what does not come ends in a state that says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .collected import Collected, Patience, TracedCall, trace_from
 from .looking import look
+from .process_words import GIVEN_UP_S, ProcessWords, Word, read_words
 from .span_records import SpanReader, TraceSource
 from .traces.trace import Trace
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
-_GIVEN_UP_S: Final = 20.0
-"""The local exporter gives a request up after three attempts of five seconds at the most, and says so."""
+_LOOKS_OF_TRUST: Final = 5
+"""How often spans are looked for of an agent that had some before, until it is asked whether it still makes any."""
 
 Progress: TypeAlias = Callable[[str], None]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Sought:
     """One call while it is looked for."""
 
@@ -36,6 +37,8 @@ class _Sought:
     looks: int = 0
     grew: bool = True
     is_settled: bool = False
+    word: Word | None = None
+    was_said_before: bool = False
 
     def take(self, documents: Sequence[tuple[str, Mapping[str, object]]]) -> None:
         self.looks += 1
@@ -46,6 +49,15 @@ class _Sought:
                 [document for _, document in documents], trace_id=self.call.trace_id
             )
             self.records = texts
+
+    def may_be_silent(self, late: Set[int]) -> bool:
+        """Whether it is likely enough that the process makes no spans to ask for it."""
+        return not self.call.agent_exports or self.looks > _LOOKS_OF_TRUST or self.call.invocation_id in late
+
+    def hear(self, words: ProcessWords) -> None:
+        """Take what was said of the call's process; spans that left before may still be on their way at that moment."""
+        self.was_said_before = self.word is not None
+        self.word = words.about(self.call)
 
 
 class TraceCollector:
@@ -76,6 +88,8 @@ class TraceCollector:
             findings = look(self._reader, source, [each.call for each in waiting], late)
             for each in waiting:
                 each.take(findings.of(each.call))
+            self._listen(source, waiting, patience, now_s, late)
+            for each in waiting:
                 each.is_settled = _is_settled(each, patience, now_s)
             waiting = [each for each in waiting if not each.is_settled]
             waited_s = time.monotonic() - started
@@ -85,38 +99,35 @@ class TraceCollector:
                 break
             if waiting:
                 time.sleep(min(patience.interval_s, patience.wait_s - waited_s))
-        lost_ms = self._lost_ms(source, sought, patience)
-        return {each.call.invocation_id: self._outcome(source, each, patience, lost_ms) for each in sought}
+        return {each.call.invocation_id: self._outcome(source, each, patience) for each in sought}
 
-    def _lost_ms(self, source: TraceSource, sought: Sequence[_Sought], patience: Patience) -> Sequence[int]:
-        """When the agent's processes said that spans were lost: asked once, and only where a call is without any."""
-        now_s = time.time()
-        silent = [
-            each.call
-            for each in sought
-            if each.call.reached_agent and not each.trace.spans and _is_too_late(each.call, patience, now_s)
-        ]
-        if not silent:
-            return ()
-        start_ms = int(min(call.sent_s or now_s for call in silent) * 1000)
-        qualifiers = {call.qualifier for call in silent}
-        return [
-            at_ms
-            for qualifier in sorted(qualifiers)
-            for at_ms in self._reader.lost_ms(source, qualifier, start_ms=start_ms, end_ms=int(now_s * 1000))
-        ]
+    def _listen(
+        self, source: TraceSource, sought: Sequence[_Sought], patience: Patience, now_s: float, late: Set[int]
+    ) -> None:
+        """What the service says of the processes whose spans are missing.
 
-    def _outcome(self, source: TraceSource, sought: _Sought, patience: Patience, lost_ms: Sequence[int]) -> Collected:
+        Whether a process makes spans at all is asked at once where none of the agent's were ever seen.
+        """
+        missing = [each for each in sought if patience.is_told and not _is_whole(each.trace)]
+        doubted = [each for each in missing if not each.trace.spans and each.may_be_silent(late)]
+        for each_sort, with_habits in ((doubted, True), ([each for each in missing if each not in doubted], False)):
+            if each_sort:
+                calls = [each.call for each in each_sort]
+                words = read_words(self._reader, source, calls, now_s=now_s, with_habits=with_habits)
+                for each in each_sort:
+                    each.hear(words)
+
+    def _outcome(self, source: TraceSource, sought: _Sought, patience: Patience) -> Collected:
         return Collected(
             call=sought.call,
-            state=self._state(source, sought, patience, lost_ms),
+            state=self._state(source, sought, patience),
             trace=sought.trace,
             records=sought.records,
             unreadable=sought.unreadable,
             looks=sought.looks,
         )
 
-    def _state(self, source: TraceSource, sought: _Sought, patience: Patience, lost_ms: Sequence[int]) -> str:
+    def _state(self, source: TraceSource, sought: _Sought, patience: Patience) -> str:
         if not sought.call.reached_agent:
             return "not_reached"
         if sought.trace.spans:
@@ -124,35 +135,34 @@ class TraceCollector:
             return "found" if is_whole else "partial"
         if not sought.records and not self._reader.has_group(source, sought.call.qualifier):
             return "no_group"
+        if sought.word is not None:
+            return "exports_nothing" if sought.word == "silent" else sought.word
         now_s, call = time.time(), sought.call
         if not _is_too_late(call, patience, now_s):
             return "not_found_yet"
-        if any(_is_of(call, at_ms) for at_ms in lost_ms):
-            return "lost"
-        may_come = call.agent_exports and call.done_s is not None and now_s - call.done_s <= _GIVEN_UP_S
-        return "not_found_yet" if may_come else "exports_nothing"
+        may_come = patience.is_told and call.done_s is not None and now_s - call.done_s <= GIVEN_UP_S
+        return "undelivered" if may_come else "exports_nothing"
 
 
 def _is_settled(sought: _Sought, patience: Patience, now_s: float) -> bool:
     """Whether more looking is in vain: the trace is whole, or what is missing had all the time it could need."""
-    if _is_too_late(sought.call, patience, now_s):
+    if _is_too_late(sought.call, patience, now_s) or (sought.word == "silent" and not sought.trace.spans):
         return True
-    if not sought.trace.spans or "partial" in sought.trace.marks or not _has_top(sought.trace):
+    if sought.word in ("lost", "died") and sought.was_said_before and not sought.grew:
+        return True
+    if not _is_whole(sought.trace):
         return False
     # The server's span ends last and is exported last. Without one, only a look that brings nothing new can tell.
     young = sought.call.done_s is None or now_s - sought.call.done_s < patience.settle_s
     return not sought.grew if young or not sought.trace.of_operation("server") else True
 
 
-def _is_of(call: TracedCall, lost_ms: int) -> bool:
-    """Whether spans that were given up at this time can be the call's."""
-    if call.sent_s is None or call.done_s is None:
-        return False
-    return call.sent_s <= lost_ms / 1000 <= call.done_s + _GIVEN_UP_S
-
-
 def _is_too_late(call: TracedCall, patience: Patience, now_s: float) -> bool:
     return call.done_s is not None and now_s - call.done_s > patience.horizon_s
+
+
+def _is_whole(trace: Trace) -> bool:
+    return bool(trace.spans) and "partial" not in trace.marks and _has_top(trace)
 
 
 def _has_top(trace: Trace) -> bool:

@@ -12,10 +12,15 @@ from .traces.trace import Trace
 if TYPE_CHECKING:
     from loomlib.store import InvocationRow
 
-TRACE_STATES: Final = ("found", "partial", "not_found_yet", "lost", "exports_nothing", "no_group", "not_reached")
-"""How collecting ended: `found`; `partial`, spans are missing; `not_found_yet`, it is too early to say; `lost`, the
-agent's log says that its spans were not taken; nothing came within the time in which it must (`exports_nothing`); the
-endpoint has no log group (`no_group`); the call was refused before it reached the agent (`not_reached`)."""
+TRACE_STATES: Final = (
+    *("found", "partial", "not_found_yet", "undelivered", "lost", "died", "exports_nothing", "no_group", "not_reached"),
+)
+"""How collecting ended: `found`; `partial`, spans are missing; `not_found_yet`, it is too early to say.
+
+Of a call without any: its process has spans that are overdue (`undelivered`); the agent's log says that nobody took
+them (`lost`) or that the process ended before they left (`died`); the process makes none, or nothing came within the
+time in which it must (`exports_nothing`); the endpoint has no log group (`no_group`); the call was refused before it
+reached the agent (`not_reached`). `undelivered` and `died` are known of the local AgentCore only."""
 
 _NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 
@@ -63,7 +68,8 @@ class Patience:
 
     Looks are `interval_s` apart and end after `wait_s`. What is not there `horizon_s` after the answer will not come
     any more. Within `settle_s` of the answer a trace that looks whole is looked at once more. `why` says to whoever
-    waits what the waiting is for; `remedy` how exporting is switched on.
+    waits what the waiting is for; `remedy` how exporting is switched on. `is_told`: the service says of a process that
+    it makes no spans, or ended with some, so that none need be waited for.
     """
 
     wait_s: float
@@ -72,6 +78,7 @@ class Patience:
     settle_s: float = 0.0
     why: str = ""
     remedy: str = ""
+    is_told: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +111,11 @@ class Collected:
         """Whether looking again would bring nothing new."""
         return self.state == "found"
 
+    @property
+    def is_unconfigured(self) -> bool:
+        """Whether spans are missing because exporting is not switched on, as far as can be told."""
+        return self.state == "no_group" or (self.state == "exports_nothing" and not self.call.agent_exports)
+
     def sentence(self) -> str:
         """The outcome in a sentence, without what to do about it."""
         spans = len(self.trace.spans)
@@ -116,9 +128,17 @@ class Collected:
                 return "No span of this invocation has arrived yet. Ask again in a while."
             case "lost":
                 return "The agent could not hand its spans over, its log says why: look for “spans were not exported”."
+            case "undelivered":
+                return (
+                    "The agent's process has not delivered its spans yet, and they are overdue. Ask again in a while."
+                )
+            case "died":
+                return "The agent's process ended before its spans had left it, its log says how: they are gone."
             case "exports_nothing" if self.trace.log_records:
                 found = _count(len(self.trace.log_records), "message record")
                 return f"{found} of this invocation arrived, but no span."
+            case "exports_nothing" if self.call.agent_exports:
+                return "The agent exported no span for this invocation, although it did for others."
             case "exports_nothing":
                 return "The agent exported no span for this invocation."
             case "no_group":

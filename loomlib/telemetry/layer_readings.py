@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Set
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
+from .embedded import embedded_facts, own_lines
 from .layers import Layer, Reading, read_layer
 from .logs import LogReader
 from .span_records import MESSAGES_STREAM, SPANS_GROUP, TraceSource
@@ -80,6 +80,7 @@ class _Readings:
         trace = self._trace
         if not trace.spans and not trace.log_records:
             return Reading()
+        marks = sorted(trace.marks - {"duplicates_removed"})  # botocore's twins of model calls, in every trace on AWS
         facts = {
             "spans": len(trace.spans),
             "model_calls": len(trace.of_operation("chat")),
@@ -87,7 +88,7 @@ class _Readings:
             "message_records": len(trace.log_records),
             "inside_ms": trace.duration_ns / 1e6 if trace.spans else None,
         }
-        says = f"Marked {', '.join(sorted(trace.marks))}." if trace.marks else "The trace is whole."
+        says = f"Marked {', '.join(marks)}." if marks else "The trace is whole."
         return Reading(says=says, facts=_known(facts))
 
     def embedded(self) -> Reading:
@@ -102,11 +103,15 @@ class _Readings:
             end_ms=int((self._done.timestamp() + _LATE_S) * 1000),
             streams=[MESSAGES_STREAM],
         )
-        counts: dict[str, int] = {}
-        for line in lines:
-            for name in embedded_names(line.message):
-                counts[name] = counts.get(name, 0) + 1
-        return Reading(says="Metrics that were embedded about that time.", facts=tuple(sorted(counts.items())))
+        own = own_lines([line.message for line in lines], self._processes())
+        whose = "this call's process" if own is not None else "the endpoint's processes"
+        facts = embedded_facts([line.message for line in lines] if own is None else own)
+        return Reading(says=f"Metrics that {whose} embedded about that time.", facts=facts)
+
+    def _processes(self) -> Set[str]:
+        """The instances that made the call's spans; a process's metrics name the same one."""
+        found = (span.resource.get("service.instance.id") for span in self._trace.spans)
+        return {each for each in found if isinstance(each, str)}
 
     def service(self) -> Reading:
         from loomlib.aws.metrics import metric_totals
@@ -138,33 +143,9 @@ class _Readings:
         return Reading(says=f"{result.scanned} events scanned.", facts=tuple(facts))
 
 
-def embedded_names(line: str) -> Sequence[str]:
-    """The names of the metrics that a line in CloudWatch's embedded metric format declares."""
-    try:
-        value: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return ()
-    found: list[str] = []
-    directives = _mapping(_mapping(value).get("_aws")).get("CloudWatchMetrics")
-    for directive in _list(directives):
-        for metric in _list(_mapping(directive).get("Metrics")):
-            name = _mapping(metric).get("Name")
-            if isinstance(name, str):
-                found.append(name)
-    return found
-
-
 def _known(facts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, value) for name, value in facts.items() if value is not None)
 
 
 def _stream(row: Mapping[str, str]) -> str:
     return row.get("@logStream", "")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []

@@ -27,8 +27,8 @@ _LINES_STREAM: Final = "[runtime-logs]"
 _MOST_PAGES: Final = 60
 _NO_WORD: Final = re.compile(r"[^\w-]")
 
-_LOST: Final = "spans were not exported"
-"""What the local service's exporter writes, with the reason, when its requests were not taken."""
+_WORDS: Final = "Loom: session "
+"""How what the local service and its exporter say about a session's spans begins."""
 
 
 class TraceSource(Protocol):
@@ -101,13 +101,20 @@ class SpanReader:
 
         return group_exists(self._clients, source.log_group(qualifier), region=source.region)
 
-    def lost_ms(self, source: TraceSource, qualifier: str, *, start_ms: int, end_ms: int) -> Sequence[int]:
-        """When processes of the endpoint wrote that nobody took their spans, in Unix milliseconds."""
+    def words(
+        self, source: TraceSource, qualifier: str, *, start_s: float, end_s: float, habits: bool = False
+    ) -> list[tuple[float, str]]:
+        """What the local service said about sessions' spans, with when (Unix seconds), in the processes' streams.
+
+        Their habits stand in the stream of messages.
+        """
+        start_ms, end_ms = int(start_s * 1000), int(end_s * 1000) + 1
+        streams = [MESSAGES_STREAM] if habits else None
         try:
-            found = self._read(source, source.log_group(qualifier), _LOST, start_ms, end_ms, None)
+            found = self._read(source, source.log_group(qualifier), _WORDS, start_ms, end_ms, streams)
         except ResourceNotFound:
-            return ()
-        return [event.timestamp_ms for event in found if _LINES_STREAM in event.stream]
+            return []
+        return [(each.timestamp_ms / 1000, each.message) for each in found if habits or _LINES_STREAM in each.stream]
 
     def _read(
         self,

@@ -81,6 +81,7 @@ class LocalHouse:
             horizon_s=wait_s,
             why=f"spans arrive {delay_s:g} s late (--log-delay)" if delay_s else "spans arrive within a second",
             remedy=_LOCAL_REMEDY,
+            is_told=True,
         )
 
     def labels(self) -> tuple[str, ...]:

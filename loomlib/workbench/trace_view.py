@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class TraceView:
     """One invocation's trace; made by `Invocation.trace()` and `Agent.traces()`.
 
-    `state` is "found", "partial", "not_found_yet", "lost", "exports_nothing", "no_group" or "not_reached"; whichever,
-    `breakdown()` adds up to the client's duration, and says what is unknown.
+    `state` is one of `loomlib.telemetry.TRACE_STATES`; whichever, `breakdown()` adds up to the client's duration, and
+    says what is unknown.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class TraceView:
         lines = [self._shares()] if self.breakdown().total_ns else []
         if self.state != "found":
             lines.append(found.sentence())
-        if self.state in ("exports_nothing", "no_group") and self._remedy:
+        if found.is_unconfigured and self._remedy:
             lines.append(self._remedy)
         if found.cut_records:
             told = "1 record carries" if found.cut_records == 1 else f"{found.cut_records:,} records carry"

@@ -108,13 +108,20 @@ def share_output() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def load_spans() -> Spans:
+def load_spans(lifeline_fd: int) -> Spans:
     """The module `spans` beside this file, under a name that no agent's module has."""
+
+    def tell(word: bytes) -> int:
+        try:
+            return os.write(lifeline_fd, word)
+        except OSError:
+            return 0  # the service is gone, and this process is about to be
+
     from _frozen_importlib import _load  # pyright: ignore
     from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
 
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spans.py")
-    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"))  # pyright: ignore
+    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"), tell)  # pyright: ignore
 
 
 def importing_module() -> str:
@@ -135,7 +142,7 @@ def on_main_thread() -> bool:
 
 
 def follow_the_service(lifeline_fd: int, mark: str) -> None:
-    """Wait until the service's end of the pipe closes, which its death does too; then take the whole session down.
+    """Wait until the service's end of the lifeline closes, which its death does too; then take the whole session down.
 
     Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
     """
@@ -191,7 +198,7 @@ def start() -> None:
     share_output()
     start_new_thread(follow_the_service, (lifeline_fd, mark))
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    spans = load_spans() if "LOOM_SPANS" in os.environ else None
+    spans = load_spans(lifeline_fd) if "LOOM_SPANS" in os.environ else None
     sys.meta_path.insert(0, StartHook(listener_fd, package_path, spans))  # pyright: ignore[reportArgumentType]
     run_script(script)
 

@@ -61,6 +61,7 @@ def otel_environment(
             "session_id": session_id,
             "resource": {**sdk, "service.instance.id": stream, **named},
             "adot": asks_for_adot(runtime),
+            "metrics": runtime.environment.get("OTEL_METRICS_EXPORTER", "").strip().lower() != "none",
         }
         variables[SPANS] = json.dumps(settings)
     return variables

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .processes import kill_marked, signal_group
@@ -21,25 +21,33 @@ class AgentProcess:
     """A running agent script. `address` accepts connections from the first moment; they wait until the agent serves.
 
     The listening socket is made here and inherited, so no port is raced for and none but loopback is bound; our copy is
-    closed at once, so that the agent's death resets whatever waits in the backlog.
+    closed at once, so that the agent's death resets whatever waits in the backlog. `heard` gets each byte that the
+    process sends over its lifeline, which otherwise only tells it when the service is gone.
 
     It must be made on the event loop's own thread, one that lives as long as the service: Linux ends the agent together
     with the thread that started it.
     """
 
     def __init__(
-        self, *, interpreter: str, script: str, folder: Path, environment: Mapping[str, str], mark: str
+        self,
+        *,
+        interpreter: str,
+        script: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        mark: str,
+        heard: Callable[[bytes], None],
     ) -> None:
         self.mark = mark
         self.exit_code: int | None = None
         self.ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         output_end, output_child_end = os.pipe()
-        lifeline_child_end, self._lifeline = os.pipe()
+        self._lifeline, lifeline_child_end = socket.socketpair()
         try:
             with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
                 self.address: tuple[str, int] = listener.getsockname()
-                arguments = [str(listener.fileno()), str(lifeline_child_end), mark, script]
+                arguments = [str(listener.fileno()), str(lifeline_child_end.fileno()), mark, script]
                 self._popen = subprocess.Popen(
                     [interpreter, "-X", "frozen_modules=on", str(_BOOTSTRAP), *arguments],
                     cwd=folder,
@@ -47,18 +55,21 @@ class AgentProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=output_child_end,
                     stderr=output_child_end,
-                    pass_fds=(listener.fileno(), lifeline_child_end),
+                    pass_fds=(listener.fileno(), lifeline_child_end.fileno()),
                     start_new_session=True,
                 )
         except BaseException:
             os.close(output_end)
-            os.close(self._lifeline)
+            self._lifeline.close()
             raise
         finally:
             os.close(output_child_end)
-            os.close(lifeline_child_end)
+            lifeline_child_end.close()
         self.output_fd = output_end
         self.pid = self._popen.pid
+        self._heard = heard
+        self._lifeline.setblocking(False)
+        self._loop.add_reader(self._lifeline, self._listen)
         self._watch_exit()
 
     def is_running(self) -> bool:
@@ -127,5 +138,20 @@ class AgentProcess:
 
     def _on_reaped(self, waiting: asyncio.Future[int]) -> None:
         self.exit_code = waiting.result()
-        os.close(self._lifeline)
+        self._listen()
+        self._loop.remove_reader(self._lifeline)
+        self._lifeline.close()
         self.ended.set()
+
+    def _listen(self) -> None:
+        """Hear what the process says over its lifeline."""
+        try:
+            words = self._lifeline.recv(4_096)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            words = b""
+        if not words:
+            self._loop.remove_reader(self._lifeline)  # its end is closed
+        for place in range(len(words)):
+            self._heard(words[place : place + 1])

@@ -15,11 +15,12 @@ from .clocks import SessionClocks
 from .connections import Connections
 from .environment import session_environment
 from .health import Health, ask_health
-from .otel import OtlpTarget, asks_for_adot, otel_environment
+from .otel import SPANS, OtlpTarget, asks_for_adot, otel_environment
 from .output import START_LINE, SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
 from .wire import Connection, ConnectionCut, NotHttp
+from .words import SessionWords
 from .workspace import make_workspace, remove_workspace, write_record
 
 _GRACE_S = 2.0  # from SIGTERM to SIGKILL
@@ -76,6 +77,8 @@ class Session:
         self._place, self._on_end, self._on_gone = place, on_end, on_gone
         self._started_at = self._last_used_at = datetime.now(UTC)
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs]{mark}"
+        self._group = f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}"
+        self._words = SessionWords(place.sink, group=self._group, stream=self._stream, session_id=session_id)
         self._running: _Running | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
@@ -193,20 +196,20 @@ class Session:
                 place.otlp, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
             ),
         )
-        process = AgentProcess(
-            interpreter=place.interpreter, script=script, folder=folder, environment=environment, mark=self.mark
-        )
-        group = f"/aws/bedrock-agentcore/runtimes/{self.runtime.runtime_id}-{self.qualifier}"
-        output = SessionOutput(process.output_fd, place.sink, group=group, stream=self._stream)
+        how = {"interpreter": place.interpreter, "script": script, "mark": self.mark}
+        process = AgentProcess(**how, folder=folder, environment=environment, heard=self._words.heard)
+        output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
         write_record(place.folder, self.mark, process.pid)
         if place.announces_starts:
             now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
-            place.sink.write(group=group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
+            place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
         if len(self.runtime.entry_point) > 1:
             instead = (
                 " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""
             )
             output.note(f"Loom runs {script} itself{instead}; {self.runtime.entry_point[0]} is not used locally")
+        if place.otlp is not None and SPANS not in environment:
+            self._words.silent()
         clocks = SessionClocks(
             idle_timeout_s=self.runtime.idle_timeout_s,
             max_lifetime_s=self.runtime.max_lifetime_s,
@@ -218,10 +221,13 @@ class Session:
     async def _clean_up(self, running: _Running) -> None:
         """Wait for the process's end, however it comes, and take everything that is left of it away."""
         await running.process.ended.wait()
+        was_stopping = self._stopping
         self._on_end(self)
         running.clocks.stop()
         running.connections.close_idle()
         await running.output.finish(within_s=_DRAIN_S)
+        if self._place.otlp is not None and not was_stopping and not self._failed:
+            self._words.died(running.process.how_it_ended())
         self._drained.set()
         await self._leave()
 

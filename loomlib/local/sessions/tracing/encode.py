@@ -43,6 +43,11 @@ def request_bodies(spans: Sequence[ReadableSpan]) -> Iterator[tuple[bytes, int]]
         yield _request(groups, heads), count
 
 
+def encoded_attributes(attributes: Mapping[str, object]) -> list[dict[str, object]]:
+    """Attributes as OTLP/JSON has them, long values cut."""
+    return _attributes(attributes, [])
+
+
 def _request(
     groups: Mapping[tuple[int, int], list[bytes]], heads: Mapping[tuple[int, int], tuple[bytes, bytes]]
 ) -> bytes:

@@ -8,13 +8,14 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from urllib.parse import urlsplit
 
 from opentelemetry.sdk.trace import ReadableSpan
 
 from .encode import request_bodies
+from .points import Points
 
 LINGER_S = 0.1
 """How long the first span waits for others. So a killed process loses what ended in its last tenth of a second."""
@@ -31,23 +32,36 @@ class SpanSender:
     """Posts spans to `{url}/v1/traces` as OTLP/JSON from a thread that starts with the first one.
 
     `put` never waits. What the service does not take in three attempts is lost: a line on stderr says so and why, and
-    a later one how many there were in all.
+    a later one how many there were in all. After the spans the thread posts what is in `points` to `{url}/v1/metrics`,
+    once; spans go before metrics in everything. `on_first` is called with the first span of all.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        points: Points | None = None,
+        on_first: Callable[[], object] = bool,
+    ) -> None:
         self._url, self._headers = url, {**headers, "content-type": "application/json"}
+        self._points, self._on_first = points, on_first
+        self.has_taken_any = False
         # A SimpleQueue may be used while another use of it is interrupted, by a signal's handler for one.
         self._queue: SimpleQueue[ReadableSpan | threading.Event] = SimpleQueue()
         self._urgent = threading.Event()
         self._connection: http.client.HTTPConnection | None = None
         self._thread: threading.Thread | None = None
         self._lost = self._told = 0
-        self._down = False
+        self._down = self._metrics_down = False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._begin_anew)
 
     def put(self, span: ReadableSpan) -> None:
         """Take a span; it leaves within `LINGER_S` seconds."""
+        if not self.has_taken_any:
+            self.has_taken_any = True
+            self._on_first()
         if self._queue.qsize() >= WAITING_SPANS:
             self._lost += 1
             return
@@ -58,14 +72,16 @@ class SpanSender:
     def flush(self, within_s: float) -> bool:
         """Send what is there, at once; whether that was done in time."""
         if self._thread is None:
-            return True
+            if self._points is None or not self._points.waits:
+                return True
+            self._start()
         done = threading.Event()
         self._queue.put(done)
         self._urgent.set()
         in_time = done.wait(within_s)
         if self._lost > self._told:
             self._told = self._lost
-            _say(f"{self._lost} spans in all were not exported")
+            self._say(f"{self._lost} spans in all were not exported")
         return in_time
 
     def _start(self) -> None:
@@ -85,6 +101,7 @@ class SpanSender:
             self._urgent.clear()
             spans, waiting = self._drain(first)
             self._send(spans)
+            self._send_points()
             for done in waiting:
                 done.set()
 
@@ -112,9 +129,20 @@ class SpanSender:
         except Exception as failure:  # noqa: BLE001 (whatever a span holds, the thread has to live for the next one)
             self._lose(len(spans), repr(failure))
 
+    def _send_points(self) -> None:
+        try:
+            if self._points is None or not (body := self._points.take()) or self._down:
+                return
+            reason, _ = self._attempt("metrics", body)
+        except Exception as failure:  # noqa: BLE001 (as above)
+            reason = repr(failure)
+        if reason and not self._metrics_down:
+            self._say(f"metrics were not exported: {reason}")
+        self._metrics_down = bool(reason)
+
     def _post(self, body: bytes, count: int) -> None:
         for pause_s in (*_PAUSES_S, None):
-            reason, again = self._attempt(body)
+            reason, again = self._attempt("traces", body)
             if not reason:
                 self._down = False
                 return
@@ -123,27 +151,29 @@ class SpanSender:
                 self._lose(count, reason)
                 return
 
-    def _attempt(self, body: bytes) -> tuple[str, bool]:
+    def _attempt(self, signal: str, body: bytes) -> tuple[str, bool]:
         """Why the service did not take the request ("" when it did), and whether it may take it later."""
         reused = self._connection is not None
         try:
-            status, answer = self._exchange(body)
+            status, answer = self._exchange(signal, body)
         except TimeoutError:
             self._hang_up()
             return f"no answer from {self._url} in {_TIMEOUT_S:g} s", False  # it may have them: never send twice
         except (OSError, http.client.HTTPException) as failure:
             self._hang_up()
-            return self._attempt(body) if reused else (f"{self._url}: {failure or type(failure).__name__}", True)
+            return (
+                self._attempt(signal, body) if reused else (f"{self._url}: {failure or type(failure).__name__}", True)
+            )
         if status == 200:
             self._count_rejected(answer)
             return "", False
         return f"{self._url} answered {status}: {answer[:200].decode('utf-8', 'replace')}", status in _RETRYABLE
 
-    def _exchange(self, body: bytes) -> tuple[int, bytes]:
+    def _exchange(self, signal: str, body: bytes) -> tuple[int, bytes]:
         target = urlsplit(self._url)
         if self._connection is None:
             self._connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=_TIMEOUT_S)
-        self._connection.request("POST", f"{target.path}/v1/traces", body, self._headers)
+        self._connection.request("POST", f"{target.path}/v1/{signal}", body, self._headers)
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
@@ -168,9 +198,9 @@ class SpanSender:
 
     def _tell(self, count: int, reason: str) -> None:
         self._told = self._lost
-        _say(f"{count} spans were not exported: {reason}")
+        self._say(f"{count} spans were not exported: {reason}")
 
-
-def _say(message: str) -> None:
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # the agent may have closed or replaced it
-        sys.stderr.write(f"Loom: {message}\n")
+    def _say(self, message: str) -> None:
+        # The session's id, because lines of all processes are read together when a trace is looked for.
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # the agent may have closed or replaced it
+            sys.stderr.write(f"Loom: session {self._headers.get('x-loom-session', '')}: {message}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,7 +14,9 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.version import __version__
 
+from .aws_calls import AwsCalls
 from .invocation import Invocation
+from .points import Points
 from .processor import SessionSpans
 from .send import SpanSender
 from .stand_in import StandIn, place
@@ -39,12 +41,18 @@ class Tracing:
     and its `Invocation`, None until there is one.
     """
 
-    def __init__(self, settings: str, arrivals: ContextVar[list[Any] | None]) -> None:
+    def __init__(
+        self, settings: str, arrivals: ContextVar[list[Any] | None], on_first: Callable[[], object] = bool
+    ) -> None:
         given = json.loads(settings)
         self._url: str = given["url"]
         self._session_id: str = given["session_id"]
-        self._resource: Mapping[str, str] = given["resource"]
-        self._sender = SpanSender(self._url, given["headers"])
+        # Not Resource.create: it looks through the metadata of every installed package for detectors.
+        self._resource = Resource({**given["resource"], "telemetry.sdk.version": __version__})
+        self.points = Points(given["resource"] | {"telemetry.sdk.version": __version__})
+        self.aws_calls = AwsCalls()
+        self._takes_metrics: bool = given["metrics"]
+        self._sender = SpanSender(self._url, given["headers"], points=self.points, on_first=on_first)
         self._arrivals = arrivals
         self._attached: list[object] = []
         self._own: TracerProvider | None = None
@@ -66,6 +74,21 @@ class Tracing:
             if not place(ours, tracer):
                 self.become_global()  # an OpenTelemetry that is built otherwise: the proxy finds this one
         return tracer
+
+    def stand_in_meter(self, meter: Any, name: str, version: str | None = None, *_: Any, **more: Any) -> Any:
+        """`meter`, which a library asked for, made to record as long as the agent has set no provider of meters."""
+        if not self._takes_metrics:
+            return meter
+        try:
+            from .meters import StandInMeter
+        except ImportError:  # an OpenTelemetry without one of the instruments: its spans are exported all the same
+            return meter
+        return StandInMeter(meter, self.points, name, version)
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether there was any span for us to export so far."""
+        return self._sender.has_taken_any
 
     def adopt(self, provider: object) -> None:
         """Add our processor to the agent's own provider, once."""
@@ -122,9 +145,7 @@ class Tracing:
 
     def _provider(self) -> TracerProvider:
         if self._own is None:
-            # Not Resource.create: it looks through the metadata of every installed package for detectors.
-            resource = Resource({**self._resource, "telemetry.sdk.version": __version__})
-            self._own = TracerProvider(resource=resource, shutdown_on_exit=False)
+            self._own = TracerProvider(resource=self._resource, shutdown_on_exit=False)
             self._own.add_span_processor(self._processor(None))
         return self._own
 

@@ -120,9 +120,20 @@ class Collector:
     def take(self, path: str, headers: dict[str, str], body: bytes) -> int:
         self.requests.append((path, headers, body))
         status = self.answers.pop(0) if self.answers else 200
-        if status == 200 and headers["content-type"] == "application/json":
+        if status == 200 and headers["content-type"] == "application/json" and path.endswith("/v1/traces"):
             self.spans.extend(_read(json.loads(body), headers))
         return status
+
+    def metrics(self) -> dict[str, list[dict[str, Any]]]:
+        """Each metric's forms as they came, by name."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for path, _, body in self.requests:
+            if path.endswith("/v1/metrics"):
+                for resource in json.loads(body)["resourceMetrics"]:
+                    for scope in resource["scopeMetrics"]:
+                        for metric in scope["metrics"]:
+                            found.setdefault(metric["name"], []).append(metric)
+        return found
 
     def named(self, name: str) -> list[Seen]:
         return [span for span in self.spans if span.name == name]
@@ -253,7 +264,7 @@ def ask() -> Callable[..., Any]:
 
 @pytest.fixture
 def eventually() -> Callable[..., Any]:
-    async def eventually(holds: Callable[[], object], *, within_s: float = 20.0) -> None:
+    async def eventually(holds: Callable[[], object], *, within_s: float = 60.0) -> None:
         deadline = time.monotonic() + within_s
         while not holds():
             assert time.monotonic() < deadline, "it never came true"

@@ -268,6 +268,76 @@ def test_a_group_too_large_to_page_through_is_asked_by_logs_insights() -> None:
     assert f"filter @message like /{one.trace_id}/" in groups.asked
 
 
+TOLD = Patience(wait_s=0.3, interval_s=0.01, horizon_s=60.0, is_told=True)
+OVERDUE = Patience(wait_s=0.3, interval_s=0.01, horizon_s=0.0, is_told=True)
+LINES = "2026/11/21/[runtime-logs]one"
+
+
+def say(groups: LogGroups, one: TracedCall, what: str, *, after_s: float, stream: str = LINES) -> None:
+    """What the local service says about the call's session, so long after the call was sent."""
+    assert one.sent_s is not None
+    groups.put(GROUP, f"Loom: session {one.session_id}: {what}", at_s=one.sent_s + after_s, stream=stream)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_process_that_is_said_to_make_no_spans_is_not_waited_for(known: bool) -> None:
+    groups, one = LogGroups(), call(agent_exports=known)
+    say(groups, one, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
+    (found,) = collect(groups, one, patience=TOLD)
+    assert found.state == "exports_nothing"
+    assert found.looks < 10
+    assert found.is_unconfigured == (not known)
+
+
+def test_a_process_that_began_to_make_spans_is_waited_for() -> None:
+    groups, one = LogGroups(), call()
+    say(groups, one, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
+    say(groups, one, "makes spans now", after_s=0.5, stream="otel-rt-logs")
+    put_trace(groups, one, hidden_for=4)
+    (found,) = collect(groups, one, patience=TOLD)
+    assert found.state == "found"
+
+
+def test_a_process_that_ended_before_its_spans_left_is_said_to_have_died() -> None:
+    groups, one, other = LogGroups(), call(), call(1)
+    say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
+    found, beside = collect(groups, one, other, patience=TOLD)
+    assert (found.state, beside.state) == ("died", "not_found_yet")
+    assert found.looks < beside.looks
+    assert not found.is_unconfigured
+    assert "ended before its spans had left" in found.sentence()
+
+
+def test_the_end_of_a_process_long_after_a_call_does_not_explain_what_that_call_misses() -> None:
+    groups, one = LogGroups(), call(ago_s=100.0)
+    say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=90.0)
+    (found,) = collect(groups, one, patience=OVERDUE)
+    assert found.state == "exports_nothing"
+
+
+def test_spans_that_left_before_their_process_died_are_found() -> None:
+    groups, one = LogGroups(), call()
+    put_trace(groups, one, hidden_for=1)
+    say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
+    (found,) = collect(groups, one, patience=TOLD)
+    assert found.state == "found"
+
+
+def test_lost_spans_are_those_of_the_session_that_lost_them() -> None:
+    groups, one, other = LogGroups(), call(), call(1)
+    say(groups, one, "8 spans were not exported: nobody listens", after_s=1.2)
+    found, beside = collect(groups, one, other, patience=OVERDUE)
+    assert (found.state, beside.state) == ("lost", "undelivered")
+
+
+def test_spans_are_overdue_until_their_exporter_must_have_given_up() -> None:
+    groups, young, old = LogGroups(), call(), call(1, ago_s=60.0)
+    groups.put(GROUP, "a line", stream=LINES)
+    found, gone = collect(groups, young, old, patience=OVERDUE)
+    assert (found.state, gone.state) == ("undelivered", "exports_nothing")
+    assert "overdue" in found.sentence()
+
+
 class Forbidden(LogGroups):
     def filter_log_events(self, **query: Any) -> dict[str, Any]:
         said = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}

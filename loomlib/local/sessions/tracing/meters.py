@@ -1,0 +1,132 @@
+"""What stands where OpenTelemetry's meter that does nothing would, until the agent sets a provider of its own.
+
+It is not the SDK's: that takes 20 ms to import, in a process that is being waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from opentelemetry.context import Context
+from opentelemetry.metrics import (
+    CallbackOptions,
+    CallbackT,
+    Counter,
+    Histogram,
+    Meter,
+    ObservableCounter,
+    ObservableGauge,
+    ObservableUpDownCounter,
+    UpDownCounter,
+)
+from opentelemetry.metrics import _Gauge as Gauge  # pyright: ignore[reportPrivateUsage]
+from opentelemetry.util.types import Attributes
+
+from .points import Points, Series
+
+_Record = Callable[[float, Attributes], None]
+
+
+class StandInMeter(Meter):
+    """Makes instruments that record in `points`, and pass all on to those of `theirs`, OpenTelemetry's own proxy.
+
+    The proxy's instruments do nothing until the agent sets a provider; then `points` takes no more.
+    """
+
+    def __init__(self, theirs: Meter, points: Points, name: str, version: str | None) -> None:
+        super().__init__(name, version)
+        self._theirs, self._points, self._scope = theirs, points, (name, version or "")
+
+    def _recorder(self, kind: str, name: str, unit: str) -> _Record:
+        return partial(self._points.record, Series(scope=self._scope, name=name, unit=unit, kind=kind))
+
+    def _observe(self, kind: str, name: str, unit: str, callbacks: Sequence[CallbackT] | None) -> None:
+        if callbacks:
+            ask = partial(_observations, tuple(callbacks))
+            self._points.observe(Series(scope=self._scope, name=name, unit=unit, kind=kind, observe=ask))
+
+    def create_counter(self, name: str, unit: str = "", description: str = "") -> Counter:
+        """As `Meter.create_counter`."""
+        return _Counter(self._theirs.create_counter(name, unit, description), self._recorder("counter", name, unit))
+
+    def create_up_down_counter(self, name: str, unit: str = "", description: str = "") -> UpDownCounter:
+        """As `Meter.create_up_down_counter`."""
+        theirs = self._theirs.create_up_down_counter(name, unit, description)
+        return _UpDownCounter(theirs, self._recorder("up_down", name, unit))
+
+    def create_histogram(self, name: str, unit: str = "", description: str = "", **more: Any) -> Histogram:
+        """As `Meter.create_histogram`."""
+        theirs = self._theirs.create_histogram(name, unit, description, **more)
+        return _Histogram(theirs, self._recorder("histogram", name, unit))
+
+    def create_gauge(self, name: str, unit: str = "", description: str = "") -> Gauge:
+        """As `Meter.create_gauge`."""
+        return _StandInGauge(self._theirs.create_gauge(name, unit, description), self._recorder("gauge", name, unit))
+
+    def create_observable_counter(
+        self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
+    ) -> ObservableCounter:
+        """As `Meter.create_observable_counter`."""
+        self._observe("counter", name, unit, callbacks)
+        return self._theirs.create_observable_counter(name, callbacks, unit, description)
+
+    def create_observable_up_down_counter(
+        self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
+    ) -> ObservableUpDownCounter:
+        """As `Meter.create_observable_up_down_counter`."""
+        self._observe("up_down", name, unit, callbacks)
+        return self._theirs.create_observable_up_down_counter(name, callbacks, unit, description)
+
+    def create_observable_gauge(
+        self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
+    ) -> ObservableGauge:
+        """As `Meter.create_observable_gauge`."""
+        self._observe("gauge", name, unit, callbacks)
+        return self._theirs.create_observable_gauge(name, callbacks, unit, description)
+
+
+class _Counter(Counter):
+    def __init__(self, theirs: Counter, record: _Record) -> None:
+        self._theirs, self._record = theirs, record
+
+    def add(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:
+        self._theirs.add(amount, attributes, context)
+        if amount >= 0:
+            self._record(amount, attributes)
+
+
+class _UpDownCounter(UpDownCounter):
+    def __init__(self, theirs: UpDownCounter, record: _Record) -> None:
+        self._theirs, self._record = theirs, record
+
+    def add(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:
+        self._theirs.add(amount, attributes, context)
+        self._record(amount, attributes)
+
+
+class _Histogram(Histogram):
+    def __init__(self, theirs: Histogram, record: _Record) -> None:
+        self._theirs, self._record = theirs, record
+
+    def record(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:
+        self._theirs.record(amount, attributes, context)
+        self._record(amount, attributes)
+
+
+class _StandInGauge(Gauge):
+    def __init__(self, theirs: Gauge, record: _Record) -> None:
+        self._theirs, self._record = theirs, record
+
+    def set(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:
+        self._theirs.set(amount, attributes, context)
+        self._record(amount, attributes)
+
+
+def _observations(callbacks: Sequence[CallbackT]) -> Iterable[tuple[float, Attributes]]:
+    for callback in callbacks:
+        # A generator can be asked by one only, and that is the provider that the agent may still set.
+        if not isinstance(callback, Generator):
+            for each in callback(CallbackOptions()):
+                yield each.value, each.attributes

@@ -1,0 +1,80 @@
+"""An agent that asks AWS itself for all it needs: memory, a model, a bucket. Its memory is throttled once."""
+
+import contextlib
+
+import boto3
+from bedrock_agentcore import BedrockAgentCoreApp
+from botocore.awsrequest import AWSResponse
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+from opentelemetry import trace
+
+app = BedrockAgentCoreApp()
+spans = trace.get_tracer("remembering")
+asked = {"modelId": "loom.scripted", "messages": [{"role": "user", "content": [{"text": "What is 2+2?"}]}]}
+
+
+class Refusal:
+    def stream(self):
+        yield b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
+
+
+def throttle_once(client):
+    left = [1]
+
+    def answer(request, **_):
+        if not left:
+            return None
+        left.clear()
+        headers = {"x-amzn-errortype": "ThrottlingException", "content-type": "application/json"}
+        return AWSResponse(request.url, 429, headers, Refusal())
+
+    client.meta.events.register("before-send.bedrock-agentcore.ListEvents", answer)
+
+
+def remember():
+    memory_id = boto3.client("bedrock-agentcore-control").create_memory(name="notes", eventExpiryDuration=30)
+    memory, of = boto3.client("bedrock-agentcore"), {"memoryId": memory_id["memory"]["id"], "sessionId": "one"}
+    throttle_once(memory)
+    said = {"conversational": {"content": {"text": "hello"}, "role": "USER"}}
+    memory.create_event(actorId="me", eventTimestamp=0, payload=[said], **of)
+    memory.list_events(actorId="me", **of)
+
+
+def think():
+    models = boto3.client("bedrock-runtime")
+    models.converse(**asked)
+    for _ in models.converse_stream(**asked)["stream"]:
+        pass
+
+
+def fail():
+    with contextlib.suppress(ClientError):
+        boto3.client("s3").head_object(Bucket="no-such-bucket", Key="nothing")
+
+
+def instrumented():
+    """What an instrumentation of botocore does, under its name."""
+    theirs, call = trace.get_tracer("opentelemetry.instrumentation.botocore.s3"), BaseClient._make_api_call
+
+    def traced(client, name, parameters):
+        with theirs.start_as_current_span(f"S3.{name}", kind=trace.SpanKind.CLIENT):
+            return call(client, name, parameters)
+
+    BaseClient._make_api_call = traced
+    try:
+        fail()
+    finally:
+        BaseClient._make_api_call = call
+
+
+@app.entrypoint
+def answer(payload):
+    with spans.start_as_current_span("invoke_agent it", attributes={"gen_ai.operation.name": "invoke_agent"}):
+        for step in payload["steps"]:
+            {"remember": remember, "think": think, "fail": fail, "instrumented": instrumented}[step]()
+    return {"result": "done"}
+
+
+if __name__ == "__main__":
+    app.run()

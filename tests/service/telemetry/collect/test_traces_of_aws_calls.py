@@ -1,0 +1,90 @@
+"""Calls that an agent makes to AWS with boto3 are in its trace, each once, although nothing in it traces them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import loomlib as loom
+from loomlib.workbench.trace_view import TraceView
+
+
+@pytest.fixture(scope="module")
+def remembering(bench: loom.Workbench) -> loom.Agent:
+    return bench.deploy(Path(__file__).with_name("remembering"), name="remembering")
+
+
+def ask(agent: loom.Agent, *steps: str) -> TraceView:
+    view = agent.invoke(payload={"steps": list(steps)}).raise_for_status().trace()
+    assert view.state == "found"
+    found = view.breakdown()
+    assert sum(part.duration_ns for part in found.parts) == found.total_ns
+    return view
+
+
+def test_calls_to_memory_are_the_memorys_time_and_their_retries_are_told(remembering: loom.Agent) -> None:
+    view = ask(remembering, "remember")
+    made, listed = view.trace.of_operation("memory")
+    assert (made.name, listed.name) == ("Bedrock AgentCore.CreateEvent", "Bedrock AgentCore.ListEvents")
+    assert made.kind == "client"
+    assert {"rpc.system": "aws-api", "rpc.service": "Bedrock AgentCore", "rpc.method": "CreateEvent"}.items() <= dict(
+        made.attributes
+    ).items()
+    assert made.attributes["http.status_code"] == 201
+    assert (made.attributes["retry_attempts"], listed.attributes["retry_attempts"]) == (0, 1)
+    assert [event.attributes["exception.type"] for event in listed.events] == ["ThrottlingException"]
+    assert (made.status, listed.status) != ("error", "error")
+    assert view.breakdown()["memory"].duration_ns >= made.duration_ns + listed.duration_ns > 0
+    (agent,) = view.trace.of_operation("invoke_agent")
+    assert made.parent_id == listed.parent_id == agent.span_id
+
+
+def test_a_model_that_is_asked_without_a_framework_is_a_model_call_with_tokens(remembering: loom.Agent) -> None:
+    view = ask(remembering, "think")
+    calls = view.model_calls()
+    assert list(calls["model"]) == ["loom.scripted", "loom.scripted"]
+    assert (calls["input_tokens"] > 0).all()
+    assert (calls["output_tokens"] > 0).all()
+    assert view.breakdown()["model"].duration_ns > 0
+
+
+def test_a_call_that_fails_is_a_failed_span_with_its_status(remembering: loom.Agent) -> None:
+    (span,) = (span for span in ask(remembering, "fail").trace.spans if span.name == "S3.HeadObject")
+    assert (span.status, span.attributes["http.status_code"]) == ("error", 404)
+
+
+def test_where_an_instrumentation_of_botocore_is_at_work_its_span_is_the_only_one(remembering: loom.Agent) -> None:
+    spans = [span for span in ask(remembering, "instrumented").trace.spans if span.kind == "client"]
+    assert [(span.name, span.scope) for span in spans] == [
+        ("S3.HeadObject", "opentelemetry.instrumentation.botocore.s3")
+    ]
+
+
+def test_the_call_below_a_frameworks_model_call_is_counted_once(calculator: loom.Agent) -> None:
+    view = calculator.invoke("What is 2+2?").raise_for_status().trace()
+    twins = [span for span in view.trace.duplicates if span.kind == "client"]
+    assert len(twins) == len(view.model_calls()) == len(view.trace.of_operation("chat"))
+    assert all(span.name.startswith("chat ") for span in twins)
+    assert [span for span in view.trace.spans if span.kind == "client"] == []
+
+
+def test_the_metrics_of_a_call_stand_in_their_layer_and_are_its_own(calculator: loom.Agent) -> None:
+    first, other = (calculator.invoke("What is 2+2?").raise_for_status() for _ in range(2))
+    for inv in (first, other):
+        assert inv.trace().state == "found"  # metrics leave right after the spans
+        facts = embedded(inv)
+        assert facts["strands.event_loop.cycle_count"] == 2
+        assert facts["strands.tool.call_count"] == 1
+        assert facts["strands.event_loop.cycle_duration (s, mean of 2)"] > 0
+    assert "this call's process" in other.layers()["embedded metrics"].says
+
+
+def embedded(inv: loom.Invocation) -> dict[str, float]:
+    deadline = time.monotonic() + 20
+    while True:
+        facts = dict(inv.layers()["embedded metrics"].facts)
+        if facts.get("strands.event_loop.cycle_count", 0) >= 2 or time.monotonic() > deadline:
+            return facts
+        time.sleep(0.05)
