@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .agents import Chunk, InvocationError, RuntimeArn, SessionEnd, SessionStart
     from .errors import LoomError
+    from .evals import EvalCase, EvalSet
+    from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
     from .local import ServiceOptions
     from .reports import run_report
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "workbench",
+    "Budget": "evals.runs",
     "Chunk": "agents",
+    "EvalCase": "evals",
+    "EvalRun": "evals.runs",
+    "EvalSet": "evals",
     "Invocation": "workbench",
     "InvocationError": "agents",
     "LatencyStudy": "latency",
@@ -35,13 +41,19 @@ _HOMES = {
     "Settings": "settings",
     "StudyResult": "latency",
     "Workbench": "workbench",
+    "aevaluate": "evals.runs",
     "connect": "workbench",
+    "evaluate": "evals.runs",
     "run_report": "reports",
 }
 
 __all__ = [
     "Agent",
+    "Budget",
     "Chunk",
+    "EvalCase",
+    "EvalRun",
+    "EvalSet",
     "Invocation",
     "InvocationError",
     "LatencyStudy",
@@ -53,7 +65,9 @@ __all__ = [
     "Settings",
     "StudyResult",
     "Workbench",
+    "aevaluate",
     "connect",
+    "evaluate",
     "run_report",
 ]
 

@@ -29,6 +29,9 @@
     │   └── LocalServiceNotStarted
     ├── StudyError               a study is planned wrongly
     │   └── StudyInterrupted     stopped half-way; what was measured is kept
+    ├── EvalError                an evaluation is asked for wrongly, or its stored form does not fit
+    │   └── EvalInterrupted      stopped half-way; what was answered and judged is kept
+    ├── EvalSetInvalid           (also ValueError) a file or text that is no eval set, with every place to mend
     └── ReportError              a report could not be made
         └── UnknownParameter     a parameter that the notebook does not have
 
@@ -170,6 +173,22 @@ class StudyError(LoomError):
 
 class StudyInterrupted(StudyError):
     """A study stopped half-way. What was measured is kept; running it again resumes it."""
+
+
+class EvalError(LoomError):
+    """An evaluation is asked for wrongly, or its stored form does not fit."""
+
+
+class EvalInterrupted(EvalError):
+    """An evaluation stopped half-way. What was answered and judged is kept; running it again resumes it."""
+
+
+class EvalSetInvalid(LoomError, ValueError):
+    """Nothing was read of an eval set: `problems` says line by line what is wrong and how to mend it."""
+
+    def __init__(self, what: str, *, on: str = "", try_: str = "", problems: tuple[str, ...] = ()) -> None:
+        super().__init__(what, on=on, try_=try_)
+        self.problems = problems
 
 
 class ReportError(LoomError):

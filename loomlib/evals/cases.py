@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .digests import digest_of
+from .digests import canonical_text, digest_of_text
 from .tool_use import ExpectedTool
 
 
@@ -107,15 +107,13 @@ class EvalCase:
     @cached_property
     def asked_digest(self) -> str:
         """A hash of what the agent is told and nothing else: another one asks the agent again."""
-        return digest_of(
-            [[turn.prompt, turn.payload] for turn in self.turns], self.scenario, self.initial_state or None
-        )
+        from .canonical import words_asked
+
+        return digest_of_text(canonical_text(words_asked(self)))
 
     @cached_property
     def digest(self) -> str:
         """A hash of all that the case says (not of where it came from): another one is judged again."""
-        return digest_of(
-            self.id, self.turns, self.scenario, self.assertions, self.rubrics, self.tags, self.initial_state,
-            self.final_state, self.forbidden_tools, self.reference_tokens, self.reference_steps, self.evaluators,
-            self.expected_interactions, self.metadata,
-        )  # fmt: skip
+        from .canonical import text_of_case
+
+        return digest_of_text(text_of_case(self))

@@ -10,8 +10,17 @@ from typing import Any
 
 def digest_of(*parts: object) -> str:
     """32 hexadecimal digits of the SHA-256 of the parts' canonical JSON (sorted keys; dataclasses by their fields)."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain)
+    return digest_of_text(canonical_text(parts))
+
+
+def digest_of_text(text: str) -> str:
+    """32 hexadecimal digits of the SHA-256 of an ASCII text."""
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
+
+
+def canonical_text(value: object) -> str:
+    """Plain values as JSON in ASCII with sorted keys, without white space."""
+    return _encode(value)
 
 
 def _plain(value: object) -> Any:
@@ -23,3 +32,7 @@ def _plain(value: object) -> Any:
     if callable(items):
         return dict(items())  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownArgumentType]
     raise TypeError(f"a case holds plain values, not {type(value).__name__}")
+
+
+# One encoder for all: making one costs as much as a case's words.
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain).encode

@@ -1,6 +1,8 @@
-"""What Loom remembers: agents, invocations and their traces, studies, measurements; in any SQL database."""
+"""What Loom remembers: agents, invocations with their traces, studies, evaluations; in any SQL database."""
 
+from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet
 from .invocations import INTERRUPTED
+from .leases import LEASE_S, Lease
 from .rows import (
     INVOCATION_STATES,
     MEASUREMENT_STATES,
@@ -14,21 +16,26 @@ from .rows import (
     TraceRow,
 )
 from .store import Store
-from .studies import LEASE_S, StudyLease
 
 __all__ = [
+    "EVAL_RUN_STATES",
     "INTERRUPTED",
     "INVOCATION_STATES",
     "LEASE_S",
     "MEASUREMENT_STATES",
     "STUDY_STATES",
     "AgentRow",
+    "EvalRunRow",
     "InvocationRow",
+    "Lease",
     "MeasurementRow",
     "PlannedMeasurement",
     "SessionRow",
     "Store",
-    "StudyLease",
+    "StoredAnswer",
+    "StoredResult",
+    "StoredScore",
+    "StoredSet",
     "StudyRow",
     "TraceRow",
 ]

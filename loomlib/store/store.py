@@ -7,6 +7,8 @@ from typing import Self
 
 from .agents import Agents
 from .database import Database
+from .eval_answers import EvalAnswers
+from .eval_runs import EvalRuns
 from .invocations import Invocations
 from .measurements import Measurements
 from .schema import bring_up_to_date
@@ -31,6 +33,8 @@ class Store:
         self.studies = Studies(database)
         self.measurements = Measurements(database)
         self.traces = Traces(database)
+        self.eval_runs = EvalRuns(database)
+        self.eval_answers = EvalAnswers(database)
 
     @classmethod
     def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:

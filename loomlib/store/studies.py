@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import RowMapping, select, update
+from sqlalchemy import select, update
 
 from ..errors import StoreError
 from .database import Database
+from .leases import LEASE_S, Lease, Leases
 from .rows import STUDY_STATES, StudyRow, row
 from .tables import studies
-from .writer import Writer, is_alive, this_process
-
-LEASE_S: Final = 30.0
-"""How long a lease lasts unless it is renewed; a dead holder on this machine loses it at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyLease:
-    """The right to run a study, until `until` unless renewed."""
-
-    study_id: str
-    token: str
-    until: datetime
 
 
 class Studies:
@@ -34,6 +21,7 @@ class Studies:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._leases = Leases(database, studies, "study")
 
     def create(self, study: StudyRow) -> StudyRow:
         """Stores a new study and returns it as stored; `StoreError` when its id is taken."""
@@ -83,56 +71,14 @@ class Studies:
         if changed == 0:
             raise StoreError("No such study", on=id)
 
-    def acquire(self, id: str, *, lease_s: float = LEASE_S) -> StudyLease:
+    def acquire(self, id: str, *, lease_s: float = LEASE_S) -> Lease:
         """The lease on the study. `StoreError` names the process that holds it: alive, or elsewhere and not expired."""
-        now = datetime.now(UTC)
-        me = this_process()
-        lease = StudyLease(study_id=id, token=uuid.uuid4().hex, until=now + timedelta(seconds=lease_s))
-        with self._database.write() as connection:
-            # FOR UPDATE is left out by SQLite, whose write transactions are exclusive anyway.
-            found = connection.execute(select(studies).where(studies.c.id == id).with_for_update()).mappings().first()
-            if found is None:
-                raise StoreError("No such study", on=id)
-            if (holder := _holder(found)) and found["lease_until"] > now and is_alive(holder) is not False:
-                raise StoreError(
-                    f"The study is being run by process {holder.pid} on {holder.host}",
-                    on=id,
-                    try_="wait for it, or stop that process; its lease ends "
-                    f"{(found['lease_until'] - now).total_seconds():.0f} s after its last sign of life",
-                )
-            connection.execute(
-                update(studies)
-                .where(studies.c.id == id)
-                .values(
-                    lease_token=lease.token,
-                    lease_host=me.host,
-                    lease_pid=me.pid,
-                    lease_born=me.born,
-                    lease_until=lease.until,
-                )
-            )
-        return lease
+        return self._leases.acquire(id, lease_s=lease_s)
 
-    def renew(self, lease: StudyLease, *, lease_s: float = LEASE_S) -> StudyLease:
+    def renew(self, lease: Lease, *, lease_s: float = LEASE_S) -> Lease:
         """The lease, prolonged. `StoreError` when somebody else has taken it: stop measuring."""
-        until = datetime.now(UTC) + timedelta(seconds=lease_s)
-        mine = update(studies).where(studies.c.id == lease.study_id, studies.c.lease_token == lease.token)
-        with self._database.write() as connection:
-            kept = connection.execute(mine.values(lease_until=until)).rowcount
-        if kept == 0:
-            raise StoreError("The study was taken over by another process", on=lease.study_id)
-        return StudyLease(study_id=lease.study_id, token=lease.token, until=until)
+        return self._leases.renew(lease, lease_s=lease_s)
 
-    def release(self, lease: StudyLease) -> None:
+    def release(self, lease: Lease) -> None:
         """Gives the lease back; nothing happens when it was lost already."""
-        mine = update(studies).where(studies.c.id == lease.study_id, studies.c.lease_token == lease.token)
-        with self._database.write() as connection:
-            connection.execute(
-                mine.values(lease_token=None, lease_host=None, lease_pid=None, lease_born=None, lease_until=None)
-            )
-
-
-def _holder(found: RowMapping) -> Writer | None:
-    if found["lease_token"] is None:
-        return None
-    return Writer(host=found["lease_host"], pid=found["lease_pid"], born=found["lease_born"])
+        self._leases.release(lease)

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import AgentEntry, AsyncEventStream, EventStream, InvocationRecord
+    from ..evals import EvalSet
+    from ..evals.runs import EvalRun
     from ..store import Store
     from ..telemetry import AgentStart
     from .bench import Workbench
+    from .eval_target import AgentTarget
 
 
 class Agent(AgentTelemetry):
@@ -225,6 +228,27 @@ class Agent(AgentTelemetry):
         if delete_runtime:
             self.bench.delete_runtime(self.entry)
         self.bench.catalog.remove(self.entry)
+
+    def evaluate(self, evalset: EvalSet, evaluators: Any = (), repeats: int = 1, **options: Any) -> EvalRun:
+        """Ask every case of a set, judge the answers, keep everything (see `loom.evaluate` for the options).
+
+        agent.evaluate(evalset, ["exact", "trajectory"], repeats=3).summary()
+        """
+        from ..evals.runs import evaluate
+
+        return evaluate(self, evalset, evaluators, repeats, **options)
+
+    async def aevaluate(self, evalset: EvalSet, evaluators: Any = (), repeats: int = 1, **options: Any) -> EvalRun:
+        """`evaluate`, awaited."""
+        from ..evals.runs import aevaluate
+
+        return await aevaluate(self, evalset, evaluators, repeats, **options)
+
+    def eval_target(self) -> AgentTarget:
+        """What an evaluation asks (loomlib.evals.runs.Target); looks up which version of the agent is deployed."""
+        from .eval_target import AgentTarget
+
+        return AgentTarget(self.refresh())
 
     # What a study needs (loomlib.latency.MeasuredAgent).
 

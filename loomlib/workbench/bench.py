@@ -24,12 +24,13 @@ from ..telemetry import AgentStart, LogReader, find_agent_start
 from .agent import Agent
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
-from .frames import agent_frame, blueprint_frame, study_frame
+from .frames import agent_frame, blueprint_frame, eval_run_frame, study_frame
 from .house import House
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..evals.runs import EvalRun
     from ..telemetry.cost import PriceTable
     from ..telemetry.diagnosis import RuleBook
     from .trace_view import TraceView
@@ -137,6 +138,16 @@ class Workbench:
     def studies(self) -> pd.DataFrame:
         """The stored latency studies, newest first."""
         return study_frame(self.store.studies.list())
+
+    def eval_runs(self) -> pd.DataFrame:
+        """The stored evaluations, newest first."""
+        return eval_run_frame(self.store.eval_runs.list(), self.store.eval_runs.counts())
+
+    def eval_run(self, id: str) -> EvalRun:
+        """The stored evaluation of that id."""
+        from ..evals.runs import EvalRun
+
+        return EvalRun.load(self.store, id)
 
     def find_start(self, record: InvocationRecord, *, progress: Callable[[str], None] | None = None) -> AgentStart:
         """When the agent began with an invocation, by its logs; stored once found (see `Invocation.latency`)."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import AgentEntry
-    from ..store import InvocationRow, SessionRow, StudyRow
+    from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
     from ..telemetry import LogEvent
     from .blueprints import Blueprint
 
@@ -22,6 +22,7 @@ _INVOCATIONS = (
     "prompt", "response", "labels",
 )  # fmt: skip
 _STUDIES = ("id", "agent", "state", "created_at", "finished_at", "labels")
+_EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "created_at", "finished_at", "labels")
 _BLUEPRINTS = ("name", "title", "description", "try")
 
 
@@ -89,6 +90,20 @@ def study_frame(rows: Iterable[StudyRow]) -> pd.DataFrame:
             for r in rows
         ),
     )
+
+
+def eval_run_frame(rows: Iterable[EvalRunRow], counts: Mapping[str, int]) -> pd.DataFrame:
+    """Stored evaluations; `results` counts the cases × repeats that are answered."""
+    return _frame(
+        _EVAL_RUNS,
+        (
+            (
+                r.id, r.name or "", r.design.get("set_name", ""), r.target_name, r.state, r.reason or "",
+                counts.get(r.id, 0), r.created_at, r.finished_at, " · ".join(r.labels),
+            )
+            for r in rows
+        ),
+    )  # fmt: skip
 
 
 def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:

@@ -1,0 +1,312 @@
+"""`evaluate` and `aevaluate`: a target asked every case of a set, judged, kept, summed up."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from loomlib.errors import EvalError, StoreError
+
+from ..eval_set import EvalSet
+from .callables import CallableTarget
+from .eval_run import EvalRun
+from .held_lease import held_lease
+from .panel import Choice, Panel
+from .place import StorePlace, place_of
+from .ports import Budget, Progress, Target
+from .progress import Snapshot, choose_progress
+from .run_thread import RunThread
+from .stored_sets import stored_set
+from .work import Manner, RunWork
+
+if TYPE_CHECKING:
+    from loomlib.store import EvalRunRow, Store
+
+
+def evaluate(
+    target: Any,
+    evalset: EvalSet,
+    evaluators: Sequence[Choice] | Choice = (),
+    repeats: int = 1,
+    *,
+    concurrency: int | None = None,
+    timeout_s: float | None = None,
+    budget: Budget | None = None,
+    retries: int = 2,
+    name: str = "",
+    run_id: str | None = None,
+    reuse: bool = True,
+    measure: bool = True,
+    judge_concurrency: int = 8,
+    judge_timeout_s: float | None = 300.0,
+    progress: Progress | None = None,
+    store: Store | str | None = None,
+) -> EvalRun:
+    """Ask `target` every case of `evalset`, judge the answers, keep everything, and return the run.
+
+        run = loom.evaluate(agent, evalset, ["exact", "trajectory"], repeats=3)
+        run.summary()
+
+    `target` is an agent, a function of the prompt, or anything that is a `Target`. `evaluators` are names, functions
+    `(answer_text, case) -> bool | float` or evaluators; they judge beside those that the set and the cases ask for.
+
+    Every answer is kept as it comes and every score as it is given, by content. So an evaluation that was killed goes
+    on where it was (`run_id` of the old one); a new run of the same agent asks only what changed (`reuse=False` asks
+    everything anew); a case with another expectation is judged again and not asked again.
+
+    `concurrency` is how many cases are asked at once (None: what the target says, 4 locally and 10 on AWS).
+    `timeout_s` bounds each turn. Throttling and transport failures are tried again up to `retries` times a case, in a
+    new session; nothing else is. `budget` stops asking cleanly: the run is "stopped", with its reason, and resumes.
+    `measure` reads traces for tools, tokens and cost, even when no evaluator needs them. `store` is where the run is
+    kept (None: the agent's, else the settings' database). It works in a notebook, whose own loop keeps turning.
+
+    A failure to answer and a failure to judge are kept as what they are, and never raise. Raises `EvalError` for what
+    cannot be begun, `EvalInterrupted` when cancelled, `StoreError` when nothing can be kept.
+    """
+    return _thread(**_arguments(locals())).wait()
+
+
+async def aevaluate(
+    target: Any,
+    evalset: EvalSet,
+    evaluators: Sequence[Choice] | Choice = (),
+    repeats: int = 1,
+    *,
+    concurrency: int | None = None,
+    timeout_s: float | None = None,
+    budget: Budget | None = None,
+    retries: int = 2,
+    name: str = "",
+    run_id: str | None = None,
+    reuse: bool = True,
+    measure: bool = True,
+    judge_concurrency: int = 8,
+    judge_timeout_s: float | None = 300.0,
+    progress: Progress | None = None,
+    store: Store | str | None = None,
+) -> EvalRun:
+    """`evaluate` for asynchronous code: `run = await loom.aevaluate(agent, evalset, ["exact"])`."""
+    return await _thread(**_arguments(locals())).wait_async()
+
+
+def _arguments(given: dict[str, Any]) -> dict[str, Any]:
+    return given
+
+
+def _thread(
+    *,
+    target: Any,
+    evalset: EvalSet,
+    evaluators: Sequence[Choice] | Choice,
+    repeats: int,
+    concurrency: int | None,
+    timeout_s: float | None,
+    budget: Budget | None,
+    retries: int,
+    name: str,
+    run_id: str | None,
+    reuse: bool,
+    measure: bool,
+    judge_concurrency: int,
+    judge_timeout_s: float | None,
+    progress: Progress | None,
+    store: Store | str | None,
+) -> RunThread[EvalRun]:
+    for what, value in (("repeats", repeats), ("concurrency", concurrency), ("judge_concurrency", judge_concurrency)):
+        if value is not None and value < 1:
+            raise ValueError(f"{what} must be at least 1, not {value}")
+    for what, limit in (("timeout_s", timeout_s), ("judge_timeout_s", judge_timeout_s)):
+        if limit is not None and not limit > 0:
+            raise ValueError(f"{what} must be above zero, not {limit}")
+    if retries < 0:
+        raise ValueError(f"retries must not be below zero, but is {retries}")
+    if not evalset.cases:
+        raise EvalError("The set has no cases", on=evalset.name)
+    asked = target_of(target)
+    panel = Panel(evalset, _listed(evaluators))
+    manner = Manner(
+        repeats=repeats,
+        concurrency=concurrency or asked.concurrency,
+        judge_concurrency=judge_concurrency,
+        timeout_s=timeout_s,
+        judge_timeout_s=judge_timeout_s,
+        retries=retries,
+        budget=budget or Budget(),
+        measure=measure,
+        reuse=reuse,
+    )
+    place = place_of(store if store is not None else getattr(target, "store", None))
+    id = run_id or f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+    row = _row(id, name, evalset, asked, target, panel, manner)
+    return RunThread(
+        lambda report: _run(place, row, evalset, asked, panel, manner, report),
+        progress or choose_progress(f"{asked.name} on {evalset.name}"),
+    )
+
+
+def target_of(given: Any) -> Target:
+    """What can be asked: a target, something that makes one of itself (an agent), or a function. Else `TypeError`."""
+    if callable(make := getattr(given, "eval_target", None)):
+        return cast("Target", make())
+    if isinstance(given, Target):
+        return given
+    if callable(given):
+        return CallableTarget(cast("Callable[..., Any]", given))
+    raise TypeError(f"an agent, a function or a Target can be evaluated, not {type(given).__name__}")
+
+
+def rescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
+    """The same answers judged anew by these evaluators, as a run of its own; no agent is asked.
+
+    A judge that failed before is asked again; what is judged already under the same evaluator is not.
+    """
+    return _rescoring(run, evaluators, name=name, **options).wait()
+
+
+async def arescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
+    """`rescore` for asynchronous code."""
+    return await _rescoring(run, evaluators, name=name, **options).wait_async()
+
+
+def _rescoring(
+    run: EvalRun,
+    evaluators: Sequence[Choice] | Choice,
+    *,
+    name: str,
+    judge_concurrency: int = 8,
+    judge_timeout_s: float | None = 300.0,
+    progress: Progress | None = None,
+) -> RunThread[EvalRun]:
+    from loomlib.store import EvalRunRow, StoredResult
+
+    evalset = run.evalset
+    panel = Panel(evalset, _listed(evaluators))
+    manner = Manner(
+        repeats=run.repeats, concurrency=1, judge_concurrency=judge_concurrency, timeout_s=None,
+        judge_timeout_s=judge_timeout_s, retries=0, budget=Budget(), measure=False, reuse=True,
+    )  # fmt: skip
+    id = f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+    row = EvalRunRow(
+        id=id, name=name or None, set_digest=evalset.digest, target_name=run.target.name, target_key=run.target.key,
+        agent_arn=run.target.agent_arn, repeats=run.repeats, created_at=datetime.now(UTC), labels=run.labels,
+        design={**panel.bench.stored(), "set_name": evalset.name, "rescored": run.id},
+    )  # fmt: skip
+
+    async def work(report: Callable[[Snapshot], None]) -> EvalRun:
+        with run.store.open() as store:
+            store.eval_runs.create(row, stored_set(evalset))
+            store.eval_answers.use(
+                [
+                    StoredResult(id, each.repeat, each.place, each.answer_id, True)
+                    for each in store.eval_answers.results(run.id)
+                ]
+            )
+        return await _run(run.store, row, evalset, None, panel, manner, report, state=run.state, reason=run.reason)
+
+    return RunThread(work, progress or choose_progress(f"{run.target.name} on {evalset.name}"))
+
+
+async def _run(
+    place: StorePlace,
+    row: EvalRunRow,
+    evalset: EvalSet,
+    target: Target | None,
+    panel: Panel,
+    manner: Manner,
+    report: Callable[[Snapshot], None],
+    *,
+    state: str = "complete",
+    reason: str = "",
+) -> EvalRun:
+    with place.open() as store:
+        stored = store.eval_runs.get(row.id)
+        if stored is None:
+            store.eval_runs.create(row, stored_set(evalset))
+            stored = row
+        else:
+            _check_same(stored, row)
+        if stored.state == "complete":
+            return EvalRun(stored, place, evalset=evalset)
+        async with held_lease(store, row.id):
+            store.eval_runs.save(row.id, state="running", reason=None)
+            work = RunWork(store, row.id, evalset, target, panel, manner, report=report)
+            try:
+                stop = await work.run()
+            except BaseException as error:
+                with suppress(StoreError):  # a full disk cannot note it either; the rows say enough
+                    why = "" if isinstance(error, Exception) else "stopped by its user"
+                    store.eval_runs.save(row.id, state="interrupted", reason=why or f"{type(error).__name__}: {error}")
+                raise
+            _finish(store, row.id, evalset, panel, "stopped" if stop else state, stop or reason)
+        finished = store.eval_runs.get(row.id)
+    assert finished is not None
+    return EvalRun(finished, place, evalset=evalset)
+
+
+def _finish(store: Store, id: str, evalset: EvalSet, panel: Panel, state: str, reason: str) -> None:
+    from ..compare import summarize
+    from .outcome_rows import read_outcomes
+
+    summary = summarize(list(read_outcomes(store, id, evalset, panel.bench)))
+    store.eval_runs.save(
+        id, state=state, reason=reason or None, finished_at=datetime.now(UTC), summary=summary.summary()
+    )
+
+
+def _check_same(stored: EvalRunRow, row: EvalRunRow) -> None:
+    """A run goes on only as what it began as."""
+    for what, old, new in (
+        ("set", stored.set_digest, row.set_digest),
+        ("target", stored.target_key, row.target_key),
+        ("number of repeats", stored.repeats, row.repeats),
+        ("evaluators", stored.design.get("evaluators"), _plain(row.design.get("evaluators"))),
+    ):
+        if _plain(old) != _plain(new):
+            raise EvalError(
+                f"The evaluation was begun with another {what}"
+                if what[-1] != "s"
+                else f"It was begun with other {what}",
+                on=row.id,
+                try_="leave run_id out: answers and scores that still fit are used again",
+            )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in cast("Sequence[Any]", value)]
+    return value
+
+
+def _row(id: str, name: str, evalset: EvalSet, asked: Target, given: Any, panel: Panel, manner: Manner) -> EvalRunRow:
+    from loomlib.store import EvalRunRow
+
+    return EvalRunRow(
+        id=id,
+        name=name or None,
+        set_digest=evalset.digest,
+        target_name=asked.name,
+        target_key=asked.key,
+        scope=getattr(given, "scope", None),
+        agent_arn=getattr(given, "arn", None),
+        repeats=manner.repeats,
+        created_at=datetime.now(UTC),
+        labels=tuple(asked.labels),
+        design={
+            **panel.bench.stored(),
+            "set_name": evalset.name,
+            "concurrency": manner.concurrency,
+            "timeout_s": manner.timeout_s,
+            "retries": manner.retries,
+            "budget": asdict(manner.budget),
+        },
+    )
+
+
+def _listed(chosen: Sequence[Choice] | Choice) -> Sequence[Choice]:
+    if isinstance(chosen, Sequence) and not isinstance(chosen, str):
+        return cast("Sequence[Choice]", chosen)
+    return [cast("Choice", chosen)]

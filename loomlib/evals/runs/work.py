@@ -1,0 +1,383 @@
+"""One run at work: what is answered is kept before it is judged, and what is judged before more is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from loomlib.store import StoredAnswer, StoredResult, StoredScore
+
+from ..answers import CaseAnswer
+from ..digests import canonical_text, digest_of_text
+from ..eval_set import EvalSet
+from .asking import TRIED_AGAIN, Asker
+from .callables import CallableTarget
+from .judging import Case, Judges
+from .meter import Meter
+from .ports import Budget, Target
+from .progress import Snapshot
+from .stored_words import answer_of_row, judge_failures_of, judge_failures_text, stored_answer
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
+
+    from .panel import Panel
+
+_SLICE_S: Final = 0.05
+"""How long a plain function is asked case after case before what it answered is kept."""
+_SLOW_S: Final = 0.002
+"""A function that takes longer than this for a case is asked several at once."""
+_AT_ONCE: Final = 500
+_LOOKED_FOR: Final = ("", "not_found_yet", "partial")
+
+Unit = tuple[int, int]
+"""Repeat and place in the set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a run is done."""
+
+    repeats: int
+    concurrency: int
+    judge_concurrency: int
+    timeout_s: float | None
+    judge_timeout_s: float | None
+    retries: int
+    budget: Budget
+    measure: bool
+    reuse: bool
+
+
+class RunWork:
+    """Asks, keeps and judges what a run still owes."""
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: str,
+        evalset: EvalSet,
+        target: Target | None,
+        panel: Panel,
+        manner: Manner,
+        *,
+        report: Callable[[Snapshot], None],
+    ) -> None:
+        self._store, self._run_id, self._set, self._target = store, run_id, evalset, target
+        self._panel, self._manner, self._report = panel, manner, report
+        self._judges = Judges(panel, concurrency=manner.judge_concurrency, timeout_s=manner.judge_timeout_s)
+        self._meter = Meter(manner.budget)
+        self._slow: set[asyncio.Task[None]] = set()
+        self._said = Snapshot(owed=manner.repeats * len(evalset.cases), answered=0)
+        self._stage = ""
+        key = target.key if target is not None else ""
+        self._key = key if key and manner.reuse else f"{key} run:{run_id}"
+
+    async def run(self) -> str:
+        """Do what is owed; the reason when a budget ended it before, else ""."""
+        try:
+            owed = await self._take_up()
+            reason = await self._ask(owed) if owed and self._target is not None else ""
+            self._tell("judging")
+            while self._slow:
+                await asyncio.wait(self._slow)
+            self._tell("")
+            return reason
+        finally:
+            for task in self._slow:
+                task.cancel()
+            if self._slow:
+                await asyncio.wait(self._slow)
+
+    # What is there already.
+
+    async def _take_up(self) -> deque[Unit]:
+        """Judge what is answered and not judged, in this run and in others; the units that nobody answered."""
+        count, repeats = len(self._set.cases), self._manner.repeats
+        answered: set[Unit] = set()
+        results = self._store.eval_answers.results(self._run_id)
+        for at in range(0, len(results), _AT_ONCE):
+            some = results[at : at + _AT_ONCE]
+            answered.update((each.repeat, each.place) for each in some)
+            await self._judge_kept(some)
+        owed = [(repeat, place) for repeat in range(repeats) for place in range(count)]
+        if answered:
+            owed = [unit for unit in owed if unit not in answered]
+        if self._target is None or not (self._target.key and self._manner.reuse):
+            return deque(owed)
+        left: deque[Unit] = deque()
+        for at in range(0, len(owed), _AT_ONCE):
+            units = owed[at : at + _AT_ONCE]
+            keys = [self._answer_key(unit) for unit in units]
+            known = self._store.eval_answers.by_key(keys)
+            used = [
+                StoredResult(self._run_id, *unit, known[key].id, True)
+                for unit, key in zip(units, keys, strict=True)
+                if key in known
+            ]
+            left.extend(unit for unit, key in zip(units, keys, strict=True) if key not in known)
+            self._store.eval_answers.use(used)
+            self._note(reused=len(used))
+            await self._judge_kept(used, {row.id: row for row in known.values()})
+        return left
+
+    async def _judge_kept(self, results: Sequence[StoredResult], rows: dict[int, StoredAnswer] | None = None) -> None:
+        """Judge answers that are in the store, but for what was said of them before."""
+        if not results:
+            return
+        ids = [each.answer_id for each in results]
+        said = {
+            (score.answer_id, score.case_digest, score.evaluator_digest)
+            for score in self._store.eval_answers.scores_of(ids)
+        }
+        unjudged: list[tuple[StoredResult, list[int]]] = []
+        failed_judging = 0
+        for each in results:
+            failures = judge_failures_of(each.judge_failures)
+            failed_judging += len(failures)
+            digest = self._set.cases[each.place].digest
+            owed = [
+                number
+                for number in self._panel.bench.of(each.place)
+                if (each.answer_id, digest, self._judges.evaluators[number].digest) not in said
+                and self._judges.evaluators[number].name not in failures
+            ]
+            unjudged.append((each, owed))
+        wanted = [each.answer_id for each, owed in unjudged if owed]
+        found = rows if rows is not None else self._store.eval_answers.by_id(wanted)
+        cases: list[Case] = []
+        for each, owed in unjudged:
+            row = found.get(each.answer_id) if owed else None
+            if row is None or row.is_failure:
+                continue
+            answer = answer_of_row(row, repeat=each.repeat)
+            case = Case(each.repeat, each.place, self._set.cases[each.place], answer, each.answer_id, owed)
+            case.failures.update(judge_failures_of(each.judge_failures))
+            cases.append(case)
+        self._note(answered=len(results), judged=len(results) - len(cases), judge_failures=failed_judging)
+        if any(self._lacks_traces(case.answer) for case in cases):
+            cases = await self._collect(cases)
+        self._judge(cases)
+
+    # Asking.
+
+    async def _ask(self, owed: deque[Unit]) -> str:
+        manner, target = self._manner, self._target
+        assert target is not None
+        asker = Asker(target, timeout_s=manner.timeout_s, retries=manner.retries)
+        try:
+            while owed:
+                if reason := self._meter.spent(self._judges):
+                    return reason
+                # A budget in money or tokens is kept by asking in groups: each no larger than the rest should allow.
+                size = self._meter.affordable(len(owed), manner.concurrency)
+                group = deque(owed.popleft() for _ in range(size)) if size < len(owed) else owed
+                if isinstance(target, CallableTarget) and not target.is_async and manner.timeout_s is None:
+                    await self._ask_function(asker, group)
+                else:
+                    await self._ask_agent(asker, group)
+                if group is not owed and group:  # time was over in the middle of the group
+                    owed.extendleft(reversed(group))
+            return ""
+        finally:
+            await asyncio.shield(asker.finish())
+
+    async def _ask_function(self, asker: Asker, owed: deque[Unit]) -> None:
+        """A plain function: case after case in slices of time; side by side in threads when it turns out slow."""
+        again: deque[Unit] = deque()
+        retries = self._manner.retries
+        while owed and not self._meter.is_late:
+            began, before = time.perf_counter(), len(owed)
+            answers = await asyncio.to_thread(self._slice, asker, owed)
+            again.extend(unit for unit, answer in answers if retries and _is_tried_again(answer))
+            self._keep([(unit, answer) for unit, answer in answers if not (retries and _is_tried_again(answer))])
+            if (time.perf_counter() - began) / max(1, before - len(owed)) > _SLOW_S and self._manner.concurrency > 1:
+                await self._ask_agent(asker, owed)
+        if again:
+            await self._ask_agent(asker, again, tried=1)
+            owed.extendleft(reversed(again))
+
+    def _slice(self, asker: Asker, owed: deque[Unit]) -> list[tuple[Unit, CaseAnswer]]:
+        answers: list[tuple[Unit, CaseAnswer]] = []
+        cases, until = self._set.cases, time.perf_counter() + _SLICE_S
+        while time.perf_counter() < until:
+            try:
+                unit = owed.popleft()
+            except IndexError:  # another thread took the last
+                break
+            answers.append((unit, asker.ask_now(cases[unit[1]], unit[0])))
+        return answers
+
+    async def _ask_agent(self, asker: Asker, owed: deque[Unit], *, tried: int = 0) -> None:
+        """Up to `concurrency` cases at once; answers are kept as they come, those that wait together in one write."""
+        arrived: asyncio.Queue[tuple[Unit, CaseAnswer]] = asyncio.Queue()
+        held: list[Case] = []
+
+        async def lane() -> None:
+            while owed and not self._meter.is_late:
+                unit = owed.popleft()
+                try:
+                    answer = await asker.ask(self._set.cases[unit[1]], unit[0], tried=tried)
+                except BaseException:
+                    owed.appendleft(unit)
+                    raise
+                arrived.put_nowait((unit, answer))
+
+        lanes = [asyncio.ensure_future(lane()) for _ in range(min(self._manner.concurrency, len(owed)))]
+        asked = asyncio.gather(*lanes)
+        try:
+            while not (asked.done() and arrived.empty()):
+                getting = asyncio.ensure_future(arrived.get())
+                await asyncio.wait([getting, asked], return_when=asyncio.FIRST_COMPLETED)
+                if not getting.done():
+                    getting.cancel()
+                    continue
+                some = [getting.result()]
+                while not arrived.empty():
+                    some.append(arrived.get_nowait())
+                held.extend(await asyncio.to_thread(self._stored, some))
+                if not self._collects:
+                    self._judge(held)
+                    held = []
+            await asked
+        finally:
+            for each in lanes:
+                each.cancel()
+            await asyncio.gather(*lanes, return_exceptions=True)
+            late: list[tuple[Unit, CaseAnswer]] = []
+            while not arrived.empty():
+                late.append(arrived.get_nowait())
+            if late:  # also when cancelled: an answer that came is kept
+                self._stored(late)
+        if held:
+            self._judge(await self._collect(held))
+
+    # Keeping and judging.
+
+    def _keep(self, answers: Sequence[tuple[Unit, CaseAnswer]]) -> None:
+        self._judge(self._stored(answers))
+
+    def _stored(self, answers: Sequence[tuple[Unit, CaseAnswer]]) -> list[Case]:
+        """Keep these answers; those that can be judged."""
+        if not answers:
+            return []
+        rows = [_row(answer, self._answer_key(unit)) for unit, answer in answers]
+        results = [StoredResult(self._run_id, *unit, 0, False) for unit, _ in answers]
+        kept = self._store.eval_answers.put(rows, results)
+        cases: list[Case] = []
+        failed = 0
+        for (unit, answer), row, stored in zip(answers, rows, kept, strict=True):
+            self._meter.count(stored)
+            if stored.is_failure:
+                failed += 1
+                continue
+            if stored.key == row.key and stored.body is not row.body:  # somebody else's answer came first
+                answer = answer_of_row(stored, repeat=unit[0])
+            bench = self._panel.bench.of(unit[1])
+            cases.append(Case(*unit, self._set.cases[unit[1]], answer, stored.id, bench))
+        self._note(answered=len(answers), answer_failures=failed)
+        return cases
+
+    def _judge(self, cases: Sequence[Case]) -> None:
+        """Quick evaluators now, in one write; the others begin."""
+        scores: list[StoredScore] = []
+        done: list[Case] = []
+        for case in cases:
+            scores.extend(self._judges.judge_quick(case))
+            if case.owed:
+                task = asyncio.ensure_future(self._judge_slow(case))
+                self._slow.add(task)
+                task.add_done_callback(self._slow.discard)
+            else:
+                done.append(case)
+        self._store.eval_answers.score(scores, self._failures(cases))
+        self._note(judged=len(done), judge_failures=sum(len(case.failures) for case in done))
+
+    async def _judge_slow(self, case: Case) -> None:
+        scores = await self._judges.judge_slow(case)
+        await asyncio.to_thread(self._store.eval_answers.score, scores, self._failures([case]))
+        self._note(judged=1, judge_failures=len(case.failures))
+
+    def _failures(self, cases: Sequence[Case]) -> dict[tuple[str, int, int], str | None]:
+        return {
+            (self._run_id, case.repeat, case.place): judge_failures_text(case.failures)
+            for case in cases
+            if case.failures
+        }
+
+    # Traces.
+
+    @property
+    def _collects(self) -> bool:
+        wanted = self._panel.needs_tools or self._manner.measure or self._manner.budget.is_metered
+        return wanted and not isinstance(self._target, CallableTarget)
+
+    def _lacks_traces(self, answer: CaseAnswer) -> bool:
+        return (
+            self._target is not None
+            and self._collects
+            and any(turn.tools is None and turn.tools_state in _LOOKED_FOR for turn in answer.turns)
+        )
+
+    async def _collect(self, cases: list[Case]) -> list[Case]:
+        """The same with what their traces tell, all in one batch; kept too."""
+        assert self._target is not None
+        self._tell("reading traces")
+        turns = [turn for case in cases for turn in case.answer.turns]
+        found = deque(await self._target.collect_tools(turns))
+        rows: list[StoredAnswer] = []
+        for case in cases:
+            more = tuple(found.popleft() for _ in case.answer.turns)
+            if more == case.answer.turns:
+                continue
+            case.answer = replace(case.answer, turns=more)
+            row = _row(case.answer, None)._replace(id=case.answer_id)
+            rows.append(row)
+            self._meter.learn(row)
+        await asyncio.to_thread(self._store.eval_answers.complete, rows)
+        self._tell("")
+        return cases
+
+    # Telling.
+
+    def _answer_key(self, unit: Unit) -> str:
+        return digest_of_text(canonical_text([self._key, self._set.cases[unit[1]].asked_digest, unit[0]]))
+
+    def _note(
+        self, *, answered: int = 0, judged: int = 0, reused: int = 0, answer_failures: int = 0, judge_failures: int = 0
+    ) -> None:
+        said = self._said
+        self._said = replace(
+            said,
+            answered=said.answered + answered,
+            judged=said.judged + judged,
+            reused=said.reused + reused,
+            answer_failures=said.answer_failures + answer_failures,
+            judge_failures=said.judge_failures + judge_failures,
+            elapsed_s=self._meter.elapsed_s,
+            stage=self._stage,
+        )
+        self._report(self._said)
+
+    def _tell(self, stage: str) -> None:
+        self._stage = stage
+        self._note()
+
+
+def _is_tried_again(answer: CaseAnswer) -> bool:
+    return answer.failure is not None and answer.failure.kind in TRIED_AGAIN
+
+
+def _row(answer: CaseAnswer, key: str | None) -> StoredAnswer:
+    """The row of an answer; of one whose tools cannot be written (nested too deeply) all but these."""
+    with suppress(RecursionError, TypeError, ValueError):
+        return stored_answer(answer, key=key)
+    turns = tuple(
+        replace(turn, tools=None, tools_state="the tools' values could not be written") for turn in answer.turns
+    )
+    return stored_answer(replace(answer, turns=turns, state=None, metadata={}), key=key)

@@ -1,0 +1,200 @@
+"""Answers by content, which of them a run uses, and their scores: written in batches, read in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, null, select, text, update
+
+from .database import Database
+from .eval_rows import StoredAnswer, StoredResult, StoredScore
+from .eval_tables import eval_answers, eval_results, eval_scores
+
+_AT_ONCE = 500
+"""Values in one query; SQLite takes a thousand variables at least."""
+_ADVISORY_LOCK = 0x4C6F6F6E
+_TOOLS_COLUMNS = ("input_tokens", "output_tokens", "tool_calls", "cost", "body")
+
+
+class EvalAnswers:
+    """Every answer that an evaluation was given, and what was said of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def by_key(self, keys: Sequence[str]) -> dict[str, StoredAnswer]:
+        """The answers that are kept under these keys."""
+        found: dict[str, StoredAnswer] = {}
+        with self._database.read() as connection:
+            for some in _portions(keys):
+                for each in connection.execute(select(eval_answers).where(eval_answers.c.key.in_(some))):
+                    found[each.key] = StoredAnswer._make(each)
+        return found
+
+    def by_id(self, ids: Sequence[int]) -> dict[int, StoredAnswer]:
+        """The answers of these ids."""
+        found: dict[int, StoredAnswer] = {}
+        with self._database.read() as connection:
+            for some in _portions(ids):
+                for each in connection.execute(select(eval_answers).where(eval_answers.c.id.in_(some))):
+                    found[each.id] = StoredAnswer._make(each)
+        return found
+
+    def put(self, answers: Sequence[StoredAnswer], results: Sequence[StoredResult]) -> list[StoredAnswer]:
+        """Keeps answers and that a run uses them (one result each, in the same order), all or nothing.
+
+        Their ids are given here: those of `answers` and `results` do not count. Where somebody else has kept an answer
+        under the same key meanwhile, that one is used and returned.
+        """
+        with self._database.write() as connection:
+            earlier = _earlier(connection, [each.key for each in answers if each.key is not None])
+            next_id = _last_id(connection) + 1
+            kept: list[StoredAnswer] = []
+            new: list[dict[str, Any]] = []
+            for each in answers:
+                other = earlier.get(each.key) if each.key is not None else None
+                if other is None:
+                    other = each._replace(id=next_id)
+                    next_id += 1
+                    new.append(other._asdict())
+                    if each.key is not None:
+                        earlier[each.key] = other
+                kept.append(other)
+            if new:
+                connection.execute(eval_answers.insert(), new)
+            rows = [{**result._asdict(), "answer_id": answer.id} for answer, result in zip(kept, results, strict=True)]
+            if rows:
+                connection.execute(eval_results.insert(), rows)
+        return kept
+
+    def use(self, results: Sequence[StoredResult]) -> None:
+        """Notes that a run uses answers that are kept already."""
+        if results:
+            with self._database.write() as connection:
+                connection.execute(eval_results.insert(), [each._asdict() for each in results])
+
+    def complete(self, answers: Sequence[StoredAnswer]) -> None:
+        """Adds to kept answers what their traces told later: tools, tokens, cost."""
+        if not answers:
+            return
+        change = (
+            update(eval_answers)
+            .where(eval_answers.c.id == bindparam("of_id"))
+            .values({name: bindparam(f"new_{name}") for name in _TOOLS_COLUMNS})
+        )
+        rows = [
+            {"of_id": each.id, **{f"new_{name}": getattr(each, name) for name in _TOOLS_COLUMNS}} for each in answers
+        ]
+        with self._database.write() as connection:
+            connection.execute(change, rows)
+
+    def results(self, run_id: str) -> list[StoredResult]:
+        """The run's results, repeat by repeat, in the set's order."""
+        chosen = select(eval_results).where(eval_results.c.run_id == run_id)
+        with self._database.read() as connection:
+            found = connection.execute(chosen.order_by(eval_results.c.repeat, eval_results.c.place))
+            return [StoredResult._make(each) for each in found]
+
+    def faces_of_run(self, run_id: str) -> list[tuple[StoredResult, bool, str | None]]:
+        """The run's results in their order, each with whether its answer is a failure, and its trace's id."""
+        chosen = (
+            select(eval_results, eval_answers.c.is_failure, eval_answers.c.trace_id)
+            .join(eval_answers, eval_answers.c.id == eval_results.c.answer_id)
+            .where(eval_results.c.run_id == run_id)
+            .order_by(eval_results.c.repeat, eval_results.c.place)
+        )
+        with self._database.read() as connection:
+            return [(StoredResult._make(each[:6]), each[6], each[7]) for each in connection.execute(chosen)]
+
+    def of_run(self, run_id: str, *, after: tuple[int, int] = (-1, -1), limit: int) -> list[tuple[Any, StoredAnswer]]:
+        """Up to `limit` results of the run behind (repeat, place) with their answers, in their order."""
+        repeat, place = after
+        chosen = (
+            select(eval_results, eval_answers)
+            .join(eval_answers, eval_answers.c.id == eval_results.c.answer_id)
+            .where(
+                eval_results.c.run_id == run_id,
+                (eval_results.c.repeat > repeat) | ((eval_results.c.repeat == repeat) & (eval_results.c.place > place)),
+            )
+            .order_by(eval_results.c.repeat, eval_results.c.place)
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            return [(StoredResult._make(each[:6]), StoredAnswer._make(each[6:])) for each in connection.execute(chosen)]
+
+    def score(self, scores: Sequence[StoredScore], failures: Mapping[tuple[str, int, int], str | None]) -> None:
+        """Keeps scores, and in a run's results (run, repeat, place) which judges failed.
+
+        A score that is there already stays as it is: nobody judges the same twice to another end.
+        """
+        if not scores and not failures:
+            return
+        with self._database.write() as connection:
+            if scores:
+                connection.execute(_keep_first(connection), [each._asdict() for each in scores])
+            if failures:
+                change = (
+                    update(eval_results)
+                    .where(
+                        eval_results.c.run_id == bindparam("of_run"),
+                        eval_results.c.repeat == bindparam("of_repeat"),
+                        eval_results.c.place == bindparam("of_place"),
+                    )
+                    .values(judge_failures=bindparam("said"))
+                )
+                connection.execute(
+                    change,
+                    [
+                        {"of_run": run, "of_repeat": repeat, "of_place": place, "said": said}
+                        for (run, repeat, place), said in failures.items()
+                    ],
+                )
+
+    def scores_of(self, answer_ids: Sequence[int]) -> list[StoredScore]:
+        """All scores of these answers."""
+        found: list[StoredScore] = []
+        with self._database.read() as connection:
+            for some in _portions(answer_ids):
+                chosen = select(eval_scores).where(eval_scores.c.answer_id.in_(some))
+                found.extend(StoredScore._make(each) for each in connection.execute(chosen))
+        return found
+
+    def scores_of_run(self, run_id: str) -> Iterator[tuple[int, int, StoredScore]]:
+        """Repeat, place and score, in the results' order, of every answer that the run uses; `said` is left out."""
+        chosen = (
+            select(eval_results.c.repeat, eval_results.c.place, *eval_scores.c[:-1], null())
+            .join(eval_scores, eval_scores.c.answer_id == eval_results.c.answer_id)
+            .where(eval_results.c.run_id == run_id)
+            .order_by(
+                eval_results.c.repeat, eval_results.c.place, eval_scores.c.evaluator_digest, eval_scores.c.position
+            )
+        )
+        with self._database.read() as connection:
+            for repeat, place, *score in connection.execute(chosen):
+                yield repeat, place, StoredScore._make(score)
+
+
+def _keep_first(connection: Connection) -> Any:
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return insert(eval_scores).on_conflict_do_nothing()
+
+
+def _earlier(connection: Connection, keys: Sequence[str]) -> dict[str, StoredAnswer]:
+    found: dict[str, StoredAnswer] = {}
+    for some in _portions(keys):
+        for each in connection.execute(select(eval_answers).where(eval_answers.c.key.in_(some))):
+            found[each.key] = StoredAnswer._make(each)
+    return found
+
+
+def _last_id(connection: Connection) -> int:
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyway
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    return connection.execute(select(func.coalesce(func.max(eval_answers.c.id), 0))).scalar_one()
+
+
+def _portions(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))

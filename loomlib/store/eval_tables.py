@@ -1,0 +1,115 @@
+"""The tables of evaluation: what was asked (sets), what came back (answers), what was said of it (scores), and runs.
+
+Answers and scores belong to their content, not to a run: a run's results point to them, and other runs use them too.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from .columns import AgentText, CompressedTexts, JsonText, UtcDateTime
+from .tables import metadata
+
+eval_sets = Table(
+    "eval_sets",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("name", AgentText, nullable=False),
+    Column("version", AgentText, nullable=False),
+    Column("description", AgentText),
+    Column("case_count", Integer, nullable=False),
+    Column("details", JsonText),
+    Column("cases", CompressedTexts, nullable=False),
+)
+
+eval_runs = Table(
+    "eval_runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", AgentText),
+    Column("set_digest", Text, ForeignKey("eval_sets.digest"), nullable=False),
+    Column("target_name", AgentText, nullable=False),
+    Column("target_key", AgentText, nullable=False),
+    Column("scope", Text),
+    Column("agent_arn", Text),
+    Column("repeats", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", AgentText),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    Column("labels", JsonText),
+    Column("design", JsonText),
+    Column("summary", JsonText),
+    Column("lease_token", Text),
+    Column("lease_host", Text),
+    Column("lease_pid", Integer),
+    Column("lease_born", Text),
+    Column("lease_until", UtcDateTime),
+    Index(None, "created_at"),
+    Index(None, "agent_arn"),
+)
+
+eval_answers = Table(
+    "eval_answers",
+    metadata,
+    # Given out by the writer, one after the other: neighbours in time are neighbours on disk.
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    # The content it is found by; a failure to answer has none, so that nobody ever uses it again.
+    Column("key", Text),
+    Column("is_failure", Boolean, nullable=False),
+    Column("duration_ms", Double),
+    Column("ttft_ms", Double),
+    Column("input_tokens", BigInteger),
+    Column("output_tokens", BigInteger),
+    Column("tool_calls", Integer),
+    Column("cost", Double),
+    Column("trace_id", AgentText),
+    # ASCII JSON, which keeps NUL and lone surrogates as they are.
+    Column("body", Text, nullable=False),
+    UniqueConstraint("key"),
+)
+
+eval_results = Table(
+    "eval_results",
+    metadata,
+    Column("run_id", Text, ForeignKey("eval_runs.id"), nullable=False),
+    Column("repeat", Integer, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("answer_id", Integer, ForeignKey("eval_answers.id"), nullable=False),
+    Column("is_reused", Boolean, nullable=False),
+    # Judges that failed, in this run: evaluator's name → kind, message, attempts. Another run may do better.
+    Column("judge_failures", Text),
+    PrimaryKeyConstraint("run_id", "repeat", "place"),
+    Index(None, "answer_id"),
+    sqlite_with_rowid=False,
+)
+
+eval_scores = Table(
+    "eval_scores",
+    metadata,
+    Column("answer_id", Integer, ForeignKey("eval_answers.id"), nullable=False),
+    Column("case_digest", Text, nullable=False),
+    Column("evaluator_digest", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    # NULL: the case expects nothing that this evaluator could judge.
+    Column("value", Double),
+    Column("passed", Boolean),
+    Column("part", Text),
+    Column("labels", Text),
+    # Rationale, details, tokens and cost as ASCII JSON; NULL where there are none.
+    Column("said", Text),
+    PrimaryKeyConstraint("answer_id", "case_digest", "evaluator_digest", "position"),
+    sqlite_with_rowid=False,
+)
