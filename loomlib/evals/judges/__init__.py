@@ -1,1 +1,63 @@
 """Judges: models that judge answers by a rubric, alone or in panels, and how far they may be trusted."""
+
+from ..judge_failed import JudgeFailed
+from .agentcore import AgentCoreJudge
+from .answer_judges import AssertionJudge, CorrectnessJudge, HelpfulnessJudge, RubricJudge
+from .calibration import Calibration, calibrate
+from .factories import FACTORIES
+from .judge import ModelJudge
+from .judge_input import JudgeInput
+from .model import DEFAULT_MODEL, SIMULATED_JUDGE, ConverseJudge, JudgeModel, JudgeReply
+from .pairwise import PairVerdict, PairwiseJudge, PairwiseSummary, summarize_pairs
+from .panel import Panel, panel_agreement
+from .question import AnswerForm, Question
+from .ranking import Ranking, RankingJudge
+from .recorded import RecordedJudge, RecordingJudge
+from .scales import BINARY, CORRECTNESS, FIVE, SCALES, Scale
+from .session_spans import SpanSource, spans_from_answer
+from .strands_judges import STRANDS_EVALUATORS, StrandsJudge
+from .trajectory_judge import TrajectoryJudge
+from .variance import JudgeVariance, judge_variance
+
+__all__ = [
+    "BINARY",
+    "CORRECTNESS",
+    "DEFAULT_MODEL",
+    "FACTORIES",
+    "FIVE",
+    "SCALES",
+    "SIMULATED_JUDGE",
+    "STRANDS_EVALUATORS",
+    "AgentCoreJudge",
+    "AnswerForm",
+    "AssertionJudge",
+    "Calibration",
+    "ConverseJudge",
+    "CorrectnessJudge",
+    "HelpfulnessJudge",
+    "JudgeFailed",
+    "JudgeInput",
+    "JudgeModel",
+    "JudgeReply",
+    "JudgeVariance",
+    "ModelJudge",
+    "PairVerdict",
+    "PairwiseJudge",
+    "PairwiseSummary",
+    "Panel",
+    "Question",
+    "Ranking",
+    "RankingJudge",
+    "RecordedJudge",
+    "RecordingJudge",
+    "RubricJudge",
+    "Scale",
+    "SpanSource",
+    "StrandsJudge",
+    "TrajectoryJudge",
+    "calibrate",
+    "judge_variance",
+    "panel_agreement",
+    "spans_from_answer",
+    "summarize_pairs",
+]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loomlib.statistics import Estimate, estimate_share
-from loomlib.statistics.agreement import estimate_alpha, estimate_kappa
-from loomlib.statistics.percentiles import CONFIDENCE, SMALLEST_N
+if TYPE_CHECKING:
+    from loomlib.statistics import Estimate
 
 BIAS_METHOD = "mean difference, percentile bootstrap over cases"
 
@@ -65,6 +64,9 @@ def calibrate(
     judged: Mapping[str, float | bool], human: Mapping[str, float | bool], *, threshold: float = 0.5, seed: int = 0
 ) -> Calibration:
     """`judged` and `human` are values between 0 and 1 (or passed) by case id. Passing is `threshold` and above."""
+    from loomlib.statistics import estimate_share
+    from loomlib.statistics.agreement import estimate_alpha, estimate_kappa
+
     shared = [key for key in judged if key in human]
     mine = [float(judged[key]) for key in shared]
     theirs = [float(human[key]) for key in shared]
@@ -91,6 +93,9 @@ def calibrate(
 
 def _mean_difference(differences: Sequence[float], seed: int) -> Estimate:
     import numpy as np
+
+    from loomlib.statistics import Estimate
+    from loomlib.statistics.percentiles import CONFIDENCE, SMALLEST_N
 
     n = len(differences)
     if n < SMALLEST_N:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from loomlib.statistics import Estimate, estimate_share
-
 from ..cases import EvalCase
 from .judge import connected
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
@@ -17,6 +15,7 @@ from .question import RATIONALE_LIMIT, AnswerForm, Question
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
+    from loomlib.statistics import Estimate
 
 WINNERS: Final = ("first", "second", "tie")
 _BETTER = (
@@ -139,6 +138,8 @@ class PairwiseSummary:
 
 def summarize_pairs(verdicts: Sequence[PairVerdict]) -> PairwiseSummary:
     """The summary of comparisons; shares have Wilson's interval."""
+    from loomlib.statistics import estimate_share
+
     n = len(verdicts)
     wins = Counter(each.winner for each in verdicts)
     favoured = Counter(each.favoured for each in verdicts if each.favoured is not None)

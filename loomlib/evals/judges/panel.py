@@ -9,8 +9,6 @@ from statistics import mean, median
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.errors import LoomError
-from loomlib.statistics import Estimate
-from loomlib.statistics.agreement import estimate_alpha
 
 from ..digests import digest_of
 from ..evaluator import Evaluator, NotApplicable, Score
@@ -18,6 +16,7 @@ from ..judge_failed import JudgeFailed
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
+    from loomlib.statistics import Estimate
 
     from ..answers import CaseAnswer
     from ..cases import EvalCase
@@ -122,6 +121,8 @@ def panel_agreement(scores: Iterable[Score], *, of: str = "value", level: str = 
 
     `of` is "value" or "passed"; `level` is nominal, ordinal or interval.
     """
+    from loomlib.statistics.agreement import estimate_alpha
+
     units = [cast("Sequence[Mapping[str, Any]]", score.details["votes"]) for score in scores]
     names = list(dict.fromkeys(str(vote["judge"]) for unit in units for vote in unit))
     table = [{str(vote["judge"]): vote[of] for vote in unit} for unit in units]

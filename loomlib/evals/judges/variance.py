@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from statistics import mean, pvariance, variance
 from typing import TYPE_CHECKING, Any
 
-from loomlib.statistics import Estimate, estimate_share
-
 from ..evaluator import NotApplicable, Score
 from ..judge_failed import JudgeFailed
 from .judge import ModelJudge
 
 if TYPE_CHECKING:
+    from loomlib.statistics import Estimate
+
     from ..answers import CaseAnswer
     from ..cases import EvalCase
 
@@ -111,6 +111,8 @@ async def judge_variance(
 
 
 def _summary(verdicts: tuple[RepeatedVerdict, ...], repeats: int, lost: int, labels: tuple[str, ...]) -> JudgeVariance:
+    from loomlib.statistics import estimate_share
+
     repeated = [each.values for each in verdicts if len(each.values) > 1]
     freedom = sum(len(values) - 1 for values in repeated)
     inside = sum(pvariance(values) * len(values) for values in repeated) / freedom if freedom else None
