@@ -74,7 +74,7 @@ def test_every_scenario_uses_processes_as_it_says(home: Path) -> None:
 
 def test_a_study_whose_service_is_killed_keeps_its_calls_and_resumes_when_it_is_back(home: Path) -> None:
     with loom.connect(home=home) as bench:
-        planned = LatencyStudy(bench.deploy("calculator"), cold=4, warm=4, sticky=4, study_id="cut", find_starts=False)
+        planned = LatencyStudy(bench.deploy("calculator"), cold=2, warm=3, sticky=4, study_id="cut", find_starts=False)
         raised: list[BaseException] = []
 
         def run() -> None:
@@ -107,7 +107,7 @@ import sys
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Silent
 bench = loom.connect(home=sys.argv[1])
-LatencyStudy(bench.deploy("calculator"), cold=4, warm=4, sticky=4, study_id="kernel", find_starts=False).run(Silent())
+LatencyStudy(bench.deploy("calculator"), cold=2, warm=3, sticky=4, study_id="kernel", find_starts=False).run(Silent())
 """
 
 
@@ -127,6 +127,6 @@ def test_a_study_whose_kernel_is_killed_resumes_without_repeating_or_dropping_a_
     with loom.connect(home=home) as bench:
         result = LatencyStudy.resume(bench.agent("calculator"), "kernel").run(Silent())
         after = {row.position: row for row in bench.store.measurements.list("kernel")}
-    assert [call.state for call in result.calls] == ["done"] * 12
+    assert [call.state for call in result.calls] == ["done"] * 9
     assert {place: after[place] for place in before} == before
     assert sum(call.attempt == 2 for call in result.calls) <= 1
