@@ -6,7 +6,8 @@ import re
 from datetime import UTC, datetime
 from math import isfinite
 
-_LAST_NS = 1 << 63
+LAST_NS = 1 << 63
+"""No moment is this late: OTLP has 64 bits, of which SQLite and others keep one for the sign."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FINE = re.compile(r"\.(\d{6})(\d{1,3})\d*")
 
@@ -17,11 +18,11 @@ def unix_ns(value: object) -> int | None:
     Integers and digits are nanoseconds; other text is ISO 8601 (without a zone: UTC), up to nanoseconds exactly.
     """
     if type(value) is int:
-        return value if 0 < value < _LAST_NS else None
+        return value if 0 < value < LAST_NS else None
     if type(value) is str:
         if value.isdigit() and value.isascii():
             moment = int(value) if len(value) < 20 else 0
-            return moment if 0 < moment < _LAST_NS else None
+            return moment if 0 < moment < LAST_NS else None
         return _from_iso(value)
     if type(value) is float:
         return unix_ns(int(value)) if isfinite(value) else None

@@ -22,6 +22,8 @@ from .values import as_list, as_mapping, attributes_of
 
 _MOST_PROBLEMS = 200
 _DEEPEST = 12
+_DECODER = json.JSONDecoder()
+_AROUND = frozenset({"resourceSpans", "resourceLogs", "resource_spans", "resource_logs"})
 _BAD = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
@@ -97,9 +99,27 @@ class _Reader:
             return self.problem(where, f"{type(error).__name__}: {error}")
         if isinstance(document, Iterable):
             for place, each in enumerate(cast("Iterable[object]", document)):
-                self.take(each, f"{where}[{place}]", depth + 1)
+                if not self.is_record(each):
+                    self.take(each, f"{where}[{place}]", depth + 1)
             return None
         return self.problem(where, f"a {type(document).__name__} is no form of spans")
+
+    def is_record(self, each: object) -> bool:
+        """Takes what is one span record as a line of JSON, as a million of them come; everything else is not taken."""
+        if type(each) is not bytes and type(each) is not str:
+            return False
+        try:
+            text = each.decode() if type(each) is bytes else cast("str", each)
+            raw = _DECODER.decode(text)
+            if type(raw) is not dict or "startTimeUnixNano" not in raw or _AROUND.intersection(cast("Any", raw)):
+                return False
+            span = stored_span(cast("Mapping[str, Any]", raw), self.shared)
+        except _BAD:
+            return False
+        if not span.span_id or not span.trace_id:
+            return False
+        self.spans.append(span)
+        return True
 
     def raw(self, data: bytes, where: str, depth: int) -> None:
         try:
@@ -150,7 +170,7 @@ class _Reader:
             self.others["text"] += 1
 
     def mapping(self, raw: Mapping[str, Any], where: str, depth: int) -> None:
-        if "resourceSpans" in raw or "resourceLogs" in raw or "resource_spans" in raw or "resource_logs" in raw:
+        if not _AROUND.isdisjoint(raw):
             return self.otlp(raw, where)
         if "startTimeUnixNano" in raw or "endTimeUnixNano" in raw or "start_time_unix_nano" in raw:
             return self.keep(stored_span(raw, self.shared), where)

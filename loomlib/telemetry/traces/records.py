@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .identifiers import normal_id
+from .moments import LAST_NS as _LAST_NS
 from .moments import unix_ns
 from .shared import Shared
 from .span import CUT_MARKS, EMPTY, LogRecord, Span, SpanEvent
@@ -36,9 +37,12 @@ _STATUSES: dict[object, str] = {
     "STATUS_CODE_UNSET": "unset",
     "STATUS_CODE_OK": "ok",
     "STATUS_CODE_ERROR": "error",
+    "UNSET": "unset",
+    "OK": "ok",
+    "ERROR": "error",
 }
 _NO_MARKS: frozenset[str] = frozenset()
-_CUT_BY_SERVICE, _CUT_BY_EXPORTER = CUT_MARKS
+_SERVICE_CUT, _EXPORTER_CUT = CUT_MARKS
 
 
 def _kind(value: object) -> str:
@@ -69,11 +73,6 @@ def _times(start: object, end: object) -> tuple[int, int, frozenset[str]]:
     return 0, 0, frozenset({"untimed"})
 
 
-def _with_cuts(marks: frozenset[str], attributes: Mapping[str, Any]) -> frozenset[str]:
-    is_cut = _CUT_BY_SERVICE in attributes or _CUT_BY_EXPORTER in attributes
-    return marks | {"values_cut"} if is_cut else marks
-
-
 def otlp_span(
     raw: Mapping[str, Any],
     resource: Mapping[str, Any] = EMPTY,
@@ -82,20 +81,21 @@ def otlp_span(
 ) -> Span:
     """A span of OTLP JSON or of `aws/spans`; `resource` and `scope` are those around it (OTLP)."""
     get = raw.get
-    start, end, marks = _times(
-        get("startTimeUnixNano") or get("start_time_unix_nano"), get("endTimeUnixNano") or get("end_time_unix_nano")
-    )
+    start, end = get("startTimeUnixNano"), get("endTimeUnixNano")
+    marks = _NO_MARKS
+    if not (type(start) is int and type(end) is int and 0 < start <= end < _LAST_NS):  # they are, in `aws/spans`
+        start, end, marks = _times(start or get("start_time_unix_nano"), end or get("end_time_unix_nano"))
     stated = get("status")
     status = EMPTY if not stated else as_mapping(stated) or {"code": stated}
     code, message = status.get("code"), status.get("message")
-    events = get("events")
+    events, kind = get("events"), get("kind")
     found = attributes(get("attributes"))
     return Span(
         trace_id=normal_id(get("traceId") or get("trace_id")),
         span_id=normal_id(get("spanId") or get("span_id")),
         parent_id=normal_id(get("parentSpanId") or get("parent_span_id")) or None,
         name=str(get("name") or ""),
-        kind=_kind(get("kind")),
+        kind=_KINDS.get(kind) or _kind(kind) if type(kind) is str else _kind(kind),
         start_ns=start,
         end_ns=end,
         attributes=found,
@@ -104,7 +104,7 @@ def otlp_span(
         status_message=str(message) if message else "",
         resource=resource,
         scope=scope,
-        marks=_with_cuts(marks, found),
+        marks=marks if _SERVICE_CUT not in found and _EXPORTER_CUT not in found else marks | {"values_cut"},
     )
 
 

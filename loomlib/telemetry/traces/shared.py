@@ -17,7 +17,7 @@ class Shared:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
-        self._resources: dict[tuple[tuple[str, str, Any], ...], Mapping[str, Any]] = {}
+        self._resources: dict[tuple[tuple[Any, ...], ...], Mapping[str, Any]] = {}
 
     def text(self, value: str) -> str:
         """An equal text, the same object each time."""
@@ -31,19 +31,19 @@ class Shared:
         if len(self._texts) >= _MOST:
             self._texts.clear()
         same = self._texts.setdefault
-        return {
-            intern(name) if type(name) is str else str(name): (
-                same(value, value) if type(value) is str and len(value) < _LONGEST else value
-            )
-            for name, value in found.items()
-        }
+        try:
+            return {
+                intern(name): same(value, value) if value.__class__ is str and len(value) < _LONGEST else value
+                for name, value in found.items()
+            }
+        except TypeError:  # a name that is no text
+            return {str(name): value for name, value in found.items()}
 
     def resource(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
         """An equal resource, the same object each time."""
         try:
-            key = tuple(
-                (name, value.__class__.__name__, value) for name, value in found.items()
-            )  # 1 and True are not the same
+            values = tuple(found.values())
+            key = (tuple(found), values, tuple(map(type, values)))  # 1 and True are not the same
             known = self._resources.get(key)
         except TypeError:  # a list inside
             return found
