@@ -1,0 +1,178 @@
+"""Several verdicts: pairs in both orders, orders, panels, repeats, and people's labels."""
+
+from __future__ import annotations
+
+import pytest
+from fake_judge import FakeJudge
+
+from loomlib.evals import CaseAnswer, EvalCase, Rubric, Turn, TurnAnswer
+from loomlib.evals.judges import (
+    CorrectnessJudge,
+    JudgeFailed,
+    PairwiseJudge,
+    Panel,
+    RankingJudge,
+    RubricJudge,
+    calibrate,
+    judge_variance,
+    panel_agreement,
+    summarize_pairs,
+)
+from loomlib.evals.judges.scales import BINARY
+from loomlib.statistics.agreement import cohen_kappa, estimate_alpha, estimate_kappa, krippendorff_alpha
+
+CASE = EvalCase(id="c", turns=(Turn(prompt="p", expected_answer="4"),), rubrics=(Rubric(text="r"),))
+
+
+def answer(text: str) -> CaseAnswer:
+    return CaseAnswer(turns=(TurnAnswer(text=text, tools=()),))
+
+
+def longest(question, parts, sample):
+    a, b = len(parts["answer A"]), len(parts["answer B"])
+    return {"rationale": "length", "winner": "A" if a > b else "B" if b > a else "tie"}
+
+
+async def test_a_pair_is_asked_in_both_orders_and_agreement_decides():
+    verdict = await PairwiseJudge(model=FakeJudge(longest)).compare(CASE, "short", "much longer")
+    assert (verdict.winner, verdict.votes, verdict.is_consistent, verdict.favoured) == (
+        "second", ("second", "second"), True, None,
+    )  # fmt: skip
+    assert (verdict.tokens, verdict.cost) == (24, 0.002)
+
+
+async def test_a_judge_that_loves_a_place_decides_nothing_and_is_found_out():
+    judge = PairwiseJudge(model=FakeJudge(lambda *_: {"rationale": "", "winner": "A"}))
+    verdicts = [await judge.compare(CASE, "x", "y") for _ in range(5)]
+    fair = await PairwiseJudge(model=FakeJudge(longest)).compare(CASE, "xx", "y")
+    summary = summarize_pairs([*verdicts, fair])
+    assert {each.winner for each in verdicts} == {"tie"}
+    assert summary.wins == {"first": 1, "second": 0, "tie": 5}
+    assert summary.position_bias.value == pytest.approx(5 / 6)
+    assert summary.favoured == {"shown first": 5, "shown second": 0}
+    assert summary.second_better == pytest.approx(2.5 / 6)
+    assert "order decided in 83%" in summary.sentence()
+
+
+async def test_an_order_is_asked_forwards_and_backwards():
+    def by_length(question, parts, sample):
+        shown = {name.split()[-1]: len(text) for name, text in parts.items() if name.startswith("answer ")}
+        return {"rationale": "", "ranking": sorted(shown, key=lambda name: -shown[name])}
+
+    ranking = await RankingJudge(model=FakeJudge(by_length)).rank(CASE, ["aa", "aaaa", "a"])
+    assert (ranking.order, ranking.ranks, ranking.consistency) == ((1, 0, 2), (2.0, 1.0, 3.0), 1.0)
+
+    as_shown = FakeJudge(
+        lambda q, *_: {"rationale": "", "ranking": list(q.form.properties["ranking"]["items"]["enum"])}
+    )
+    biased = await RankingJudge(model=as_shown).rank(CASE, ["aa", "aaaa", "a"])
+    assert (set(biased.ranks), biased.consistency) == ({2.0}, -1.0)
+
+
+async def test_an_order_that_leaves_an_answer_out_is_no_verdict():
+    model = FakeJudge(lambda *_: {"rationale": "", "ranking": ["1", "1", "2"]})
+    with pytest.raises(JudgeFailed):
+        await RankingJudge(model=model).rank(CASE, ["a", "b", "c"])
+
+
+def saying(label: str, key: str):
+    return FakeJudge(lambda *_: {"rationale": key, "verdict": label}, key=key)
+
+
+def broken(question, parts, sample):
+    raise JudgeFailed("gone", kind="timeout")
+
+
+async def test_a_panel_votes_and_keeps_every_vote():
+    judges = [
+        RubricJudge(model=saying(v, v), scale=BINARY, name=n) for n, v in (("a", "yes"), ("b", "yes"), ("c", "no"))
+    ]
+    (score,) = await Panel(judges=tuple(judges)).judge(CASE, answer("x"))
+    assert (score.value, score.passed) == (pytest.approx(2 / 3), True)
+    assert [(v["judge"], v["passed"]) for v in score.details["votes"]] == [("a", True), ("b", True), ("c", False)]
+    assert (score.tokens, score.details["unanimous"], score.labels) == (36, False, ("fake judge",))
+    (mean,) = await Panel(judges=tuple(judges), rule="mean", threshold=0.7).judge(CASE, answer("x"))
+    assert mean.passed is False
+
+
+async def test_a_failing_member_is_a_vote_missing_and_no_zero():
+    good, bad = RubricJudge(model=saying("yes", "y"), scale=BINARY), RubricJudge(model=FakeJudge(broken), scale=BINARY)
+    (score,) = await Panel(judges=(good, good, bad)).judge(CASE, answer("x"))
+    assert (score.value, score.details["missing"][0]["kind"]) == (1.0, "timeout")
+    with pytest.raises(JudgeFailed) as failed:
+        await Panel(judges=(good, bad, bad)).judge(CASE, answer("x"))
+    assert failed.value.kind == "no_quorum"
+
+
+async def test_a_panels_agreement_is_told_over_its_scores():
+    judges = (CorrectnessJudge(model=FakeJudge(key="a")), CorrectnessJudge(model=FakeJudge(key="b")))
+    scores = [s for n in range(8) for s in await Panel(judges=judges).judge(CASE, answer("4" if n % 2 else "5"))]
+    assert panel_agreement(scores).value == pytest.approx(1.0)
+
+
+async def test_a_judges_own_chance_is_told_from_differences_between_answers():
+    def moody(question, parts, sample):
+        good = parts["output"] == "4"
+        return {"rationale": "", "verdict": "yes" if good or (parts["output"] == "?" and sample % 2) else "no"}
+
+    cases = [(EvalCase(id=t, turns=CASE.turns, rubrics=CASE.rubrics), answer(t)) for t in ("4", "5", "?")]
+    found = await judge_variance(RubricJudge(model=FakeJudge(moody), scale=BINARY), cases, repeats=4)
+    assert [v.flips for v in found.verdicts] == [False, False, True]
+    assert found.flipping.value == pytest.approx(1 / 3)
+    assert found.table()[0]["case"] == "?"
+    assert found.within is not None
+    assert 0 < found.within < found.between
+    assert 0.5 < found.reliability < 1
+
+
+def test_a_judge_is_calibrated_against_people():
+    human = {str(n): n % 2 == 0 for n in range(40)}
+    judged = {key: passed or int(key) % 10 == 1 for key, passed in human.items()} | {"extra": 1.0}
+    found = calibrate(judged, human)
+    assert found.confusion == {(True, True): 20, (True, False): 0, (False, True): 4, (False, False): 16}
+    assert (found.agreement.value, found.sensitivity.value, found.specificity.value) == (0.9, 1.0, 0.8)
+    assert found.kappa.value == pytest.approx(0.8)
+    assert found.bias.value == pytest.approx(0.1)
+    assert found.bias.low > 0
+    assert (found.unlabelled, found.disagreements) == (1, ("1", "11", "21", "31"))
+    assert "too kind" in found.sentence()
+
+
+N = None
+KRIPPENDORFF = [  # Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, example C and E
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, N, N, N],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, N, 3],
+    [N, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, N],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, N],
+]
+
+
+@pytest.mark.parametrize(("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_is_that_of_krippendorffs_published_example(level, published):
+    assert krippendorff_alpha(KRIPPENDORFF, level) == pytest.approx(published, abs=5e-4)
+    found = estimate_alpha(KRIPPENDORFF, level)
+    assert found.n == 11  # one unit has a single rating
+    assert found.low <= found.value <= found.high
+
+
+def test_alpha_is_that_of_krippendorffs_smaller_examples():
+    binary = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
+    assert krippendorff_alpha(binary) == pytest.approx(0.095, abs=5e-4)
+    letters = [["abcde".index(c) for c in text] for text in ("aabbdcccedda", "babbbccceddd")]
+    assert krippendorff_alpha(letters) == pytest.approx(0.692, abs=5e-4)
+
+
+def test_agreement_that_chance_cannot_be_told_from_is_not_defined():
+    assert krippendorff_alpha([[1, 1, 1], [1, 1, 1]]) is None
+    assert krippendorff_alpha([[1, N], [N, 1]]) is None
+    assert estimate_alpha([[1] * 9, [1] * 9]).value is None
+    assert estimate_kappa(["y"] * 9, ["y"] * 9).value is None
+    assert estimate_alpha([[1, 2], [1, 2]]).needed_n == 6
+    with pytest.raises(ValueError, match="one value"):
+        krippendorff_alpha([[1], [1, 2]])
+
+
+def test_kappa_is_that_of_a_textbook_table():
+    first = ["yes"] * 25 + ["no"] * 25
+    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    assert cohen_kappa(first, second) == pytest.approx(0.4)
