@@ -22,7 +22,7 @@ import numpy as np
 from .estimates import Estimate
 from .numbers import TOO_SMALL
 from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N, Values, estimate_share
-from .student import binomial_tail, t_cdf, t_quantile
+from .student import binomial_point, binomial_tail, t_cdf, t_quantile
 
 DIFFERENCE_METHOD = "mean of case differences, t interval adjusted after Bonett & Price"
 BOOTSTRAP_METHOD = "mean of case differences, percentile bootstrap over cases"
@@ -61,8 +61,7 @@ def mcnemar(won: int, lost: int, *, exact: bool = False) -> float:
     tail = 2 * binomial_tail(fewer, n)
     if exact:
         return min(1.0, tail)
-    here = 2 * (binomial_tail(fewer, n) - (binomial_tail(fewer - 1, n) if fewer else 0.0))
-    return min(1.0, tail - here / 2) if won != lost else 1.0
+    return min(1.0, tail - binomial_point(fewer, n)) if won != lost else 1.0
 
 
 def paired_t(differences: Sequence[float] | Values) -> PairedTest:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 _TINY = 1e-300
+_WHOLE = 64
 _LARGE_DF = 1e7
 """From here on Student's t and the normal distribution differ by less than 1e-6."""
 
@@ -51,13 +52,24 @@ def t_quantile(p: float, df: float) -> float:
 
 
 def binomial_tail(hits: int, n: int) -> float:
-    """The probability of at most `hits` heads in `n` throws of a fair coin, summed exactly."""
+    """The probability of at most `hits` heads in `n` throws of a fair coin.
+
+    Summed in whole numbers up to 64 throws; from there I_½(n − hits, hits + 1) (Abramowitz & Stegun, 26.5.24).
+    """
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} of {n} throws cannot be")
-    if n <= 1000:
+    if n <= _WHOLE:
         return sum(math.comb(n, k) for k in range(hits + 1)) / 2**n
-    whole = math.lgamma(n + 1) - n * math.log(2)
-    return min(1.0, math.fsum(math.exp(whole - math.lgamma(k + 1) - math.lgamma(n - k + 1)) for k in range(hits + 1)))
+    return 1.0 if hits == n else _incomplete_beta(n - hits, hits + 1, 0.5)
+
+
+def binomial_point(hits: int, n: int) -> float:
+    """The probability of exactly `hits` heads in `n` throws of a fair coin."""
+    if not 0 <= hits <= n:
+        raise ValueError(f"{hits} of {n} throws cannot be")
+    if n <= _WHOLE:
+        return math.comb(n, hits) / 2**n
+    return math.exp(math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1) - n * math.log(2))
 
 
 def _check_df(df: float) -> None:

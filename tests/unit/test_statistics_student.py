@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.statistics.student import binomial_tail, t_cdf, t_quantile
+from loomlib.statistics.student import binomial_point, binomial_tail, t_cdf, t_quantile
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,17 @@ def test_with_many_degrees_of_freedom_it_is_the_normal_distribution() -> None:
     assert t_quantile(0.975, 9e6) == pytest.approx(t_quantile(0.975, 2e7), abs=1e-6)
 
 
-def test_the_coins_tail_is_the_same_summed_in_whole_numbers_and_in_logarithms() -> None:
-    assert binomial_tail(3, 10) == 176 / 1024
-    whole = sum(math.comb(1200, k) for k in range(561)) / 2**1200
-    assert binomial_tail(560, 1200) == pytest.approx(whole, rel=1e-9)
+@given(st.integers(0, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+def test_the_coins_tail_is_the_sum_in_whole_numbers(drawn: tuple[int, int]) -> None:
+    n, hits = drawn
+    whole = sum(math.comb(n, k) for k in range(hits + 1)) / 2**n
+    assert binomial_tail(hits, n) == pytest.approx(whole, rel=1e-9)
+    assert binomial_point(hits, n) == pytest.approx(math.comb(n, hits) / 2**n, rel=1e-9)
+
+
+def test_the_coin_can_be_thrown_a_million_times() -> None:
+    assert binomial_tail(500_000, 1_000_000) == pytest.approx(0.5 + binomial_point(500_000, 1_000_000) / 2, rel=1e-6)
+    assert 0 < binomial_tail(490_000, 1_000_000) < 1e-80
 
 
 @pytest.mark.parametrize("bad", [lambda: t_cdf(1, 0), lambda: t_quantile(1, 5), lambda: binomial_tail(3, 2)])
