@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 from .cases import EvalCase, EvaluatorChoice
 from .digests import digest_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .formats import Losses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,3 +67,46 @@ class EvalSet:
         new = {case.id: case for case in cases}
         kept = tuple(new.pop(case.id, case) for case in self.cases)
         return replace(self, cases=(*kept, *new.values()))
+
+    @classmethod
+    def read(cls, source: str | PathLike[str], format: str | None = None) -> EvalSet:
+        """The set of a file, or of a text that looks like one; the form is found by its content.
+
+            EvalSet.read("orders.evalset.json")
+
+        Forms: Loom's own JSON and JSON lines, CSV, ADK (with the `test_config.json` beside it), strands_evals,
+        AgentCore. `EvalSetInvalid` says line by line what to mend; nothing is half-read.
+        """
+        from .formats import read
+
+        return read(source, format)
+
+    def write(self, path: str | PathLike[str], format: str | None = None, *, strict: bool = False) -> Losses:
+        """Writes the set, in the form of the path's ending unless `format` names one, and returns what it lost.
+
+        `.json`, `.jsonl` and DataFrames lose nothing, `.csv` only what is said of the set itself, `.evalset.json` is
+        ADK's. With `strict` a form that loses something raises instead of writing.
+        """
+        from .formats import write
+
+        return write(self, path, format, strict=strict)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A DataFrame with one row a turn (the columns are those of `loomlib.evals.formats.rows`)."""
+        from .formats import to_frame
+
+        return to_frame(self)
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, *, name: str | None = None) -> EvalSet:
+        """The set of a DataFrame with at least a `prompt` column."""
+        from .formats import from_frame
+
+        return from_frame(frame, name=name)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Mapping[str, Any]], *, name: str = "rows") -> EvalSet:
+        """The set of dicts with at least a `prompt`: `[{"prompt": "2+2?", "expected": "4", "tools": "add"}]`."""
+        from .formats import from_rows
+
+        return from_rows(rows, name=name)

@@ -1,0 +1,21 @@
+"""Eval sets in files: Loom's own forms, tables, and those of ADK, strands_evals and AgentCore."""
+
+from .files import FORMATS, Rendered, format_of_path, read, render, write
+from .frames import from_frame, from_rows, to_frame
+from .losses import Loss, Losses
+from .problems import Problem
+
+__all__ = [
+    "FORMATS",
+    "Loss",
+    "Losses",
+    "Problem",
+    "Rendered",
+    "format_of_path",
+    "from_frame",
+    "from_rows",
+    "read",
+    "render",
+    "to_frame",
+    "write",
+]

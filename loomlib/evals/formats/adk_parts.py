@@ -1,0 +1,105 @@
+"""Contents of ADK (google.genai's `Content`, `FunctionCall`, `FunctionResponse`) as texts and expected tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ..tool_use import ExpectedTool
+from .fields import Fields
+from .problems import Path, Problems
+
+
+def both(name: str) -> tuple[str, str]:
+    """A field's two spellings: `tool_uses` and `toolUses`."""
+    first, *others = name.split("_")
+    return name, first + "".join(word.capitalize() for word in others)
+
+
+def parts_of(content: object, path: Path, problems: Problems) -> list[Mapping[str, Any]]:
+    """The parts of a content; none when there is no content."""
+    if content is None:
+        return []
+    fields = Fields(content, path, problems, what="a content")
+    found: list[Mapping[str, Any]] = []
+    for value, at in fields.items("parts"):
+        part = Fields(value, at, problems, what="a part")
+        found.append(part.values)
+    return found
+
+
+def text_of(parts: Sequence[Mapping[str, Any]]) -> str:
+    """The parts' text, thoughts left out; several parts in lines of their own (as ADK joins them)."""
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A call or a response: its id, its tool's name, its arguments or its result."""
+
+    id: str
+    name: str
+    content: Any
+    result: Any = None
+
+
+def named(value: object, path: Path, problems: Problems) -> Named:
+    """A `FunctionCall`, a `FunctionResponse`, or the old form of a call (`tool_name`, `tool_input`)."""
+    fields = Fields(value, path, problems, what="a call")
+    name = fields.text("name", "tool_name", required=True)
+    if name is not None and not name.strip():
+        fields.wrong("name", "it is empty", "give the tool's name")
+    arguments = fields.mapping("args", "tool_input", "response")
+    return Named(
+        id=fields.text("id") or "",
+        name=name if name and name.strip() else "?",
+        content=arguments,
+        result=fields.free("mock_tool_output"),
+    )
+
+
+def tools_of_parts(parts: Sequence[Mapping[str, Any]], problems: Problems, path: Path) -> tuple[ExpectedTool, ...]:
+    """The calls among the parts of events, each with the response that belongs to it."""
+    calls, responses = (
+        [
+            named(value, path, problems)
+            for part in parts
+            if (value := next((part[key] for key in both(kind) if part.get(key) is not None), None)) is not None
+        ]
+        for kind in ("function_call", "function_response")
+    )
+    return with_results(calls, responses)
+
+
+def with_results(calls: Sequence[Named], responses: Sequence[Named]) -> tuple[ExpectedTool, ...]:
+    """Expected tools; a response belongs to the call of its id, else to the next call of its tool without one."""
+    waiting = list(responses)
+    found: list[ExpectedTool] = []
+    for call in calls:
+        tool = ExpectedTool(name=call.name, arguments=call.content, result=call.result)
+        mine = next(
+            (each for each in waiting if (each.id == call.id if each.id and call.id else each.name == call.name)), None
+        )
+        if mine is not None:
+            waiting.remove(mine)
+            tool = replace(tool, result=unwrapped(mine.content))
+        found.append(tool)
+    return tuple(found)
+
+
+def wrapped(result: Any) -> dict[str, Any]:
+    """A result as a response, which is an object: others stand under `result` (as ADK puts them)."""
+    if isinstance(result, Mapping):
+        values = dict(cast("Mapping[str, Any]", result))
+        if values.keys() != {"result"}:
+            return values
+    return {"result": result}
+
+
+def unwrapped(response: Any) -> Any:
+    """The result of a response."""
+    if isinstance(response, Mapping):
+        values = cast("Mapping[str, Any]", response)
+        return values["result"] if list(values) == ["result"] else values
+    return response

@@ -1,0 +1,154 @@
+"""Writes ADK's eval sets (snake_case, `IntermediateData`) with a `test_config.json` beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from ..cases import EvalCase, UserScenario
+from ..eval_set import EvalSet
+from .adk import KEPT, USER, persona_of
+from .adk_parts import text_of, wrapped
+from .json_text import dump
+from .native import case_fields, set_fields
+
+_READY_PERSONAS: Final = ("EXPERT", "NOVICE", "EVALUATOR")
+"""ADK's ready personas, which it looks up by name; it refuses a file with another name."""
+
+REASONS: Final = {
+    "turns.expected_tools": "in ADK a turn with texts on the way expects that no tool is used",
+    "turns.expected_tools.matchers": "ADK compares arguments exactly",
+    "turns.payload": "ADK sends a content, not a payload",
+    "scenario.max_turns": "ADK limits turns in its user simulator's configuration",
+    "metadata": "ADK's cases have no metadata",
+    "evaluators": "ADK has no criterion for it, or none with these options, or none without a threshold",
+    "final_state": "an empty final state expects nothing in ADK",
+}
+
+
+def write_text(evalset: EvalSet) -> str:
+    """The set as `.evalset.json`, without its evaluators (see `adk_config`)."""
+    kept = _kept(set_fields(evalset).get("metadata"))
+    id = kept.get("eval_set_id")
+    document: dict[str, Any] = {
+        "eval_set_id": id if isinstance(id, str) and id else evalset.name,
+        "name": evalset.name,
+    }
+    if evalset.description:
+        document["description"] = evalset.description
+    document["eval_cases"] = [_case(case, evalset.name) for case in evalset.cases]
+    return dump({**document, **_number(kept, "creation_timestamp")}, indent=2) + "\n"
+
+
+def _kept(metadata: object) -> dict[str, Any]:
+    """What the metadata keep for ADK."""
+    value = cast("Mapping[str, Any]", metadata).get(KEPT) if isinstance(metadata, Mapping) else None
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
+
+
+def _number(kept: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = kept.get(name)
+    return {name: value} if isinstance(value, (int, float)) and not isinstance(value, bool) else {}
+
+
+def _case(case: EvalCase, set_name: str) -> dict[str, Any]:
+    fields = case_fields(case)
+    kept = _kept(fields.get("metadata"))
+    found: dict[str, Any] = {"eval_id": case.id}
+    if case.scenario is not None:
+        found["conversation_scenario"] = _scenario(case.scenario, kept.get("user_persona"))
+    else:
+        invocations: Any = kept.get("conversation")
+        if not isinstance(invocations, list) or len(cast("list[Any]", invocations)) != len(case.turns):
+            invocations = [None] * len(case.turns)
+        found["conversation"] = [
+            _turn(turn, more) for turn, more in zip(fields["turns"], cast("list[Any]", invocations), strict=True)
+        ]
+    session: Any = kept.get("session_input")
+    session = cast("dict[str, Any]", session) if isinstance(session, dict) else {}
+    if session or case.initial_state:
+        texts = {key: each for key, each in session.items() if isinstance(each, str) and key != "state"}
+        found["session_input"] = {
+            "app_name": set_name,
+            "user_id": USER,
+            **texts,
+            "state": fields.get("initial_state", {}),
+        }
+    found |= _number(kept, "creation_timestamp")
+    if case.rubrics:
+        found["rubrics"] = [_rubric(each) for each in fields["rubrics"]]
+    if case.final_state:
+        found["final_session_state"] = fields["final_state"]
+    more: Any = kept.get("case")
+    more = cast("dict[str, Any]", more) if isinstance(more, dict) else {}
+    return {**found, **{key: value for key, value in more.items() if key not in found}}
+
+
+def _scenario(scenario: UserScenario, kept: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"starting_prompt": scenario.starting_prompt, "conversation_plan": scenario.plan}
+    persona = scenario.persona
+    if isinstance(kept, dict) and persona and cast("dict[str, Any]", kept).get("description") == persona:
+        found["user_persona"] = kept
+    elif persona is not None:
+        found["user_persona"] = persona if persona in _READY_PERSONAS else persona_of(persona)
+    return found
+
+
+def _turn(turn: Mapping[str, Any], more: Any) -> dict[str, Any]:
+    kept = cast("dict[str, Any]", more) if isinstance(more, dict) else {}
+    found: dict[str, Any] = {}
+    if isinstance(kept.get("invocation_id"), str):
+        found["invocation_id"] = kept["invocation_id"]
+    found["user_content"] = _content_of(turn)
+    if "expected_answer" in turn:
+        found["final_response"] = {"role": "model", "parts": [{"text": turn["expected_answer"]}]}
+    tools, texts = turn.get("expected_tools"), turn.get("expected_texts", [])
+    if tools is not None or texts:
+        found["intermediate_data"] = _intermediate(tools or [], texts)
+    found |= _number(kept, "creation_timestamp") | _number(kept, "duration") | _number(kept, "inference_call_count")
+    if isinstance(kept.get("app_details"), dict):
+        found["app_details"] = kept["app_details"]
+    if "rubrics" in turn:
+        found["rubrics"] = [_rubric(each) for each in turn["rubrics"]]
+    return found
+
+
+def _content_of(turn: Mapping[str, Any]) -> dict[str, Any]:
+    """The content that was read, if the payload is that; else the prompt as one part."""
+    payload: Any = turn.get("payload")
+    if isinstance(payload, dict):
+        values = cast("dict[str, Any]", payload)
+        content = values.get("content")
+        if values.keys() == {"prompt", "content"} and isinstance(content, dict) and values["prompt"] == turn["prompt"]:
+            parts: Any = cast("dict[str, Any]", content).get("parts")
+            members = cast("list[Any]", parts if isinstance(parts, list) else [None])
+            if all(isinstance(part, dict) for part in members) and text_of(members) == turn["prompt"]:
+                return cast("dict[str, Any]", content)
+    return {"role": "user", "parts": [{"text": turn["prompt"]}]}
+
+
+def _intermediate(tools: list[Any], texts: list[str]) -> dict[str, Any]:
+    uses: list[dict[str, Any]] = []
+    responses: list[dict[str, Any]] = []
+    has_results = any(isinstance(tool, dict) and "result" in tool for tool in tools)
+    for n, value in enumerate(tools, 1):
+        tool = cast("dict[str, Any]", value) if isinstance(value, dict) else {"name": value}
+        use: dict[str, Any] = {"id": f"call-{n}"} if has_results else {}
+        use["name"] = tool["name"]
+        if "arguments" in tool:
+            use["args"] = tool["arguments"]
+        uses.append(use)
+        if "result" in tool:
+            responses.append({"id": f"call-{n}", "name": tool["name"], "response": wrapped(tool["result"])})
+    found: dict[str, Any] = {"tool_uses": uses}
+    if responses:
+        found["tool_responses"] = responses
+    if texts:
+        found["intermediate_responses"] = [["agent", [{"text": text}]] for text in texts]
+    return found
+
+
+def _rubric(value: Any) -> dict[str, Any]:
+    rubric = cast("dict[str, Any]", value) if isinstance(value, dict) else {"text": value}
+    found: dict[str, Any] = {"rubric_id": rubric.get("id", ""), "rubric_content": {"text_property": rubric["text"]}}
+    return {**found, "type": rubric["kind"]} if "kind" in rubric else found

@@ -1,0 +1,178 @@
+"""AgentCore evaluation datasets: scenarios of turns (predefined) or of a simulated user, as JSON or JSON lines.
+
+Shapes: the dataset types of the `bedrock-agentcore` package, schema types AGENTCORE_EVALUATION_PREDEFINED_V1 and
+AGENTCORE_EVALUATION_SIMULATED_V1. The expected trajectory is a list of tool names for the whole conversation; read from
+a conversation of several turns it stands at the last one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from ..cases import EvalCase, Turn, UserScenario
+from ..eval_set import EvalSet
+from ..tool_use import ExpectedTool
+from .fields import Fields, tell_twice
+from .json_text import dump
+from .native import case_fields
+from .problems import Path, Problems, shown
+
+_PREDEFINED: Final = "AGENTCORE_EVALUATION_PREDEFINED_V1"
+_SIMULATED: Final = "AGENTCORE_EVALUATION_SIMULATED_V1"
+_KEPT: Final = "agentcore"
+"""The metadata key under which what only AgentCore says (an actor's traits) waits to be written again."""
+
+REASONS: Final = {
+    "turns.expected_tools": "an AgentCore dataset has one trajectory for the whole conversation, not one for each turn",
+    "turns.expected_tools.arguments": "AgentCore compares the names of tools, not their arguments",
+    "turns.expected_tools.matchers": "AgentCore compares the names of tools, not their arguments",
+    "turns.expected_tools.result": "AgentCore compares the names of tools, not their results",
+    "turns.prompt": "a turn with a payload sends the payload",
+    "name": "an AgentCore dataset has no name of its own; the file's name is read",
+}
+
+
+def is_scenario(document: Mapping[str, Any]) -> bool:
+    """Whether this is a scenario of a dataset (a line of its JSON lines form)."""
+    return "scenario_id" in document or str(document.get("schema_type", "")).startswith("AGENTCORE_EVALUATION")
+
+
+def read_document(document: Mapping[str, Any], name: str, problems: Problems) -> EvalSet | None:
+    """The set of a parsed dataset; None when something is wrong, which `problems` then knows."""
+    fields = Fields(document, (), problems)
+    cases = [read_scenario(value, path, problems) for value, path in fields.items("scenarios")]
+    tell_twice([case.id if case else None for case in cases], ("scenarios",), "scenario_id", problems)
+    fields.nothing_else()
+    return None if problems.count else EvalSet(name=name, cases=tuple(case for case in cases if case))
+
+
+def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | None:
+    """One scenario as a case; None when something is wrong with it."""
+    before = problems.count
+    fields = Fields(value, path, problems, what="a scenario")
+    fields.take("schema_type")
+    id = fields.text("scenario_id", required=True)
+    if id is not None and not id.strip():
+        fields.wrong("scenario_id", "it is empty", "give the scenario an id")
+    metadata = fields.mapping("metadata") or {}
+    found: dict[str, Any] = {"assertions": fields.texts("assertions")}
+    if fields.has("turns"):
+        found["turns"] = _turns(fields)
+    elif fields.has("actor_profile"):
+        found["scenario"], kept = _simulated(fields)
+        metadata = {**metadata, _KEPT: kept} if kept else metadata
+    else:
+        problems.add(path, "it has neither turns nor an actor_profile", 'add "turns": [{"input": "…"}]')
+    fields.nothing_else()
+    return None if problems.count > before else EvalCase(id=id or "", metadata=metadata, **found)
+
+
+def _turns(fields: Fields) -> tuple[Turn, ...]:
+    names = fields.texts("expected_trajectory")
+    tools = tuple(ExpectedTool(name=name) for name in names if name.strip())
+    if len(tools) < len(names):
+        fields.wrong("expected_trajectory", "a name is empty", "give the name of every tool")
+    values = list(fields.items("turns"))
+    if not values:
+        fields.wrong("turns", "there is none", 'add at least one: {"input": "…"}')
+    turns: list[Turn] = []
+    for n, (value, path) in enumerate(values):
+        each = Fields(value, path, fields.problems, what="a turn")
+        prompt, payload = _input(each)
+        is_last = n == len(values) - 1
+        turns.append(
+            Turn(
+                prompt=prompt,
+                payload=payload,
+                expected_answer=each.text("expected_response"),
+                expected_tools=tools if is_last and fields.has("expected_trajectory") else None,
+            )
+        )
+        each.nothing_else()
+    return tuple(turns)
+
+
+def _input(fields: Fields) -> tuple[str, dict[str, Any] | None]:
+    value, name = fields.take("input")
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, Mapping):
+        payload = fields.mapping(name) or {}
+        return prompt_of(payload), payload
+    if value is None:
+        fields.wrong(name, "it is missing", 'add "input": "…"')
+    else:
+        fields.wrong(name, f"this is {shown(value)}", "put a text or an object here")
+    return "", None
+
+
+def prompt_of(payload: Mapping[str, Any]) -> str:
+    """What a payload says to the agent, for people: its `prompt`, else the whole of it."""
+    prompt = payload.get("prompt")
+    return prompt if isinstance(prompt, str) else json.dumps(payload, ensure_ascii=False)
+
+
+def _simulated(fields: Fields) -> tuple[UserScenario, dict[str, Any]]:
+    profile, _ = fields.take("actor_profile")
+    actor = Fields(profile, (*fields.path, "actor_profile"), fields.problems, what="a profile")
+    prompt, payload = _input(fields)
+    if payload is not None:
+        fields.wrong("input", "a simulated user begins with an object", "put the text of the first prompt here")
+    scenario = UserScenario(
+        starting_prompt=prompt,
+        plan=actor.text("goal", required=True) or "",
+        persona=actor.text("context", required=True) or None,
+        max_turns=fields.whole("max_turns", at_least=1) or 10,
+    )
+    kept = {"traits": actor.mapping("traits"), "scenario_description": fields.text("scenario_description")}
+    actor.nothing_else()
+    return scenario, {name: value for name, value in kept.items() if value}
+
+
+def write_text(evalset: EvalSet) -> str:
+    """The set as a dataset. `ValueError` for a set without cases, which is none."""
+    if not evalset.cases:
+        raise ValueError("an AgentCore dataset holds at least one scenario")
+    return dump({"scenarios": [_scenario(case) for case in evalset.cases]}, indent=1) + "\n"
+
+
+def _scenario(case: EvalCase) -> dict[str, Any]:
+    fields = case_fields(case)
+    metadata: dict[str, Any] = fields.get("metadata", {})
+    found: dict[str, Any] = {"schema_type": _SIMULATED if case.scenario else _PREDEFINED, "scenario_id": case.id}
+    if case.scenario is not None:
+        kept = _kept(metadata.get(_KEPT))
+        if kept:
+            metadata = {name: value for name, value in metadata.items() if name != _KEPT}
+        if case.scenario.max_turns < 1:
+            raise ValueError(f"case {case.id!r}: AgentCore's simulated users take at least one turn")
+        context = case.scenario.persona or ""
+        profile = {"traits": kept.get("traits", {}), "context": context, "goal": case.scenario.plan}
+        found |= {"scenario_description": kept.get("scenario_description", ""), "actor_profile": profile}
+        found |= {"input": case.scenario.starting_prompt, "max_turns": case.scenario.max_turns}
+    else:
+        found["turns"] = [_turn(turn) for turn in fields["turns"]]
+        if case.expected_tools is not None:
+            found["expected_trajectory"] = [tool.name for tool in case.expected_tools]
+    if case.assertions:
+        found["assertions"] = list(case.assertions)
+    return {**found, "metadata": metadata} if metadata else found
+
+
+def _kept(value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {}
+    kept = cast("Mapping[str, Any]", value)
+    traits, description = kept.get("traits"), kept.get("scenario_description")
+    is_ours = kept.keys() <= {"traits", "scenario_description"} and isinstance(traits, (Mapping, type(None)))
+    is_ours = is_ours and isinstance(description, (str, type(None)))
+    return {name: each for name, each in kept.items() if each} if is_ours else {}
+
+
+def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"input": turn.get("payload", turn["prompt"])}
+    if "expected_answer" in turn:
+        found["expected_response"] = turn["expected_answer"]
+    return found

@@ -1,0 +1,240 @@
+"""Reads and writes eval sets: finds the form, reads all or nothing, writes whole files and says what they lost."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path as FilePath
+from typing import Any, Final, cast
+
+from loomlib.errors import EvalSetInvalid, LoomError
+
+from ..cases import EvalCase
+from ..eval_set import EvalSet
+from . import adk, adk_config, adk_write, agentcore, csv_text, jsonl, native, strands
+from .detect import ADK, AGENTCORE, CSV, JSONL, LOOM, ROWS, STRANDS, form_of_document, form_of_lines
+from .fields import tell_twice
+from .json_text import lines_of, parse
+from .losses import Losses, measure
+from .native import read_case
+from .problems import Problems
+from .rows import case_documents
+from .source import Source, stem_of
+
+FORMATS: Final = (LOOM, JSONL, CSV, ADK, STRANDS, AGENTCORE)
+"""The names of the forms: Loom's own (JSON and JSON lines), tables, and those of others."""
+
+_READERS: Final[Mapping[str, Callable[[Any, str, Problems], EvalSet | None]]] = {
+    LOOM: native.read_document,
+    ADK: adk.read_document,
+    STRANDS: strands.read_document,
+    AGENTCORE: agentcore.read_document,
+}
+_WRITERS: Final[Mapping[str, tuple[Callable[[EvalSet], str], Mapping[str, str]]]] = {
+    ADK: (adk_write.write_text, adk_write.REASONS),
+    STRANDS: (strands.write_text, strands.REASONS),
+    AGENTCORE: (agentcore.write_text, agentcore.REASONS),
+    CSV: (csv_text.write_text, {name: "a table holds cases only" for name in ("version", "description", "evaluators")}),
+}
+_SUFFIXES: Final = {".evalset.json": ADK, ".jsonl": JSONL, ".ndjson": JSONL, ".csv": CSV, ".json": LOOM}
+
+
+def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
+    """The eval set of a file, or of a text that looks like one. `EvalSetInvalid` lists every place to mend."""
+    _known(format)
+    found = Source.of(source)
+    try:
+        form = format or form_of_lines(found)
+        return _read(found, form)
+    except (OSError, ValueError) as error:
+        if isinstance(error, EvalSetInvalid):
+            raise
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        raise EvalSetInvalid(
+            f"the eval set cannot be opened: {reason}",
+            on=found.label[:200],
+            try_="give the path of a file, or its text",
+        ) from error
+
+
+def _known(format: str | None) -> None:
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"a format is one of {', '.join(FORMATS)}, not {format!r}")
+
+
+def _read(source: Source, form: str) -> EvalSet:
+    problems = Problems(source.label)
+    if form == JSONL:
+        found = jsonl.read_lines(source.lines(problems), source.name, problems)
+    elif form == CSV:
+        rows = csv_text.read_rows(source.lines(problems), problems)
+        found = _of_rows(rows, source.name, problems)
+    else:
+        found = _read_document(source, form, problems)
+    problems.raise_if_any()
+    if found is None:
+        raise EvalSetInvalid("there is no eval set in it", on=source.label, try_="give a file that holds one")
+    return found
+
+
+def _of_rows(rows: Iterable[tuple[int | None, Mapping[str, Any]]], name: str, problems: Problems) -> EvalSet | None:
+    cases: list[EvalCase | None] = []
+    lines: list[int | None] = []
+    for n, (line, document) in enumerate(case_documents(rows, problems)):
+        before = len(problems.found)
+        cases.append(read_case(document, ("cases", n), problems))
+        lines.append(line)
+        problems.found[before:] = [replace(each, line=each.line or line) for each in problems.found[before:]]
+    before = len(problems.found)
+    tell_twice([case.id if case else None for case in cases], ("cases",), "id", problems)
+    problems.found[before:] = [
+        replace(each, line=lines[int(each.path[1])]) if len(each.path) > 1 else each for each in problems.found[before:]
+    ]
+    return None if problems.count else EvalSet(name=name, cases=tuple(case for case in cases if case))
+
+
+def _read_document(source: Source, form: str, problems: Problems) -> EvalSet | None:
+    text = source.text(problems)
+    document = None if problems.count else parse(text, problems)
+    if problems.count:
+        return None
+    form = form or form_of_document(document, problems)
+    if form == ROWS:
+        return _of_rows(_objects(cast("Sequence[Any]", document), problems), source.name, problems)
+    if form and not isinstance(document, Mapping) and not (form == ADK and isinstance(document, list)):
+        problems.add((), "this is no JSON object", "put an object here: {…}")
+    value = cast("Any", document)
+    found = _READERS[form](value, source.name, problems) if form and not problems.count else None
+    problems.locate(partial(lines_of, text))
+    if found is not None and form == ADK and source.path is not None:
+        return _with_config(found, source.path.with_name(adk_config.FILE_NAME))
+    return found
+
+
+def _objects(members: Sequence[Any], problems: Problems) -> Iterator[tuple[None, Mapping[str, Any]]]:
+    for n, member in enumerate(members):
+        if isinstance(member, Mapping):
+            yield None, cast("Mapping[str, Any]", member)
+        else:
+            problems.add((n,), "this is no object", "put a case here: {…}")
+
+
+def _with_config(evalset: EvalSet, path: FilePath) -> EvalSet:
+    """The set with the criteria of the `test_config.json` beside it, when there is one."""
+    return _configured(evalset, Source(path.name, path.name, path)) if path.is_file() else evalset
+
+
+def _configured(evalset: EvalSet, source: Source) -> EvalSet:
+    problems = Problems(source.label)
+    text = source.text(problems)
+    document = None if problems.count else parse(text, problems)
+    problems.raise_if_any()
+    evaluators, kept = adk_config.read_config(document, problems)
+    problems.locate(partial(lines_of, text))
+    problems.raise_if_any()
+    metadata = dict(evalset.metadata)
+    if kept:
+        metadata[adk.KEPT] = {**metadata.get(adk.KEPT, {}), **kept}
+    return replace(evalset, evaluators=evaluators, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """A set as text, the text of the configuration that belongs beside it (ADK's), and what both together lost."""
+
+    parts: Iterable[str]
+    config: str | None = None
+    losses: Losses = field(default_factory=lambda: Losses(""))
+
+
+def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> Rendered:
+    """The set in a form. Loom's own forms lose nothing; others are read again to see what they lost.
+
+    `name` is what a form without names will be read as: that of the file.
+    """
+    _known(format)
+    if format == LOOM:
+        return Rendered(parts=[native.write_text(evalset)], losses=Losses(format))
+    if format == JSONL:
+        return Rendered(parts=jsonl.write_lines(evalset), losses=Losses(format))
+    write_text, reasons = _WRITERS[format]
+    text = write_text(evalset)
+    again = _read(Source(name or evalset.name, "the written text", None, text), format)
+    config = None
+    if format == ADK:
+        kept: Any = evalset.metadata.get(adk.KEPT)
+        config = adk_config.write_text(
+            evalset.evaluators, cast("Mapping[str, Any]", kept) if isinstance(kept, Mapping) else {}
+        )
+        if config is not None:
+            again = _configured(again, Source("", "the written configuration", None, config))
+    return Rendered(parts=[text], config=config, losses=measure(evalset, again, format, reasons))
+
+
+def format_of_path(path: str | os.PathLike[str]) -> str:
+    """The form that a file's ending asks for; `.evalset.json` is ADK's, `.json` Loom's own."""
+    name = FilePath(path).name
+    for suffix, form in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return form
+    raise ValueError(f"{name!r} does not say which form to write: give format=, one of {', '.join(FORMATS)}")
+
+
+def write(evalset: EvalSet, path: str | os.PathLike[str], format: str | None = None, *, strict: bool = False) -> Losses:
+    """Writes the set and returns what the form could not say; with `strict` nothing is written if that is anything.
+
+    A file is written whole or not at all. ADK's criteria go into `test_config.json` beside it.
+    """
+    target = FilePath(path)
+    form = format or format_of_path(target)
+    rendered = render(evalset, form, name=stem_of(target))
+    if strict and rendered.losses:
+        raise LoomError(
+            str(rendered.losses), on=target.name, try_="write it without strict, or in Loom's own form (.json, .jsonl)"
+        )
+    config = target.with_name(adk_config.FILE_NAME)
+    has_config = form == ADK and _may_configure(target, config, rendered.config)
+    _replace(target, rendered.parts)
+    if has_config:
+        _replace(config, [rendered.config or '{"criteria": {}}\n'])
+    return rendered.losses
+
+
+def _may_configure(target: FilePath, config: FilePath, text: str | None) -> bool:
+    """Whether the configuration is to be written; refuses to change what other sets in the folder are judged by."""
+    if not config.exists():
+        return text is not None
+    if text is not None and config.read_bytes() == text.encode():
+        return False
+    others = [*target.parent.glob("*.evalset.json"), *target.parent.glob("*.test.json")]
+    if not target.exists() or any(other.name != target.name for other in others):
+        raise LoomError(
+            "the test_config.json of this folder says something else, and it holds for every eval set in it",
+            on=target.name,
+            try_="write into a folder of its own, or remove that file",
+        )
+    return True
+
+
+def _replace(path: FilePath, parts: Iterable[str]) -> None:
+    """The file with this text; the old one stays until the new one is complete."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.writelines(parts)
+        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current

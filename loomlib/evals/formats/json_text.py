@@ -1,0 +1,139 @@
+"""JSON as eval sets need it: strict (no NaN, no key twice), with the true line of every value in case it is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .problems import Path, Problems, shown
+
+_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_CONSTANTS: Final = ("NaN", "Infinity", "-Infinity")
+
+_MENDS: Final = {
+    "Expecting property name": "put names in double quotes, and no comma before a closing brace",
+    "Illegal trailing comma": "remove the comma before the closing bracket",
+    "Expecting ',' delimiter": "put a comma, or close the bracket or the quotes, before this place",
+    "Expecting ':' delimiter": "put a colon between the name and its value",
+    "Expecting value": "put a value here: JSON knows no comments, no None or True, no comma before a bracket",
+    "Extra data": "keep one JSON document in a file, or one in a line (.jsonl)",
+    "Unterminated string": "close the quotes",
+    "Invalid control character": r"write it as an escape (\n, \t, \u0000)",
+    "Invalid \\": r"write a backslash as \\",
+}
+
+
+class _Refused(ValueError):
+    """JSON that Python would take and an eval set does not."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Refused("a key twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise _Refused(name)
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
+def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
+    """The value of a JSON text, or None after telling `problems` why not. `line` is that of the text's beginning."""
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        mend = next((m for start, m in _MENDS.items() if error.msg.startswith(start)), "mend the JSON here")
+        what = f"this is no JSON: {error.msg} (column {error.colno})"
+        problems.add((), what, mend, line=line - 1 + error.lineno)
+    except RecursionError:
+        problems.add((), "the JSON is nested too deeply", "keep it below 100 levels", line=line)
+    except _Refused:
+        _tell_refused(text, problems, line)
+    except ValueError:  # an integer past the interpreter's limit of digits
+        problems.add((), "a number has too many digits", "put it in quotes", line=line)
+    return None
+
+
+def _tell_refused(text: str, problems: Problems, line: int) -> None:
+    scan = scan_text(text)
+    for path, at in scan.twice:
+        problems.add(path, "this key occurs twice in one object", "keep one of the two", line=line - 1 + at)
+    for path, at, name in scan.constants:
+        problems.add(path, f"{name} is no JSON", "use a number, or null", line=line - 1 + at)
+
+
+@dataclass(slots=True)
+class Scan:
+    """Where things are in a JSON text: the lines of the wanted paths, keys that occur twice, NaN and its kin."""
+
+    lines: dict[Path, int] = field(default_factory=dict[Path, int])
+    twice: list[tuple[Path, int]] = field(default_factory=list[tuple[Path, int]])
+    constants: list[tuple[Path, int, str]] = field(default_factory=list[tuple[Path, int, str]])
+
+
+def lines_of(text: str, paths: Iterable[Path]) -> Mapping[Path, int]:
+    """The line of each path in a valid JSON text; of the nearest value around it where there is no such path."""
+    asked = list(paths)
+    lines = scan_text(text, {path[:n] for path in asked for n in range(len(path) + 1)}).lines
+    return {path: next(lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines) for path in asked}
+
+
+def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> Scan:
+    """Walks over a valid JSON text without recursion; only needed once something is wrong."""
+    scan, line, last = Scan(), 1, 0
+    path: list[str | int] = []
+    keys: list[set[str] | None] = []  # one for each open bracket: the keys of an object, None for an array
+    is_key = False
+    for token in _TOKEN.finditer(text):
+        line += text.count("\n", last, token.start())
+        last, word = token.start(), token.group()
+        if is_key and word != "}":
+            key = json.loads(word)
+            path[-1], is_key, seen = key, False, keys[-1]
+            if seen is not None:
+                if key in seen:
+                    scan.twice.append((tuple(path), line))
+                seen.add(key)
+        elif word in "}]":
+            keys.pop()
+            path.pop()
+            is_key = False
+        elif word == ",":
+            if keys[-1] is None:
+                path[-1] = int(path[-1]) + 1
+            is_key = keys[-1] is not None
+        elif word != ":":
+            here = tuple(path)
+            if here in wanted:
+                scan.lines.setdefault(here, line)
+            if word in _CONSTANTS:
+                scan.constants.append((here, line, word))
+            elif word in "{[":
+                keys.append(set() if word == "{" else None)
+                path.append(0)
+                is_key = word == "{"
+    return scan
+
+
+def dump(value: Any, *, indent: int | None = None) -> str:
+    """JSON text that every UTF-8 file can hold: characters as they are, broken ones (lone surrogates) as escapes."""
+    separators = None if indent else (",", ":")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    return _SURROGATES.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def cell(text: str) -> Any:
+    """The value of JSON inside a table's cell; `ValueError` says in words why it is none."""
+    problems = Problems("cell")
+    value = parse(text, problems)
+    if problems.count:
+        raise ValueError(f"{problems.found[0].what}: {shown(text)}")
+    return value

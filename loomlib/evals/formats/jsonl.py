@@ -1,0 +1,100 @@
+"""Eval sets as JSON lines: one case a line, in Loom's own form, after a line that says what the set says.
+
+    {"loom_evalset":1,"name":"orders"}
+    {"id":"status","turns":[{"prompt":"Where is order 7?","expected_answer":"It is shipped."}]}
+
+The first line may be left out. A line may also be a simple row ({"prompt": …, "expected": …}; see `rows`) or an
+AgentCore scenario. Lines are read one after the other: a long file takes the memory of its cases and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, cast
+
+from ..cases import EvalCase
+from ..eval_set import EvalSet
+from . import agentcore
+from .fields import Fields
+from .json_text import dump, parse
+from .native import MARK, case_fields, read_case, read_head, set_fields
+from .problems import Problems, shown
+from .rows import case_documents
+
+
+def write_lines(evalset: EvalSet) -> Iterator[str]:
+    """The lines of the set, each with its end."""
+    yield dump(set_fields(evalset)) + "\n"
+    for case in evalset.cases:
+        yield dump(case_fields(case)) + "\n"
+
+
+def read_lines(lines: Iterable[str], name: str, problems: Problems) -> EvalSet | None:
+    """The set of JSON lines; None when something is wrong, which `problems` then knows."""
+    head: dict[str, Any] = {"name": name}
+    documents = _documents(lines, problems)
+    cases: list[EvalCase] = []
+    ids: dict[str, int] = {}
+    for line, document in _cases_of(documents, head, problems):
+        before = len(problems.found)
+        read = agentcore.read_scenario if agentcore.is_scenario(document) else read_case
+        case = read(document, (), problems)
+        _give_lines(problems, before, line)
+        if case is None:
+            continue
+        if case.id in ids:
+            what = f"the id {shown(case.id)} is that of line {ids[case.id]}"
+            problems.add(("id",), what, "give every case its own id", line=line)
+        else:
+            ids[case.id] = line or 0
+            cases.append(case)
+    return None if problems.count else EvalSet(cases=tuple(cases), **head)
+
+
+def _documents(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        before = problems.count
+        value = parse(text, problems, line=number)
+        if isinstance(value, Mapping):
+            yield number, cast("Mapping[str, Any]", value)
+        elif problems.count == before:
+            problems.add((), f"this is {shown(value)}", "put one case in a line: {…}", line=number)
+
+
+def _cases_of(
+    documents: Iterator[tuple[int, Mapping[str, Any]]], head: dict[str, Any], problems: Problems
+) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+    """Documents of cases in the order of the lines: as they are, or made of simple rows."""
+    count = 0
+    for kind, group in groupby(documents, key=lambda each: _kind(each[1])):
+        if kind == "rows":
+            for line, document in case_documents(group, problems, start=count):
+                count += 1
+                yield line, document
+        elif kind == "case":
+            for line, document in group:
+                count += 1
+                yield line, document
+        else:
+            for line, document in group:
+                before = len(problems.found)
+                fields = Fields(document, (), problems)
+                head.update(read_head(fields, head["name"]))
+                fields.nothing_else()
+                _give_lines(problems, before, line)
+
+
+def _kind(document: Mapping[str, Any]) -> str:
+    if MARK in document:
+        return "head"
+    return "case" if "turns" in document or "scenario" in document or agentcore.is_scenario(document) else "rows"
+
+
+def _give_lines(problems: Problems, start: int, line: int | None) -> None:
+    for n in range(start, len(problems.found)):
+        found = problems.found[n]
+        if found.line is None:
+            problems.found[n] = type(found)(path=found.path, what=found.what, mend=found.mend, line=line)

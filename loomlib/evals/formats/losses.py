@@ -1,0 +1,128 @@
+"""What a form cannot say of a set: measured by reading what was written and comparing it with what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..cases import EvalCase, Turn
+from ..eval_set import EvalSet
+from ..tool_use import ExpectedTool
+from .plain import plain
+
+_SET_FIELDS: Final = ("name", "version", "description", "evaluators", "metadata")
+_CASE_FIELDS: Final = (
+    "id", "assertions", "rubrics", "tags", "initial_state", "final_state", "forbidden_tools", "reference_tokens",
+    "reference_steps", "evaluators", "expected_interactions", "metadata", "source",
+)  # fmt: skip
+_TURN_FIELDS: Final = ("prompt", "payload", "expected_answer", "expected_texts", "rubrics")
+_SCENARIO_FIELDS: Final = ("starting_prompt", "plan", "persona", "max_turns")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A field that does not read back as it was: of the `cases` by id, or of the set itself when there are none."""
+
+    field: str
+    reason: str
+    cases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        some = ", ".join(ascii(id)[1:-1] for id in self.cases[:3])
+        whose = (
+            "the set" if not self.cases else some if len(self.cases) <= 3 else f"{some} and {len(self.cases) - 3} more"
+        )
+        return f"{self.field} ({whose}): {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What a written form lost; false when that is nothing. Notes of a set are no content and not counted."""
+
+    format: str
+    items: tuple[Loss, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Loss]:
+        return iter(self.items)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that were lost, each once."""
+        return tuple(dict.fromkeys(loss.field for loss in self.items))
+
+    def __str__(self) -> str:
+        if not self.items:
+            return f"written as {self.format}; nothing is lost"
+        return "\n".join((f"written as {self.format}; it cannot say:", *(f"  {loss}" for loss in self.items)))
+
+    __repr__ = __str__
+
+
+def measure(meant: EvalSet, read: EvalSet, format: str, reasons: Mapping[str, str]) -> Losses:
+    """The losses of a set that reads back as another one."""
+    of_set = [name for name in _SET_FIELDS if not _same(getattr(meant, name), getattr(read, name))]
+    of_cases: dict[str, list[str]] = {}
+    for case, other in zip(meant.cases, read.cases, strict=True):
+        for name in dict.fromkeys(_case(case, other)):
+            of_cases.setdefault(name, []).append(case.id)
+    found = [Loss(field=name, reason=_reason(name, format, reasons)) for name in of_set]
+    for name in sorted(of_cases):
+        found.append(Loss(field=name, reason=_reason(name, format, reasons), cases=tuple(of_cases[name])))
+    return Losses(format, tuple(found))
+
+
+def _reason(name: str, format: str, reasons: Mapping[str, str]) -> str:
+    return reasons.get(name) or f"{format} has no place for it"
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one == other:
+        return True
+    try:
+        return plain(one) == plain(other)  # a tuple in the metadata reads back as a list, which says the same
+    except ValueError:
+        return False
+
+
+def _differing(one: Any, other: Any, names: Sequence[str], prefix: str = "") -> Iterator[str]:
+    for name in names:
+        if not _same(getattr(one, name), getattr(other, name)):
+            yield prefix + name
+
+
+def _case(case: EvalCase, other: EvalCase) -> Iterator[str]:
+    yield from _differing(case, other, _CASE_FIELDS)
+    if case.scenario is None or other.scenario is None:
+        if case.scenario is not other.scenario:
+            yield "scenario"
+            return
+    else:
+        yield from _differing(case.scenario, other.scenario, _SCENARIO_FIELDS, "scenario.")
+    if len(case.turns) != len(other.turns):
+        yield "turns"
+        return
+    for turn, read in zip(case.turns, other.turns, strict=True):
+        if turn != read:
+            yield from _differing(turn, read, _TURN_FIELDS, "turns.")
+            yield from _tools(turn, read)
+
+
+def _tools(turn: Turn, other: Turn) -> Iterator[str]:
+    name = "turns.expected_tools"
+    tools, read = turn.expected_tools, other.expected_tools
+    if tools is None or read is None or [tool.name for tool in tools] != [tool.name for tool in read]:
+        if tools != read:
+            yield name
+        return
+    for tool, each in zip(tools, read, strict=True):
+        yield from _tool(tool, each, name)
+
+
+def _tool(tool: ExpectedTool, other: ExpectedTool, name: str) -> Iterator[str]:
+    if (tool.arguments is None) != (other.arguments is None) or not _same(tool.arguments, other.arguments):
+        yield f"{name}.arguments"
+    yield from _differing(tool, other, ("matchers", "result"), f"{name}.")

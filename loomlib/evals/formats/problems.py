@@ -1,0 +1,95 @@
+"""What is wrong with a file, place by place, gathered so that all of it can be mended at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from loomlib.errors import EvalSetInvalid
+
+Path: TypeAlias = "tuple[str | int, ...]"
+"""Where a value stands in a document: keys and indices from its top."""
+
+SHOWN_PROBLEMS: Final = 10
+"""How many problems a message lists; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing to mend. `line` counts from 1 in the file; None where there are no lines (a DataFrame)."""
+
+    path: Path
+    what: str
+    mend: str
+    line: int | None = None
+
+    @property
+    def field(self) -> str:
+        """The path as one writes it: `cases[3].turns[0].prompt`."""
+        return field_of(self.path)
+
+    def __str__(self) -> str:
+        place = ", ".join(filter(None, (f"line {self.line}" if self.line else "", self.field)))
+        return f"{place}: {self.what}; {self.mend}" if place else f"{self.what}; {self.mend}"
+
+
+class Problems:
+    """Gathers problems; `raise_if_any` turns them into one `EvalSetInvalid`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.found: list[Problem] = []
+        self.count = 0
+
+    def add(self, path: Path, what: str, mend: str, *, line: int | None = None) -> None:
+        """Another one; past the ones that a message shows they are only counted."""
+        self.count += 1
+        if len(self.found) < SHOWN_PROBLEMS:
+            self.found.append(Problem(path=path, what=what, mend=mend, line=line))
+
+    def locate(self, lines_of: Callable[[Iterable[Path]], Mapping[Path, int]]) -> None:
+        """Gives every problem that has none yet its line."""
+        if any(problem.line is None for problem in self.found):
+            lines = lines_of([problem.path for problem in self.found])
+            self.found = [
+                problem if problem.line else Problem(
+                    path=problem.path, what=problem.what, mend=problem.mend, line=lines.get(problem.path)
+                )
+                for problem in self.found
+            ]  # fmt: skip
+
+    def raise_if_any(self) -> None:
+        """`EvalSetInvalid` with all of them, when there are any."""
+        if not self.count:
+            return
+        texts = tuple(str(problem) for problem in self.found)
+        if self.count == 1:
+            first = self.found[0]
+            text = str(first).removesuffix(f"; {first.mend}")
+            raise EvalSetInvalid(text, on=self.name, try_=f"{first.mend} (nothing was read)", problems=texts)
+        more = f"\n  … and {self.count - len(texts)} more" if self.count > len(texts) else ""
+        listed = "".join(f"\n  {text}" for text in texts)
+        raise EvalSetInvalid(
+            f"the eval set {self.name} has {self.count} problems:{listed}{more}\n",
+            try_="mend these places and read it again (nothing was read)",
+            problems=texts,
+        )
+
+
+def field_of(path: Path) -> str:
+    """`("cases", 3, "id")` → `cases[3].id`; keys that are no plain words are quoted."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            word = step if step.isascii() and step.replace("_", "a").isalnum() else shown(step)
+            text += f".{word}" if text else word
+    return text
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as a message may say it: escaped, and cut."""
+    text = ascii(value[: limit + 1] if isinstance(value, (str, bytes)) else value)
+    return text if len(text) <= limit + 2 else f"{text[:limit]}…"

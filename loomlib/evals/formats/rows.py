@@ -1,0 +1,195 @@
+"""A case as rows of a table, one a turn, and simple rows as cases: what CSV, DataFrames and simple JSON lines share.
+
+| column | holds |
+|---|---|
+| `id` | the case's id; rows of one case stand together; `case-<n>` where the table has none |
+| `turn` | 1, 2, … for the turns of one case; empty (or no such column) when every row is a case of its own |
+| `prompt` | what the agent is told (a scenario's starting prompt) |
+| `expected_answer` | what it should answer |
+| `expected_tools` | names (`a; b`, `[]` for none at all), or a JSON list of names and `{"name", "arguments", …}` |
+| `expected_texts`, `payload`, `turn_rubrics` | of the turn; JSON |
+| `assertions`, `rubrics` | a text, or a JSON list |
+| `tags`, `forbidden_tools` | `a; b`, or a JSON list |
+| `initial_state`, `final_state`, `scenario`, `metadata` | a JSON object |
+| `reference_tokens`, `reference_steps` | whole numbers |
+| `evaluators` | names (`a; b`), or a JSON list |
+| `expected_interactions` | a JSON list |
+| `source` | where the case came from |
+
+What belongs to the whole case stands in the row of its first turn. A column of another name goes into the metadata.
+Usual other names (`input`, `question`, `expected`, `reference`, `tools`, `name`, …) are understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from ..cases import EvalCase
+from .json_text import cell
+from .native import case_fields
+from .problems import Problems, shown
+
+TURN_COLUMNS: Final = ("prompt", "expected_answer", "expected_tools", "expected_texts", "payload", "turn_rubrics")
+CASE_COLUMNS: Final = (
+    "assertions", "rubrics", "tags", "initial_state", "final_state", "forbidden_tools", "reference_tokens",
+    "reference_steps", "evaluators", "expected_interactions", "scenario", "metadata", "source",
+)  # fmt: skip
+COLUMNS: Final = ("id", "turn", *TURN_COLUMNS, *CASE_COLUMNS)
+
+TEXT_COLUMNS: Final = frozenset(("id", "prompt", "expected_answer", "source"))
+_SPLIT: Final = frozenset(("tags", "forbidden_tools", "expected_tools", "evaluators"))
+_LISTS: Final = _SPLIT | {"assertions", "rubrics", "turn_rubrics", "expected_texts", "expected_interactions"}
+_OBJECTS: Final = frozenset(("payload", "initial_state", "final_state", "scenario", "metadata"))
+
+_OTHER_NAMES: Final = {
+    "id": ("case_id", "eval_id", "name"),
+    "prompt": ("input", "question", "query", "user_input"),
+    "expected_answer": ("expected", "expected_output", "expected_response", "reference", "answer", "reference_answer"),
+    "expected_tools": ("tools", "expected_trajectory"),
+    "tags": ("tag", "labels"),
+}
+
+
+def rows_of(case: EvalCase) -> Iterator[dict[str, Any]]:
+    """The rows of a case: its plain values by column, only what is given."""
+    fields = case_fields(case)
+    turns: list[dict[str, Any]] = fields.pop("turns", [])
+    scenario: dict[str, Any] | None = fields.get("scenario")
+    if scenario is not None:
+        turns = [{"prompt": scenario.pop("starting_prompt")}]
+    for n, turn in enumerate(turns):
+        row: dict[str, Any] = {"id": fields["id"], "turn": n + 1} if len(turns) > 1 else {"id": fields["id"]}
+        if "rubrics" in turn:
+            turn["turn_rubrics"] = turn.pop("rubrics")
+        row.update(turn)
+        if n == 0:
+            row.update(fields)
+        yield row
+
+
+def canonical(columns: Iterable[str]) -> dict[str, str]:
+    """Which column each name of a table means; names that mean none are left out."""
+    names = list(columns)
+    meant = {name: name for name in names if name in COLUMNS}
+    for column, others in _OTHER_NAMES.items():
+        if column not in meant:
+            found = next((name for name in others if name in names), None)
+            if found is not None:
+                meant[found] = column
+    return meant
+
+
+def case_documents(
+    rows: Iterable[tuple[int | None, Mapping[str, Any]]], problems: Problems, *, start: int = 0
+) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    """The documents of cases (Loom's own form) that the rows say, each with the line of its first row.
+
+    Cells hold plain values or texts of them; a missing one is None. Rows that cannot be understood become problems.
+    `start` cases came before them.
+    """
+    current: dict[str, Any] | None = None
+    current_line: int | None = None
+    count = start
+    for n, (line, row) in enumerate(rows):
+        found = _cells(row, n, line, problems)
+        if found is None:
+            continue
+        turn = found.pop("turn", None)
+        id = found.get("id")
+        goes_on = current is not None and turn is not None and turn > 1 and id in (None, current["id"])
+        if not goes_on:
+            if current is not None:
+                yield current_line, current
+            count += 1
+            if turn not in (None, 1):
+                what = f"turn {turn} of {shown(id)} does not follow a turn {turn - 1}"
+                problems.add(("rows", n, "turn"), what, "keep the turns of a case together, in order", line=line)
+            current, current_line = _new_case(found, count), line
+        elif current is not None:
+            _add_turn(current, found, turn or 0, n, line, problems)
+    if current is not None:
+        yield current_line, current
+
+
+def _new_case(found: dict[str, Any], count: int) -> dict[str, Any]:
+    turn = {name: found.pop(name) for name in TURN_COLUMNS if name in found}
+    if "turn_rubrics" in turn:
+        turn["rubrics"] = turn.pop("turn_rubrics")
+    case: dict[str, Any] = {"id": f"case-{count}", **found}
+    if isinstance(case.get("scenario"), Mapping):
+        case["scenario"] = {"starting_prompt": turn.pop("prompt", None), **case["scenario"], **turn}
+    else:
+        case["turns"] = [turn]
+    return case
+
+
+def _add_turn(
+    case: dict[str, Any], found: dict[str, Any], turn: int, n: int, line: int | None, problems: Problems
+) -> None:
+    turns: list[dict[str, Any]] = case.setdefault("turns", [])
+    if turn != len(turns) + 1:
+        what = f"turn {turn} of {shown(case['id'])} follows turn {len(turns)}"
+        problems.add(("rows", n, "turn"), what, "number the turns of a case 1, 2, 3, …", line=line)
+    extra = [name for name in found if name not in TURN_COLUMNS and name != "id"]
+    if extra:
+        what = "this belongs to the whole case"
+        problems.add(("rows", n, extra[0]), what, "put it in the row of the case's first turn", line=line)
+    new = {name: value for name, value in found.items() if name in TURN_COLUMNS}
+    if "turn_rubrics" in new:
+        new["rubrics"] = new.pop("turn_rubrics")
+    turns.append(new)
+
+
+def _cells(row: Mapping[str, Any], n: int, line: int | None, problems: Problems) -> dict[str, Any] | None:
+    meant = canonical(row)
+    found: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    for name, value in row.items():
+        column = meant.get(name)
+        if value is None:
+            continue
+        if column is None:
+            more[name] = value
+            continue
+        try:
+            found[column] = value_of(column, value)
+        except ValueError as problem:
+            problems.add(("rows", n, name), str(problem), "see the columns of an eval set's table", line=line)
+            return None
+    if more:
+        found["metadata"] = {**more, **cast("dict[str, Any]", found.get("metadata") or {})}
+    return found
+
+
+def value_of(column: str, value: Any) -> Any:
+    """The plain value of a cell; `ValueError` says in words why it is none."""
+    if column in TEXT_COLUMNS:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return str(value) if isinstance(value, (int, float)) else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, str):
+        return [value] if column in _LISTS and isinstance(value, Mapping) else value
+    text = value.strip()
+    if column in _OBJECTS or (column in _LISTS and text.startswith("[")):
+        return cell(text)
+    if column in _SPLIT:
+        return [part.strip() for part in text.split(";") if part.strip()]
+    if column in _LISTS:
+        return [value]
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"this is {shown(text)}, no whole number") from None
+
+
+def joined(column: str, members: Sequence[Any]) -> str | None:
+    """`a; b` where names can be written so and read back the same; None where only JSON can say it."""
+    if column not in _SPLIT or not members:
+        return None
+    if not all(isinstance(name, str) and name and name == name.strip() and ";" not in name for name in members):
+        return None
+    text = "; ".join(members)
+    return None if text.startswith("[") else text

@@ -1,0 +1,80 @@
+"""Where an eval set is read from: a file or a text, as lines or as a whole, in the usual encodings."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Final
+
+from .problems import Problems, shown
+
+_SUFFIXES: Final = (".evalset.json", ".test.json", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def stem_of(path: FilePath) -> str:
+    """A file's name without the endings of eval sets: what a set is called that has no name of its own."""
+    name = path.name
+    return next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name) or name
+
+
+def looks_like_text(source: str) -> bool:
+    """Whether this is an eval set rather than the name of a file: it has lines, or begins as JSON does."""
+    return "\n" in source or source.lstrip("\ufeff \t\r")[:1] in ("{", "[")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or a text. `label` is what messages call it, `name` what a nameless set is called."""
+
+    name: str
+    label: str
+    path: FilePath | None = None
+    content: str = ""
+
+    @classmethod
+    def of(cls, source: str | os.PathLike[str]) -> Source:
+        """The source that a caller means: text that looks like an eval set, else a path."""
+        if isinstance(source, str) and looks_like_text(source):
+            return cls("evalset", "text", None, source.removeprefix("\ufeff"))
+        path = FilePath(source)
+        return cls(stem_of(path), path.name, path)
+
+    def lines(self, problems: Problems) -> Iterator[str]:
+        """The lines with their ends, one after the other; ends at the first that is no UTF-8 text."""
+        if self.path is None:
+            yield from io.StringIO(self.content, newline="\n")
+            return
+        with self.path.open("rb") as file:
+            start = file.read(3)
+            if start.startswith(_UTF16):
+                yield from io.StringIO(self.text(problems), newline="\n")
+                return
+            file.seek(3 if start == codecs.BOM_UTF8 else 0)
+            for number, raw in enumerate(file, 1):
+                try:
+                    yield raw.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    _tell(error, raw, problems, number)
+                    return
+
+    def text(self, problems: Problems) -> str:
+        """The whole text; "" after telling that it is none."""
+        if self.path is None:
+            return self.content
+        raw = self.path.read_bytes()
+        encoding = "utf-16" if raw.startswith(_UTF16) else "utf-8-sig"
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            _tell(error, raw, problems, raw.count(b"\n", 0, error.start) + 1)
+            return ""
+
+
+def _tell(error: UnicodeDecodeError, raw: bytes, problems: Problems, line: int) -> None:
+    what = f"this is no UTF-8 text: {shown(raw[error.start : error.start + 8])}"
+    problems.add((), what, "save the file as UTF-8", line=line)

@@ -1,0 +1,185 @@
+"""Experiments of strands_evals: cases and evaluators, in the form of `Experiment.to_dict` and `from_dict`.
+
+A case of strands has one input; `session_id` is not kept, since every case gets a session of its own. Evaluators become
+`strands:<type>` with their own options; `Equals` without options is Loom's `exact`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from ..cases import EvalCase, EvaluatorChoice, Turn
+from ..eval_set import EvalSet
+from ..tool_use import ExpectedTool
+from .agentcore import prompt_of
+from .fields import Fields, tell_twice
+from .json_text import dump
+from .native import case_fields, read_mappings
+from .plain import plain
+from .problems import Path, Problems, shown
+
+_PREFIX: Final = "strands:"
+_INTERACTION: Final = {"node_name": str, "dependencies": list, "messages": list}
+
+REASONS: Final = {
+    "turns": "a case of strands has one input: only the first turn stands",
+    "turns.expected_tools.matchers": "strands has no rules for single arguments",
+    "turns.prompt": "a turn with a payload sends the payload",
+    "scenario": "a case of strands has an input and no plan; the plan stands in the metadata as task_description",
+    "assertions": "a case of strands has one assertion: several stand in one, line by line",
+    "metadata": "a scenario's plan stands there as task_description, for strands' user simulator",
+    "evaluators": "strands has no evaluator of that name, or none with a threshold",
+    "expected_interactions": "an interaction of strands has node_name, dependencies and messages",
+    "name": "an experiment of strands has no name; the file's name is read",
+}
+
+
+def read_document(document: Mapping[str, Any], name: str, problems: Problems) -> EvalSet | None:
+    """The set of a parsed experiment; None when something is wrong, which `problems` then knows."""
+    fields = Fields(document, (), problems)
+    cases = [_case(value, path, n, problems) for n, (value, path) in enumerate(fields.items("cases"), 1)]
+    evaluators = tuple(_evaluator(value, path, problems) for value, path in fields.items("evaluators"))
+    tell_twice([case.id if case else None for case in cases], ("cases",), "name", problems)
+    fields.nothing_else()
+    if problems.count:
+        return None
+    return EvalSet(name=name, cases=tuple(case for case in cases if case), evaluators=evaluators)
+
+
+def _case(value: object, path: Path, n: int, problems: Problems) -> EvalCase | None:
+    before = problems.count
+    fields = Fields(value, path, problems, what="a case")
+    fields.take("session_id")
+    prompt, payload = _input(fields)
+    expected, _ = fields.take("expected_output")
+    tools = tuple(_tool(each, at, problems) for each, at in fields.items("expected_trajectory"))
+    turn = Turn(
+        prompt=prompt,
+        payload=payload,
+        expected_answer=expected if isinstance(expected, (str, type(None))) else _json(expected),
+        expected_tools=tools if fields.has("expected_trajectory") else None,
+    )
+    assertion = fields.text("expected_assertion")
+    name = fields.text("name")
+    found: dict[str, Any] = {
+        "assertions": () if assertion is None else (assertion,),
+        "expected_interactions": read_mappings(fields, "expected_interactions"),
+        "final_state": _state(fields),
+        "metadata": fields.mapping("metadata") or {},
+    }
+    fields.nothing_else()
+    if problems.count > before:
+        return None
+    return EvalCase(id=name if name and name.strip() else f"case-{n}", turns=(turn,), **found)
+
+
+def _input(fields: Fields) -> tuple[str, dict[str, Any] | None]:
+    value, name = fields.take("input")
+    if isinstance(value, str):
+        return value, None
+    if value is None:
+        fields.wrong(name, "it is missing", 'add "input": "…"')
+        return "", None
+    payload: dict[str, Any] = (
+        (fields.mapping(name) or {}) if isinstance(value, Mapping) else {"input": fields.free(name)}
+    )
+    return prompt_of(payload), payload
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _tool(value: object, path: Path, problems: Problems) -> ExpectedTool:
+    if isinstance(value, str) and value.strip():
+        return ExpectedTool(name=value)
+    fields = Fields(value, path, problems, what="a tool's name or")
+    name = fields.text("name", "tool_name", "toolName", required=True)
+    if name is not None and not name.strip():
+        fields.wrong("name", "it is empty", "give the tool's name")
+    arguments = fields.mapping("input", "arguments", "args")
+    return ExpectedTool(
+        name=name if name and name.strip() else "?", arguments=arguments, result=fields.free("tool_result", "result")
+    )
+
+
+def _state(fields: Fields) -> dict[str, Any] | None:
+    states: dict[str, Any] = {}
+    for value, path in fields.items("expected_environment_state"):
+        each = Fields(value, path, fields.problems, what="a state")
+        name = each.text("name", required=True) or ""
+        if name in states:
+            each.wrong("name", f"the state {shown(name)} occurs twice", "keep one of the two")
+        states[name] = each.free("state")
+        each.nothing_else()
+    return states if fields.has("expected_environment_state") else None
+
+
+def _evaluator(value: object, path: Path, problems: Problems) -> EvaluatorChoice:
+    fields = Fields(value, path, problems, what="an evaluator")
+    kind = fields.text("evaluator_type", required=True) or "?"
+    options: dict[str, Any] = fields.plain(fields.rest(), path) or {}
+    return EvaluatorChoice(name="exact" if kind == "Equals" and not options else _PREFIX + kind, options=options)
+
+
+def write_text(evalset: EvalSet) -> str:
+    """The set as an experiment."""
+    evaluators = [found for choice in evalset.evaluators if (found := _written(choice)) is not None]
+    document = {"cases": [_fields(case) for case in evalset.cases], "evaluators": evaluators}
+    return dump(document, indent=2) + "\n"
+
+
+def _written(choice: EvaluatorChoice) -> dict[str, Any] | None:
+    if choice.name == "exact" and not choice.options:
+        return {"evaluator_type": "Equals"}
+    kind = choice.name.removeprefix(_PREFIX)
+    return {"evaluator_type": kind, **plain(choice.options)} if kind and kind != choice.name else None
+
+
+def _fields(case: EvalCase) -> dict[str, Any]:
+    fields = case_fields(case)
+    metadata: dict[str, Any] = fields.get("metadata", {})
+    turn: Mapping[str, Any] = fields["turns"][0] if case.turns else {"prompt": case.prompt}
+    if case.scenario is not None:
+        metadata = {"task_description": case.scenario.plan, **metadata}
+    payload: dict[str, Any] | None = turn.get("payload")
+    is_wrapped = payload is not None and payload.keys() == {"input"} and not isinstance(payload["input"], (str, dict))
+    state: Mapping[str, Any] | None = fields.get("final_state")
+    tools: list[Any] | None = turn.get("expected_tools")
+    return {
+        "name": case.id,
+        "input": turn["prompt"] if payload is None else payload["input"] if is_wrapped else payload,
+        "expected_output": turn.get("expected_answer"),
+        "expected_assertion": "\n".join(case.assertions) if case.assertions else None,
+        "expected_trajectory": None if tools is None else [_trajectory(tool) for tool in tools],
+        "expected_interactions": _interactions(fields.get("expected_interactions", [])) or None,
+        "expected_environment_state": None if state is None else [
+            {"name": name, "state": value} for name, value in state.items()
+        ],
+        "metadata": metadata or None,
+    }  # fmt: skip
+
+
+def _trajectory(tool: str | Mapping[str, Any]) -> str | dict[str, Any]:
+    if isinstance(tool, str):
+        return tool
+    found: dict[str, Any] = {"name": tool["name"]}
+    if "arguments" in tool:
+        found["input"] = tool["arguments"]
+    if "result" in tool:
+        found["tool_result"] = tool["result"]
+    return found if len(found) > 1 else tool["name"]
+
+
+def _interactions(values: list[Any]) -> list[dict[str, Any]]:
+    """What strands accepts of them, since it refuses a whole experiment for one that does not fit."""
+    return [
+        {
+            name: each
+            for name, each in cast("dict[str, Any]", value).items()
+            if isinstance(each, _INTERACTION.get(name, ()))
+        }
+        for value in values
+    ]
