@@ -1,0 +1,27 @@
+"""Outcomes for the tests of summaries and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from loomlib.evals import Outcome
+
+
+def outcome(case: str, value: float | bool | str, **more: Any) -> Outcome:
+    """An outcome from a bool (passed or failed), a number (without a bar) or the name of a state."""
+    fields: dict[str, Any] = {"case_digest": f"digest of {case}", "repeat": 0, "evaluator": "exact", "level": "answer"}
+    if isinstance(value, str):
+        fields |= {"state": value, "value": None, "passed": None}
+    else:
+        fields |= {"state": "scored", "value": float(value), "passed": value if isinstance(value, bool) else None}
+    return Outcome(case_id=case, **(fields | more))
+
+
+def run(values: Iterable[float | bool | str | Sequence[float | bool | str]], **more: Any) -> list[Outcome]:
+    """One outcome a case ("case 0", "case 1", …); a list of values is that of a case's repeats."""
+    found: list[Outcome] = []
+    for place, value in enumerate(values):
+        repeats = value if isinstance(value, (list, tuple)) else [value]
+        found += [outcome(f"case {place}", each, repeat=repeat, **more) for repeat, each in enumerate(repeats)]
+    return found

@@ -1,0 +1,216 @@
+"""Two runs on the same cases: verdicts, flips, what is left out, gates, slices and leaderboards."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+import pytest
+from compare_outcomes import outcome, run
+
+from loomlib.evals import Outcome
+from loomlib.evals.compare import compare, compare_slices, leaderboard
+from loomlib.statistics import cohens_h, mcnemar
+
+BASELINE = run([True] * 80 + [False] * 20, trace_id="before")
+WORSE = run([True] * 60 + [False] * 40, trace_id="after")
+
+
+def test_a_planted_regression_is_found_and_its_cases_are_named() -> None:
+    found = compare(WORSE, BASELINE)
+    exact = found["exact"]
+    assert found.headline() == "Against baseline, new is worse by exact."
+    assert (exact.won, exact.lost, exact.same, exact.n) == (0, 20, 80, 100)
+    assert exact.test.p_value == mcnemar(0, 20)
+    assert exact.test.method == "McNemar mid-p"
+    assert exact.effect == pytest.approx(cohens_h(0.6, 0.8))
+    assert exact.difference.value == pytest.approx(-0.2)
+    assert [flip.case_id for flip in found.flips("lost")] == [f"case {n}" for n in range(60, 80)]
+    assert found.flips("lost")[0].trace_ids == ("after",)
+    assert found.flips("lost")[0].baseline_trace_ids == ("before",)
+    assert found.exit_code == 2
+    assert exact.sentence() == (
+        "exact: worse. Pass rate 80 % → 60 %, −20 points [−27.9 to −11.3], p < 0.001 (McNemar mid-p); "
+        "0 won, 20 lost, 80 the same of 100 cases."
+    )
+
+
+def test_the_same_run_twice_shows_no_difference_and_no_proof_of_none() -> None:
+    found = compare(BASELINE, BASELINE)
+    assert found["exact"].verdict == "no difference found"
+    assert "no proof that there is none" in found.headline()
+    assert found["exact"].power_advice().startswith("No case went differently")
+    assert found.flips() == ()
+
+
+def test_swapping_the_runs_swaps_the_signs() -> None:
+    there, back = compare(WORSE, BASELINE)["exact"], compare(BASELINE, WORSE)["exact"]
+    assert back.verdict == "better"
+    assert back.test == there.test
+    assert (back.difference.low, back.difference.high) == pytest.approx(
+        (-(there.difference.high or 0), -(there.difference.low or 0))
+    )
+
+
+def test_only_cases_that_say_the_same_and_have_a_score_in_both_are_compared() -> None:
+    new = [
+        outcome("same", True), outcome("edited", True, case_digest="v2"), outcome("added", True),
+        outcome("failed", "answer_failed"), outcome("healed", True), outcome("other", "not_applicable"),
+    ]  # fmt: skip
+    old = [
+        outcome("same", True), outcome("edited", True), outcome("dropped", True), outcome("failed", True),
+        outcome("healed", "judge_failed"), outcome("other", True),
+    ]  # fmt: skip
+    found = compare(new, old)
+    assert found["exact"].n == 1
+    assert found["exact"].unpaired.counted() == [
+        ("only in the new run", ("added",)),
+        ("only in the baseline", ("dropped",)),
+        ("edited in between", ("edited",)),
+        ("without a score in the new run", ("failed",)),
+        ("without a score in the baseline", ("healed",)),
+        ("not applicable", ("other",)),
+    ]
+    assert "Not compared: 1 case edited in between (edited)." in found.notes()
+    assert found["exact"].verdict == "too few cases"
+    assert found.headline() == "new and baseline have too few cases in common to be compared."
+
+
+def test_repeats_are_compared_by_their_case() -> None:
+    drawn = random.Random(4)
+    old = run([[drawn.random() < 0.9 for _ in range(5)] for _ in range(40)])
+    new = run([[drawn.random() < 0.6 for _ in range(5)] for _ in range(40)])
+    found = compare(new, old)["exact"]
+    assert (found.n, found.test.method, found.verdict) == (40, "paired t", "worse")
+    assert found.difference.n == 40
+
+
+def test_scores_are_compared_by_means_with_a_bootstrap_beside() -> None:
+    drawn = random.Random(5)
+    old = [drawn.betavariate(4, 2) for _ in range(60)]
+    found = compare(run([min(1.0, v + 0.05 * drawn.random()) for v in old]), run(old), seed=3)["exact"]
+    assert (found.measure, found.verdict) == ("score", "better")
+    assert (found.bootstrap.low, found.bootstrap.high) == pytest.approx(
+        (found.difference.low, found.difference.high), abs=0.003
+    )
+    assert found.effect is not None
+    assert found.effect > 0.8
+    assert found == compare(run([min(1.0, v) for v in [f.value for f in found.flips]]), run(old), seed=3)["exact"]
+
+
+def test_many_evaluators_are_held_to_one_false_alarm_in_twenty() -> None:
+    """Twenty evaluators that differ by nothing but luck: unadjusted one of them would alarm in two runs of three."""
+    random_ = np.random.Generator(np.random.PCG64(6))
+    alarms = 0
+    for _ in range(30):
+        new: list[Outcome] = []
+        old: list[Outcome] = []
+        for n in range(20):
+            new += run((random_.random(40) < 0.6).tolist(), evaluator=f"e{n}")
+            old += run((random_.random(40) < 0.6).tolist(), evaluator=f"e{n}")
+        alarms += any(each.verdict in ("better", "worse") for each in compare(new, old).evaluators)
+    assert alarms <= 4  # 30 runs, 1.5 expected at most; unadjusted it would be about 19
+
+
+@pytest.mark.parametrize(("lost", "outcome_expected"), [(0, "passed"), (10, "unclear"), (60, "missed")])
+def test_a_gate_is_missed_only_if_worse_by_more_than_the_margin_beyond_doubt(lost: int, outcome_expected: str) -> None:
+    old = run([True] * 450 + [False] * 50)
+    new = run([True] * (450 - lost) + [False] * (50 + lost))
+    (gate,) = compare(new, old, margin=0.02).gates()
+    assert gate.outcome == outcome_expected
+    assert gate.exit_code == (2 if outcome_expected == "missed" else 0)
+    assert "at most 2 points worse allowed" in gate.sentence()
+
+
+def test_a_version_that_stops_answering_does_not_pass_its_gate() -> None:
+    old = run([True] * 500)
+    (gate,) = compare(run([True] * 440 + ["answer_failed"] * 60), old).gates()
+    assert gate.outcome == "unclear"
+    assert "12 % of the new run's tries have no score" in gate.sentence()
+    (gate,) = compare(run([[True, "answer_failed"]] * 500), run([[True, True]] * 500)).gates()
+    assert gate.outcome == "unclear"
+
+
+def test_power_advice_says_how_many_cases_a_difference_takes() -> None:
+    advice = compare(run([True, False] * 20 + [True] * 20), run([True] * 40 + [False, True] * 10))[
+        "exact"
+    ].power_advice()
+    assert advice.startswith("To find a difference of 5 points in 80 % of runs takes about ")
+    assert advice.endswith("there are 60.")
+
+
+def test_every_face_of_a_comparison_tells_the_same() -> None:
+    found = compare(WORSE, BASELINE, names=("v2", "v1"))
+    assert str(found).startswith("Against v1, v2 is worse by exact.")
+    assert found.table().loc["exact", "verdict"] == "worse"
+    assert found.frame().loc["exact", "difference"] == pytest.approx(-0.2)
+    assert (found.flip_frame()["verdict"] == "lost").sum() == 20
+    summary = json.loads(json.dumps(found.summary()))
+    assert summary["exit_code"] == 2
+    assert len(summary["evaluators"][0]["lost"]) == 20
+    assert "Against v1, v2 is worse by exact." in found._repr_html_()
+    assert json.loads(json.dumps(compare([], []).summary()))["exit_code"] == 0
+    assert list(compare([], []).frame().columns) == list(found.frame().columns)
+
+
+def test_hostile_names_stay_text_on_every_face() -> None:
+    hostile = "<img src=x onerror=alert(1)>\x1b]0;owned\x07"
+    new = [outcome(f"{hostile}{n}", n > 10, evaluator=hostile, tags=(hostile,)) for n in range(40)]
+    old = [outcome(f"{hostile}{n}", True, evaluator=hostile, tags=(hostile,)) for n in range(45)]
+    for face in (
+        compare(new, old, names=(hostile, hostile)),
+        compare_slices(new, old),
+        leaderboard({hostile: new, "b": old}),
+    ):
+        assert "<img" not in face._repr_html_()
+        assert "\x1b" not in str(face) + face._repr_html_()
+
+
+def test_evaluators_of_one_run_only_are_named() -> None:
+    found = compare(WORSE + run([True] * 5, evaluator="contains"), BASELINE)
+    assert found.only_new == ("contains",)
+    assert "Judged in new only: contains." in found.notes()
+
+
+def test_a_slice_that_got_worse_is_found_among_many_that_did_not() -> None:
+    tags = [f"topic {n // 40}" for n in range(400)]
+    old = [outcome(f"c{n}", True, tags=(tags[n],)) for n in range(400)]
+    new = [outcome(f"c{n}", not 120 <= n < 140, tags=(tags[n],)) for n in range(400)]
+    found = compare_slices(new, old)
+    assert [tag for tag, each in found.slices if each.verdict == "worse"] == ["topic 3"]
+    assert found.sentences()[0].startswith("topic 3 – exact: worse.")
+    assert "10 looks at once" in found.sentences()[-1]
+    assert [tag for tag, _ in compare_slices(new, old, tags=["topic 3"]).slices] == ["topic 3"]
+    assert compare_slices([], []).sentences() == ["No slice has enough cases to be compared."]
+
+
+def test_runs_that_no_test_parts_share_a_place() -> None:
+    found = leaderboard({"low": WORSE, "high": BASELINE, "nearly": run([True] * 79 + [False] * 21)})
+    assert [(each.place, each.name) for each in found.standings] == [(1, "high"), (1, "nearly"), (3, "low")]
+    assert found.standings[0].tied_with == ("nearly",)
+    assert found.sentences()[0] == "high, nearly share the first place by exact, pass rate on 100 shared cases."
+    assert list(found.table().index) == ["1", "1", "3"]
+    assert json.loads(json.dumps(found.summary()))["n"] == 100
+
+
+def test_a_leaderboard_counts_only_cases_that_all_runs_have_a_score_for() -> None:
+    short = [each for each in BASELINE if each.case_id != "case 3"]
+    broken = [outcome("case 5", "answer_failed") if each.case_id == "case 5" else each for each in WORSE]
+    found = leaderboard({"a": BASELINE, "b": short, "c": broken})
+    assert (found.n, found.left_out) == (98, 2)
+    assert found.standings[-1].no_score == 1
+    with pytest.raises(ValueError, match="there is none"):
+        leaderboard({"a": BASELINE, "b": run([True], evaluator="other")})
+    with pytest.raises(ValueError, match="needs runs"):
+        leaderboard({})
+    assert leaderboard({"a": run([True]), "b": [outcome("x", True)]}).sentences() == [
+        "The runs have no case in common that all of them have a score for."
+    ]
+
+
+def test_a_margin_below_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="margin"):
+        compare(WORSE, BASELINE, margin=-0.1)
+    with pytest.raises(ValueError, match="won, lost or same"):
+        compare(WORSE, BASELINE).flips("better")
