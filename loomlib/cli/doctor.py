@@ -69,8 +69,10 @@ def doctor(place: Place) -> int:
 @click.command()
 @pass_place
 def plugins(place: Place) -> int:
-    """List plugins, and for a broken one its distribution, version, target, error and mend."""
-    found = load_plugins()
+    """List plugins, Loom's own evaluators among them, and for a broken one its target, error and mend."""
+    from ..evals.registry import evaluator_plugins
+
+    found = evaluator_plugins()
     rows = [{"kind": kind, "name": name} for kind in HOOKS for name in found.names(kind)]
     problems = [
         {

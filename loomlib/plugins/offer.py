@@ -72,6 +72,12 @@ class Plugins:
                 self._broken.append((thing.origin, problem))
             raise problem.as_error(f"The {HOOKS[kind]} {name!r} could not be made") from error
 
+    def given(self, kind: str, name: str) -> object:
+        """What was given under that name, as it is: nothing is called. Raises `PluginError` when nobody gives it."""
+        if name not in self.names(kind):
+            raise self._missing(kind, name)
+        return self._things[kind, name].value
+
     def _missing(self, kind: str, name: str) -> PluginError:
         for origin, problem in self._broken:
             if name in (origin.name, origin.distribution):

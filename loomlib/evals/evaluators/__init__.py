@@ -1,0 +1,38 @@
+"""Evaluators that ask nobody: of the answer (level 1), the trajectory (2) and each tool call (3)."""
+
+from .components import CHECKS, ToolCalls
+from .efficiency import Efficiency
+from .final_state import FinalState
+from .functions import FunctionEvaluator
+from .meaning import Embedding
+from .numbers import Numeric
+from .paths import MATCHES, EditDistance, TrajectoryMatch
+from .rouge import Rouge
+from .structured import Structured
+from .texts import Contains, Exact, Normalized, Regex
+from .tool_rules import ForbiddenTools, RedundantCalls, ToolUsed
+from .turn_by_turn import AnswerJudgement, Judgement
+
+__all__ = [
+    "CHECKS",
+    "MATCHES",
+    "AnswerJudgement",
+    "Contains",
+    "EditDistance",
+    "Efficiency",
+    "Embedding",
+    "Exact",
+    "FinalState",
+    "ForbiddenTools",
+    "FunctionEvaluator",
+    "Judgement",
+    "Normalized",
+    "Numeric",
+    "RedundantCalls",
+    "Regex",
+    "Rouge",
+    "Structured",
+    "ToolCalls",
+    "ToolUsed",
+    "TrajectoryMatch",
+]

@@ -1,0 +1,44 @@
+"""What the session held at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..answers import CaseAnswer
+from ..cases import EvalCase
+from ..evaluator import NotApplicable, Score
+from ..judge_failed import JudgeFailed
+from ..matching import ABSENT, json_equal
+from ..tool_matching import printable
+from .turn_by_turn import Judgement
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalState(Judgement):
+    """The share of the expected keys that the session's state holds with the expected value; more keys do no harm.
+
+    `key` looks at one of them, and `value` takes the place of what the case expects of it.
+    """
+
+    level: ClassVar[str] = "session"
+
+    key: str | None = None
+    value: Any = None
+
+    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Score | NotApplicable:
+        """Each key's verdict is in the details."""
+        wanted = dict(case.final_state or {})
+        if self.key is not None:
+            one = self.value if self.value is not None else wanted.get(self.key, ABSENT)
+            wanted = {} if one is ABSENT else {self.key: one}
+        if not wanted:
+            return NotApplicable("the case expects no state")
+        if answer.state is None:
+            raise JudgeFailed("The agent did not tell its state", kind="no_state", on=case.id)
+        verdicts = {
+            key: key in answer.state and json_equal(expected, answer.state[key]) for key, expected in wanted.items()
+        }
+        wrong = ", ".join(printable(key) for key, fits in verdicts.items() if not fits)
+        value = sum(verdicts.values()) / len(verdicts)
+        return self.score(value, f"not as expected: {wrong}" if wrong else "", details={"state": verdicts})

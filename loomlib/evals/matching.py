@@ -1,0 +1,225 @@
+"""Whether a value is the expected one: by JSON equality, or by a matcher that a case names for a field.
+
+| matcher          | the actual value fits when                                                      |
+|------------------|---------------------------------------------------------------------------------|
+| `exact`          | it is the same JSON value: 1 and 1.0 are the same number, `true` is no number   |
+| `ignore`         | always, and also when it is absent                                              |
+| `present`        | it is there, whatever it is                                                     |
+| `contains[:text]`| its text contains the expected text, or it is a list that has the expected value|
+| `regex[:pattern]`| the pattern is found in its text                                                |
+| `normalized`     | both texts are the same but for case, spacing, width and punctuation            |
+| `numeric[:tol]`  | both are numbers (or texts of numbers) no further apart than tol, or tol % of the expected one |
+| `one_of[:a|b]`   | it is one of the expected list's values (or of a, b)                            |
+
+What follows the colon takes the place of the expected value, for fields of which the case says nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, cast
+
+ABSENT: Final = object()
+"""Stands for a field that is not there."""
+
+Matcher: TypeAlias = Callable[[Any, Any], bool]
+"""(expected or ABSENT, actual or ABSENT) → whether it fits."""
+
+
+def json_equal(a: object, b: object) -> bool:
+    """Whether two JSON values are the same. Unlike in Python, `True` is not 1; 1 is 1.0. Never recurses."""
+    pairs = [(a, b)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, str):
+            if one != other:
+                return False
+        elif isinstance(one, bool) or isinstance(other, bool):
+            if one is not other:
+                return False
+        elif isinstance(one, (dict, Mapping)):
+            mine, theirs = cast("Mapping[Any, Any]", one), cast("Mapping[Any, Any]", other)
+            if not isinstance(other, (dict, Mapping)) or len(mine) != len(theirs):
+                return False
+            for key, value in mine.items():
+                there = theirs.get(key, ABSENT)
+                if isinstance(value, str):
+                    if value != there:
+                        return False
+                else:
+                    pairs.append((value, there))
+        elif isinstance(one, (list, tuple)):
+            here, over_there = cast("list[Any]", one), cast("list[Any]", other)
+            if not isinstance(other, (list, tuple)) or len(here) != len(over_there):
+                return False
+            pairs.extend(zip(here, over_there, strict=True))
+        elif one != other and (one == one or other == other):  # NaN is NaN here
+            return False
+    return True
+
+
+def matcher(spec: str) -> Matcher:
+    """The matcher of that name, "name" or "name:argument". `ValueError` names those there are."""
+    return _made(spec)
+
+
+@lru_cache(maxsize=1024)
+def _made(spec: str) -> Matcher:
+    name, colon, argument = spec.partition(":")
+    if name not in MATCHERS:
+        raise ValueError(f"there is no matcher {name!r}; there are {', '.join(MATCHERS)}")
+    return MATCHERS[name](argument if colon else None)
+
+
+def arguments_match(expected: Mapping[str, Any] | None, matchers: Mapping[str, str], actual: Mapping[str, Any]) -> bool:
+    """Whether a call's arguments are the expected ones.
+
+    A matcher decides for its own field. The other expected fields must be there with the same JSON value, and no
+    field may be there that neither names, unless nothing is `expected` (None): then only the matchers count.
+    """
+    if not matchers:
+        return expected is None or json_equal(expected, actual)
+    if expected is not None:
+        for field, value in expected.items():
+            if field not in matchers and (field not in actual or not json_equal(value, actual[field])):
+                return False
+        if any(field not in expected and field not in matchers for field in actual):
+            return False
+    wanted = expected or {}
+    return all(matcher(spec)(wanted.get(field, ABSENT), actual.get(field, ABSENT)) for field, spec in matchers.items())
+
+
+def _exact(argument: str | None) -> Matcher:
+    if argument is not None:
+        return lambda expected, actual: json_equal(argument, actual)
+    return lambda expected, actual: (
+        expected is actual or (ABSENT not in (expected, actual) and json_equal(expected, actual))
+    )
+
+
+def _ignore(argument: str | None) -> Matcher:
+    return lambda expected, actual: True
+
+
+def _present(argument: str | None) -> Matcher:
+    return lambda expected, actual: actual is not ABSENT
+
+
+def _contains(argument: str | None) -> Matcher:
+    def fits(expected: Any, actual: Any) -> bool:
+        wanted = _wanted("contains", argument, expected)
+        if actual is ABSENT:
+            return False
+        if isinstance(actual, (list, tuple)):
+            return any(json_equal(wanted, each) for each in cast("list[Any]", actual))
+        return text_of(wanted) in text_of(actual)
+
+    return fits
+
+
+def _regex(argument: str | None) -> Matcher:
+    def fits(expected: Any, actual: Any) -> bool:
+        wanted = _wanted("regex", argument, expected)
+        return actual is not ABSENT and re.search(str(wanted), text_of(actual)) is not None
+
+    return fits
+
+
+def _normalized(argument: str | None) -> Matcher:
+    def fits(expected: Any, actual: Any) -> bool:
+        wanted = _wanted("normalized", argument, expected)
+        return actual is not ABSENT and normalized(text_of(wanted)) == normalized(text_of(actual))
+
+    return fits
+
+
+def _numeric(argument: str | None) -> Matcher:
+    said = (argument or "0").strip()
+    tolerance, is_share = float(said.rstrip("%")), said.endswith("%")
+
+    def fits(expected: Any, actual: Any) -> bool:
+        a, b = number_in(expected), number_in(actual)
+        if a is None or b is None:
+            return False
+        return is_near(a, b, tolerance=0.0 if is_share else tolerance, share=tolerance / 100 if is_share else 0.0)
+
+    return fits
+
+
+def _one_of(argument: str | None) -> Matcher:
+    choices = None if argument is None else argument.split("|")
+
+    def fits(expected: Any, actual: Any) -> bool:
+        if actual is ABSENT:
+            return False
+        if choices is not None:
+            return text_of(actual) in choices
+        allowed = _wanted("one_of", None, expected)
+        if not isinstance(allowed, (list, tuple)):
+            raise ValueError("one_of wants a list of values, or one_of:a|b")
+        return any(json_equal(each, actual) for each in cast("list[Any]", allowed))
+
+    return fits
+
+
+def _wanted(name: str, argument: str | None, expected: Any) -> Any:
+    if argument is not None:
+        return argument
+    if expected is ABSENT:
+        raise ValueError(f"the matcher {name} has nothing to compare with: give the field a value, or write {name}:…")
+    return expected
+
+
+MATCHERS: Final[Mapping[str, Callable[[str | None], Matcher]]] = {
+    "exact": _exact,
+    "ignore": _ignore,
+    "present": _present,
+    "contains": _contains,
+    "regex": _regex,
+    "normalized": _normalized,
+    "numeric": _numeric,
+    "one_of": _one_of,
+}
+
+
+def text_of(value: object) -> str:
+    """A text as it is; anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def number_in(value: object) -> float | None:
+    """The number that a JSON number or a text of nothing but a number says."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value.replace(",", "").replace("−", "-") if isinstance(value, str) else value)
+    except (ValueError, OverflowError):
+        return None
+    return number if number - number == 0 else None
+
+
+def is_near(expected: float, actual: float, *, tolerance: float = 0.0, share: float = 0.0) -> bool:
+    """Whether two numbers are no further apart than `tolerance` or that `share` of the expected one."""
+    allowed = max(tolerance, share * abs(expected))
+    # 0.1 + 0.2 is 0.3: what a float cannot hold is forgiven, and nothing else.
+    return abs(expected - actual) <= allowed + 4e-16 * max(abs(expected), abs(actual))
+
+
+# Signs that words may carry without meaning something else. A number keeps what is part of it: 1.5, 10:30, -5, .5.
+_MARKS: Final = re.escape(
+    "".join(each for each in string.punctuation if each not in "$%+<=>^|~`#&@*/\\")
+    + "“”„‘’–—…¿¡«»。、，！？；：「」（）"
+)
+_APOSTROPHE: Final = re.compile(r"(?<=[^\W\d])['’](?=[^\W\d])")
+_MARK: Final = re.compile(rf"(?!(?<!\w)-?\.?\d)(?:(?<!\d)[{_MARKS}]|[{_MARKS}](?!\d))")
+
+
+def normalized(text: str) -> str:
+    """The text without differences of case, width (NFKC), spacing and punctuation. Signs within numbers stay."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("−", "-")
+    return " ".join(_MARK.sub(" ", _APOSTROPHE.sub("", folded)).split())

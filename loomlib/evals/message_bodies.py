@@ -1,0 +1,168 @@
+"""Tool calls in an answer's body, as strands (Bedrock), ADK, OpenAI and Anthropic write their messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from .tool_use import ToolUse
+
+Node: TypeAlias = "Mapping[str, Any]"
+
+_CALL_LISTS: Final = frozenset(
+    {"tool_uses", "toolUses", "tool_responses", "toolResponses", "trajectory", "tool_calls", "toolCalls"}
+)
+"""Lists that hold calls and results and nothing else, so that a bare name with arguments is one."""
+
+_HOLDERS: Final = _CALL_LISTS | {
+    *("messages", "message", "content", "contents", "parts", "events", "output", "choices", "history", "turns"),
+    *("response", "result", "intermediate_data", "intermediateData", "invocation_events", "invocationEvents"),
+}
+"""Where messages lie. Elsewhere nothing is looked for: what a tool was told is no call, whatever it looks like."""
+
+_MOST_NODES: Final = 200_000
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    name: str
+    arguments: Node | None
+    result: Any = None
+    status: str = ""
+    is_answered: bool = False
+
+
+@dataclass(slots=True)
+class _Result:
+    id: str
+    name: str
+    value: Any
+    status: str
+
+
+def tools_of_body(body: object) -> tuple[ToolUse, ...] | None:
+    """The calls in their order, each with its result; None when there are no messages that would tell of any."""
+    calls: list[_Call] = []
+    results: list[_Result] = []
+    seen: set[str] = set()
+    is_told = False
+    for found in _walk(body):
+        if found is None:
+            is_told = True
+        elif isinstance(found, _Result):
+            results.append(found)
+        elif not found.id or found.id not in seen:
+            seen.add(found.id)
+            calls.append(found)
+    if not calls and not is_told:
+        return None
+    _answer(calls, results)
+    return tuple(ToolUse(name=c.name, arguments=c.arguments, result=c.result, status=c.status) for c in calls)
+
+
+def _answer(calls: Sequence[_Call], results: Sequence[_Result]) -> None:
+    """Results to their calls: by id, else by the tool's name in order (ADK does not always give ids)."""
+    by_id = {call.id: call for call in calls if call.id}
+    by_name: dict[str, list[_Call]] = {}
+    for call in reversed(calls):
+        by_name.setdefault(call.name, []).append(call)
+    for result in results:
+        call = by_id.get(result.id)
+        waiting = by_name.get(result.name, [])
+        while call is None and waiting:
+            first = waiting.pop()
+            call = None if first.is_answered else first
+        if call is not None and not call.is_answered:
+            call.result, call.status, call.is_answered = result.value, result.status, True
+
+
+def _walk(body: object) -> Iterator[_Call | _Result | None]:
+    """Calls and results in the order of the text, None for a message. Never recurses, and ends on any input."""
+    waiting: list[tuple[bool, object]] = [(False, body)]
+    left = _MOST_NODES
+    while waiting and left:
+        left -= 1
+        is_listed, value = waiting.pop()
+        if isinstance(value, (list, tuple)):
+            waiting.extend((is_listed, each) for each in reversed(cast("Sequence[object]", value)))
+        node = _node(value)
+        if node is None:
+            continue
+        if "role" in node or "parts" in node or "author" in node or not _CALL_LISTS.isdisjoint(node):
+            yield None
+        result = _result(node)
+        call = None if result is not None else _call(node, is_listed)
+        if result is not None or call is not None:
+            yield result or call
+            if "role" not in node or result is not None:
+                continue
+        waiting.extend((key in _CALL_LISTS, node[key]) for key in reversed(tuple(node)) if key in _HOLDERS)
+
+
+def _call(node: Node, is_listed: bool) -> _Call | None:
+    inner = _inner(node, "toolUse", "function_call", "functionCall")
+    if inner is None and node.get("type") in ("tool_use", "function_call", "tool_call"):
+        inner = node
+    if inner is None and (function := _node(node.get("function"))) is not None:
+        inner = {**function, "id": node.get("id")}
+    if inner is None and is_listed:
+        inner = node
+    name = "" if inner is None else _text(inner, "name", "tool_name", "toolName")
+    if inner is None or not name:
+        return None
+    said = next((inner[key] for key in ("args", "arguments", "input", "tool_input") if key in inner), {})
+    return _Call(_text(inner, "toolUseId", "call_id", "tool_call_id", "id"), name, mapping_in(said))
+
+
+def _result(node: Node) -> _Result | None:
+    inner = _inner(node, "toolResult", "function_response", "functionResponse")
+    is_one = node.get("type") in ("tool_result", "function_call_output") or node.get("role") == "tool"
+    if inner is None and (is_one or ("name" in node and "response" in node)):
+        inner = node
+    if inner is None:
+        return None
+    value = next((inner[key] for key in ("response", "content", "output", "result") if key in inner), None)
+    stated = inner.get("status")
+    failed = inner.get("is_error") is True or stated == "error"
+    return _Result(
+        _text(inner, "toolUseId", "tool_use_id", "tool_call_id", "call_id", "id"),
+        _text(inner, "name"),
+        _said(value),
+        "error" if failed else "success" if stated == "success" else "",
+    )
+
+
+def _said(value: Any) -> Any:
+    """Content blocks of nothing but text, or of one JSON value, as what they say."""
+    if not isinstance(value, list) or not value:
+        return value
+    blocks = [_node(each) for each in cast("list[object]", value)]
+    if len(blocks) == 1 and blocks[0] is not None and "json" in blocks[0]:
+        return blocks[0]["json"]
+    texts = [None if block is None else block.get("text") for block in blocks]
+    return "\n".join(str(text) for text in texts) if all(isinstance(text, str) for text in texts) else blocks
+
+
+def _node(value: object) -> Node | None:
+    return cast("Node", value) if isinstance(value, Mapping) else None
+
+
+def _inner(node: Node, *keys: str) -> Node | None:
+    return next((found for key in keys if (found := _node(node.get(key))) is not None), None)
+
+
+def _text(node: Node, *keys: str) -> str:
+    return next((str(node[key]) for key in keys if isinstance(node.get(key), str)), "")
+
+
+def mapping_in(value: object) -> Node | None:
+    """A mapping as it is, or read from JSON text (OpenAI's arguments); None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value.strip() else {}
+        except (ValueError, RecursionError):
+            return None
+    return _node(value)

@@ -1,0 +1,64 @@
+"""The tools that an agent used, from wherever that can be read: a trace, its answer's body, a list, or a callable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from loomlib.telemetry import Trace, Trajectory, tool_calls, trajectory
+
+from .message_bodies import mapping_in, tools_of_body
+from .tool_use import ToolUse
+
+
+def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> tuple[ToolUse, ...] | None:
+    """The tool calls in `source`, in the order in which they were made; None when it does not say.
+
+    `source` is a `Trajectory` or `Trace` (of either span convention), a body with messages as strands, ADK, OpenAI
+    and Anthropic write them (a mapping, a list, or JSON text), `ToolUse`s, or names. An empty tuple says that there
+    were messages and no call. `read` is asked first: it takes the source and gives any of these.
+
+    >>> tools_of({"messages": [{"role": "assistant", "content": [{"toolUse": {"name": "add", "input": {"a": 1}}}]}]})
+    (ToolUse(name='add', arguments={'a': 1}, ...),)
+    """
+    if read is not None:
+        return tools_of(read(source))
+    if source is None:
+        return None
+    if isinstance(source, Trajectory):
+        return _of_trajectory(source)
+    if isinstance(source, Trace):
+        return _of_trace(source)
+    if isinstance(source, (str, bytes)):
+        try:
+            return tools_of_body(json.loads(source))
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(source, Sequence):
+        items = cast("Sequence[Any]", source)
+        if all(isinstance(each, (ToolUse, str)) for each in items):
+            return tuple(each if isinstance(each, ToolUse) else ToolUse(name=each) for each in items)
+    return tools_of_body(cast("object", source))
+
+
+def _of_trajectory(found: Trajectory, durations: Mapping[str, float] | None = None) -> tuple[ToolUse, ...] | None:
+    if "no_spans" in found.problems and not found.tool_names:
+        return None
+    known = durations or {}
+    return tuple(
+        ToolUse(
+            name=use.name,
+            arguments=mapping_in(use.arguments),
+            result=use.result,
+            status=use.status,
+            duration_ms=known.get(use.call_id),
+            span_id=use.span_id,
+        )
+        for use in found.tool_calls
+    )
+
+
+def _of_trace(trace: Trace) -> tuple[ToolUse, ...] | None:
+    """As its trajectory, with the duration of each tool's own span."""
+    return _of_trajectory(trajectory(trace), {call.call_id: call.duration_ms for call in tool_calls(trace)})
