@@ -126,8 +126,9 @@ class AsyncEventStream:
 
 def wait_for(exchange: Exchange) -> InvocationRecord:
     """Make the invocation and wait for its record; Ctrl-C ends it, stores what came, and goes on to the caller."""
-    future = exchange.start()
+    future: Future[InvocationRecord] | None = None
     try:
+        future = exchange.start()  # Ctrl-C may come when it is under way and its future not yet here
         return future.result()
     except BaseException:
         _settle(exchange, future)
@@ -145,8 +146,10 @@ async def wait_for_async(exchange: Exchange) -> InvocationRecord:
         raise
 
 
-def _settle(exchange: Exchange, future: Future[InvocationRecord]) -> None:
-    if not future.done():
+def _settle(exchange: Exchange, future: Future[InvocationRecord] | None) -> None:
+    if future is None:
+        exchange.cancel()
+    elif not future.done():
         exchange.cancel()
         with contextlib.suppress(Exception, FutureTimeout):
             future.result(timeout=_CLOSING_S)

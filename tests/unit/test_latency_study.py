@@ -302,7 +302,8 @@ from latency_agent import Reply, ScriptedAgent
 from loomlib.latency import LatencyStudy, Silent
 from loomlib.store import Store
 store = Store.open({url!r})
-agent = ScriptedAgent(store, script=lambda n, _: Reply(duration_ms=10 + n, delay_s=0.03))
+# The twentieth call does not end, so that the study is under way when it is killed, however late that is.
+agent = ScriptedAgent(store, script=lambda n, _: Reply(duration_ms=10 + n, delay_s=0.03 if n < 20 else 600))
 LatencyStudy(agent, cold=6, warm=6, sticky=6, study_id="killed", find_starts=False).run(Silent())
 """
 

@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
 from paced import PacedServer, Reply, Request, Script
 
-from loomlib.agents import AgentEntry
+from loomlib.agents import AgentEntry, Invoker
+from loomlib.aws.connection import Clients
+from loomlib.aws.engine import Engine
 from loomlib.store import Store
 
 Serve = Callable[[Script], PacedServer]
@@ -62,11 +66,38 @@ def test_ctrl_c_in_a_call_ends_the_request_and_stores_what_came(
         tmp_path,
         server,
     )
-    while process.poll() is None and [row.status for row in store.invocations.list()] != ["streaming"]:
-        signal.sigtimedwait([], 0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert out.strip() == "error cancelled so far", err
+    try:
+        while process.poll() is None and [row.status for row in store.invocations.list()] != ["streaming"]:
+            signal.sigtimedwait([], 0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        assert out.strip() == "error cancelled so far", err
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class Interrupted(Engine):
+    """Ctrl-C comes at the moment at which the work is under way and nobody holds its future."""
+
+    def submit(self, work):
+        super().submit(work)
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_a_call_begins_leaves_nothing_under_way(
+    serve: Serve, agent: AgentEntry, store: Store, clients_of: Callable[[Mapping[str, str]], Clients]
+) -> None:
+    server, engine = serve(endless), Interrupted()
+    invoker = Invoker(store, clients_of(server.environment()), engine)
+    with pytest.raises(KeyboardInterrupt):
+        invoker.invoke(agent, "?")
+    until = time.monotonic() + 60
+    while [row.failure for row in store.invocations.list()] != ["cancelled"]:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    invoker.close()
+    engine.close()
 
 
 def test_a_full_disk_stops_a_question_before_it_is_sent(
