@@ -164,7 +164,9 @@ def _note_failed_attempt(
         facts["http.status_code"] = response[0].status_code
     else:
         return
-    trace.get_current_span().add_event("exception", facts)
+    span = trace.get_current_span()
+    if _scope_of(span) == SCOPE_NAME:  # not another's, where the call is traced otherwise
+        span.add_event("exception", facts)
 
 
 def _fail(span: Span, failure: BaseException) -> None:
@@ -176,8 +178,11 @@ def _fail(span: Span, failure: BaseException) -> None:
 
 def _is_theirs(span: Span) -> bool:
     """Whether the call is within a span of OpenTelemetry's own instrumentation of botocore: then it has one."""
-    scope = getattr(span, "instrumentation_scope", None)
-    return str(getattr(scope, "name", "")).startswith(_THEIRS)
+    return _scope_of(span).startswith(_THEIRS)
+
+
+def _scope_of(span: Span) -> str:
+    return str(getattr(getattr(span, "instrumentation_scope", None), "name", ""))
 
 
 def _members(value: object) -> Mapping[str, Any]:
