@@ -15,6 +15,7 @@ from .ranking import Ranking, RankingJudge
 from .recorded import RecordedJudge, RecordingJudge
 from .scales import BINARY, CORRECTNESS, FIVE, SCALES, Scale
 from .session_spans import SpanSource, spans_from_answer
+from .stored_spans import StoredSpans
 from .strands_judges import STRANDS_EVALUATORS, StrandsJudge
 from .trajectory_judge import TrajectoryJudge
 from .variance import JudgeVariance, judge_variance
@@ -53,6 +54,7 @@ __all__ = [
     "RubricJudge",
     "Scale",
     "SpanSource",
+    "StoredSpans",
     "StrandsJudge",
     "TrajectoryJudge",
     "calibrate",

@@ -127,7 +127,7 @@ class AgentCoreJudge:
             found.append(Reference(session_id=session_id, assertions=case.assertions, tool_names=names))
         for at, turn in enumerate(case.turns[: len(answer.turns)]):
             if turn.expected_answer:
-                trace_id = trace_of(case, answer, at)
+                trace_id = _trace_in(spans, trace_of(case, answer, at), at, len(answer.turns))
                 found.append(
                     Reference(session_id=session_id, trace_id=trace_id, expected_response=turn.expected_answer)
                 )
@@ -159,6 +159,16 @@ class AgentCoreJudge:
             tokens=(result.input_tokens or 0) + (result.output_tokens or 0) if known else None,
             cost=0.0 if simulated or (self._is_trajectory and not known) else None,
         )
+
+
+def _trace_in(spans: Sequence[Mapping[str, Any]], trace_id: str, turn: int, turns: int) -> str:
+    """The trace of a turn: the one it is known by, or the turn's by order where an agent begins traces of its own."""
+    known = list(dict.fromkeys(str(each["traceId"]) for each in sorted(spans, key=_start) if each.get("traceId")))
+    return known[turn] if trace_id not in known and len(known) == turns else trace_id
+
+
+def _start(span: Mapping[str, Any]) -> int:
+    return int(span.get("startTimeUnixNano") or span.get("timeUnixNano") or 0)
 
 
 def _session_in(spans: Sequence[Mapping[str, Any]]) -> str:

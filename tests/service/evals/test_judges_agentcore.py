@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 from botocore.exceptions import ClientError
 from test_output_shapes import faults
 
+import loomlib as loom
 from loomlib.aws.evaluation import BUILTIN_LEVELS, evaluate, evaluator_level, list_evaluators
 from loomlib.errors import RequestRejected, ResourceNotFound
 from loomlib.evals import CaseAnswer, EvalCase, ExpectedTool, NotApplicable, ToolUse, Turn, TurnAnswer
-from loomlib.evals.judges import SIMULATED_JUDGE, AgentCoreJudge, JudgeFailed, spans_from_answer
+from loomlib.evals.judges import SIMULATED_JUDGE, AgentCoreJudge, JudgeFailed, StoredSpans, spans_from_answer
 
 SAMPLE = Path(__file__).parents[2] / "data" / "evals" / "agentcore_evaluate_request.json"
 
@@ -146,6 +148,36 @@ async def test_exported_spans_are_used_where_there_are_some(clients, request_sam
     judge = AgentCoreJudge(evaluator_id="Builtin.TrajectoryExactOrderMatch", clients=clients, spans=spans)
     (score,) = await judge.judge(case("lookup_order"), answered(text="x"))
     assert (score.value, score.details["spans"]) == (1.0, "exported")
+
+
+async def test_the_spans_of_a_real_agent_are_read_from_the_store(service, tmp_path):
+    bench = loom.connect(home=service.home, database_url=f"sqlite:///{tmp_path / 'loom.db'}")
+    try:
+        agent = await asyncio.to_thread(bench.deploy, "calculator")
+        invocation = await agent.ainvoke("What is 17 * 23?")
+        await asyncio.to_thread(invocation.trace)
+        (row,) = bench.store.invocations.list(limit=1)
+        turn = TurnAnswer(
+            text="not shown", session_id=row.session_id, trace_id=row.trace_id or "", invocation_id=row.id
+        )
+        said, spans = CaseAnswer(turns=(turn,)), StoredSpans(bench.store)
+        asked = EvalCase(
+            id="sum",
+            turns=(
+                Turn(
+                    prompt="What is 17 * 23?",
+                    expected_answer="391",
+                    expected_tools=(ExpectedTool(name="calculator"),),
+                ),
+            ),
+        )
+        for id in ("TrajectoryExactOrderMatch", "Correctness", "ToolSelectionAccuracy", "ToolParameterAccuracy"):
+            judge = AgentCoreJudge(evaluator_id=f"Builtin.{id}", clients=bench.clients, spans=spans)
+            (score,) = await judge.judge(asked, said)
+            assert (score.value, score.details["spans"]) == (1.0, "exported"), score
+        assert await spans(asked, answered()) is None
+    finally:
+        bench.close()
 
 
 async def test_errors_keep_awss_code(clients):
