@@ -111,6 +111,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         start_timeout_s=options.start_timeout_s,
         answer_timeout_s=options.invoke_timeout_s,
         announces_starts=True,
+        logs_usage=True,
         otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.access_key),
     )
     models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)

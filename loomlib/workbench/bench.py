@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..evals.runs import EvalRun
-    from ..telemetry.cost import PriceTable
+    from ..telemetry.cost import PriceTable, UsageLogs
     from ..telemetry.diagnosis import RuleBook
     from .trace_view import TraceView
     from .tracer import Tracer
@@ -187,9 +187,22 @@ class Workbench:
                 count_tokens=partial(count_tokens, self.clients),
                 rules=self._rules,
                 prices=self._prices,
+                find_use=partial(
+                    self._usage_logs.use_of,
+                    entry.arn,
+                    each.row.session_id,
+                    each.row.client_invoke_time,
+                    each.row.client_done_time,
+                ),
             )
             for each in found
         ]
+
+    @cached_property
+    def _usage_logs(self) -> UsageLogs:
+        from ..telemetry.cost import UsageLogs
+
+        return UsageLogs(self.clients)
 
     @cached_property
     def _rules(self) -> RuleBook:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,10 @@ class TraceView:
         count_tokens: cost.CountTokens | None = None,
         rules: diagnosis.RuleBook | None = None,
         prices: cost.PriceTable | None = None,
+        find_use: Callable[[], cost.RuntimeUse] | None = None,
     ) -> None:
+        self._find_use = find_use
+        self._use: cost.RuntimeUse | None = None
         self._found, self._agent_name, self._labels, self._remedy = found, agent_name, tuple(labels), remedy
         self.rules, self._prices, self._count_tokens = rules, prices, count_tokens
 
@@ -118,7 +121,8 @@ class TraceView:
     ) -> cost.Cost:
         """What it cost by a dated price table; what has no known price or quantity is unknown, not zero.
 
-        `priced_as` names a model for a "what if". `runtime` is its CPU and memory, unknown unless given.
+        `priced_as` names a model for a "what if". `runtime` is its CPU and memory; where it is not given the
+        runtime's usage log is asked, and without one it is unknown.
         `count_missing` has Bedrock count the tokens of calls whose spans do not state them.
 
             inv.trace().cost().total
@@ -126,11 +130,20 @@ class TraceView:
         return cost.cost_of(
             self.trace,
             prices=prices or self._prices,
-            runtime=runtime,
+            runtime=runtime or self.runtime_use(),
             count_tokens=self._count_tokens if count_missing else None,
             is_simulated=any("simulated" in each for each in self._labels),
             priced_as=priced_as,
         )
+
+    def runtime_use(self) -> cost.RuntimeUse | None:
+        """CPU and memory of this invocation by the runtime's usage log, unknown where none tells."""
+        if self._use is None and self._find_use is not None:
+            found = self._find_use()
+            if found.vcpu_s is None:
+                return found  # its record may still be on its way
+            self._use = found
+        return self._use
 
     def bars(self) -> tuple[traces.Bar, ...]:
         """The waterfall: one bar a span, parents before their children."""

@@ -7,12 +7,14 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..contract import AgentAnswer, AgentCall, LogSink, SessionEnded, SessionInfo
 from .keeper import Keeper
 from .otel import OtlpTarget
 from .session import Session, SessionPlace
+from .usage import MeteredChunks, UsageMeter
 from .workspace import sweep_leftovers
 
 
@@ -24,7 +26,7 @@ class SessionPool:
     `answer_timeout_s` seconds to begin an answer, and again between two pieces of it. Making the pool ends what a
     former one left in `home`; only one service at a time may use a home. A keeper ends the agents should this
     process be killed. Agents send their telemetry to `otlp`. With `announces_starts` each process's log begins with
-    `START_LINE`.
+    `START_LINE`, and with `logs_usage` what it used goes to the runtime's usage log.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class SessionPool:
         interpreter: str = sys.executable,
         otlp: OtlpTarget | None = None,
         announces_starts: bool = False,
+        logs_usage: bool = False,
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
@@ -54,6 +57,7 @@ class SessionPool:
             otlp=otlp,
             announces_starts=announces_starts,
         )
+        self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit
         self._sessions: dict[tuple[str, str, str], Session] = {}
         self._processes: set[Session] = set()  # also those that no longer take calls but have not quite gone
@@ -83,7 +87,15 @@ class SessionPool:
             )
             self._sessions[key] = session
             self._processes.add(session)
-        return await session.call(call)
+        if self._usage is None:
+            return await session.call(call)
+        self._usage.began(session.mark, call, session.info().pid)
+        try:
+            answer = await session.call(call)
+        except BaseException:
+            self._usage.ended(session.mark, session.info().pid)
+            raise
+        return replace(answer, chunks=MeteredChunks(answer, self._usage, session.mark, session.info().pid))
 
     async def stop(self, runtime_id: str, qualifier: str, session_id: str) -> bool:
         """End one session and wait until its processes are gone; False when there is none."""

@@ -6,6 +6,7 @@ from .prices import KINDS, ModelPrice, PriceTable, RuntimePrice, model_key, pric
 from .runtime_use import RuntimeUse
 from .totals import CostTotal, cost_by, total_cost
 from .usage import CallUsage, CountTokens, usage_of
+from .usage_logs import UsageLogs, UsageRecord, usage_records, use_between
 
 __all__ = [
     "KINDS",
@@ -19,10 +20,14 @@ __all__ = [
     "PriceTable",
     "RuntimePrice",
     "RuntimeUse",
+    "UsageLogs",
+    "UsageRecord",
     "cost_by",
     "cost_of",
     "model_key",
     "price_table",
     "total_cost",
     "usage_of",
+    "usage_records",
+    "use_between",
 ]

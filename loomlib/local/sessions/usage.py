@@ -1,0 +1,144 @@
+"""What a session's process used while it answered, written where and as AWS writes its usage log (`USAGE_LOGS`).
+
+AWS has a record each second and reckons with the whole microVM. Here a record spans the time in which a session had
+calls: the CPU clock of its process, of all its threads, and the most memory that it ever had. Processes that the agent
+starts itself are counted when they have ended. The records say that they were measured here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..contract import AgentAnswer, AgentCall, LogSink
+
+GROUP = "/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/"
+STREAM = "BedrockAgentCoreRuntime_UsageLogs"
+MEASURED_BY = "the local AgentCore: CPU clock and peak memory of the session's process"
+
+_LEAST_MEMORY_GB = 0.128
+"""AgentCore Runtime charges for at least this much."""
+
+
+@dataclass(slots=True)
+class _Window:
+    """A time in which a session has calls."""
+
+    call: AgentCall
+    began_s: float
+    cpu_s: float | None
+    calls: int = 0
+
+
+class UsageMeter:
+    """Measures sessions; `began` and `ended` cost a call some microseconds each."""
+
+    def __init__(self, sink: LogSink) -> None:
+        self._sink = sink
+        self._windows: dict[str, _Window] = {}
+
+    def began(self, mark: str, call: AgentCall, pid: int) -> None:
+        """A call goes to the session; `pid` is 0 while its process is yet to be started."""
+        window = self._windows.get(mark)
+        if window is None:
+            window = self._windows[mark] = _Window(call, time.time(), cpu_seconds(pid) if pid else 0.0)
+        window.calls += 1
+
+    def ended(self, mark: str, pid: int) -> None:
+        """A call is over, however it went."""
+        window = self._windows.get(mark)
+        if window is None:
+            return
+        window.calls -= 1
+        if window.calls:
+            return
+        del self._windows[mark]
+        spent, now_s = cpu_seconds(pid) if pid else None, time.time()
+        if spent is not None and window.cpu_s is not None:
+            # The answer's last byte goes first.
+            asyncio.get_running_loop().call_soon(self._write, window, pid, max(0.0, spent - window.cpu_s), now_s)
+
+    def _write(self, window: _Window, pid: int, cpu_s: float, now_s: float) -> None:
+        elapsed_s, runtime = max(0.0, now_s - window.began_s), window.call.runtime
+        peak = peak_bytes(pid)
+        metrics = {"agent.runtime.vcpu.hours.used": cpu_s / 3600}
+        if peak:
+            metrics["agent.runtime.memory.gb_hours.used"] = max(_LEAST_MEMORY_GB, peak / 1e9) * elapsed_s / 3600
+        record = {
+            "resource_arn": runtime.arn,
+            "event_timestamp": int(now_s * 1000),
+            "resource": {"cloud.provider": "local", "service.name": "AgentCore.Runtime"},
+            "attributes": {
+                "time_elapsed_seconds": round(elapsed_s, 6),
+                "agent.name": runtime.runtime_id.rpartition("-")[0],
+                "session.id": window.call.session_id,
+                "resource.id": f"{runtime.arn}/runtime-endpoint/{window.call.qualifier}",
+                "loom.measured_by": MEASURED_BY,
+            },
+            "metrics": metrics,
+        }
+        group, now_ms = GROUP + runtime.runtime_id, int(now_s * 1000)
+        self._sink.write(group=group, stream=STREAM, timestamp_ms=now_ms, message=json.dumps(record))
+
+
+class MeteredChunks(AsyncIterator[bytes]):
+    """An answer's chunks; tells once when they are over."""
+
+    def __init__(self, answer: AgentAnswer, meter: UsageMeter, mark: str, pid: int) -> None:
+        self._chunks, self._meter, self._mark, self._pid = answer.chunks, meter, mark, pid
+        self._loop = asyncio.get_running_loop()
+        self._is_over = False
+
+    def __aiter__(self) -> MeteredChunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._chunks)
+        except BaseException:
+            self._end()
+            raise
+
+    async def aclose(self) -> None:
+        """Stop reading."""
+        close = getattr(self._chunks, "aclose", None)
+        if close is not None:
+            await close()
+        self._end()
+
+    def _end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._meter.ended(self._mark, self._pid)
+
+    def __del__(self) -> None:
+        if not self._is_over:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody measures any more
+                self._loop.call_soon_threadsafe(self._meter.ended, self._mark, self._pid)
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """CPU time of a process so far, in seconds; None when it is gone or the system has no such clock.
+
+    Linux makes the number of another process's CPU clock out of its pid (clock_getcpuclockid(3)).
+    """
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except (OSError, AttributeError, OverflowError):
+        return None
+
+
+def peak_bytes(pid: int) -> int:
+    """The most resident memory that a process ever had; 0 when unknown."""
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
