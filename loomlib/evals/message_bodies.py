@@ -88,7 +88,7 @@ def _walk(body: object) -> Iterator[_Call | _Result | None]:
         is_listed, value = waiting.pop()
         if isinstance(value, (list, tuple)):
             waiting.extend((is_listed, each) for each in reversed(cast("Sequence[object]", value)))
-        node = _node(value)
+        node = _node(cast("object", value))
         if node is None:
             continue
         if "role" in node or "parts" in node or "author" in node or not _CALL_LISTS.isdisjoint(node):
@@ -107,13 +107,14 @@ def _call(node: Node, is_listed: bool) -> _Call | None:
     if inner is None and node.get("type") in ("tool_use", "function_call", "tool_call"):
         inner = node
     if inner is None and (function := _node(node.get("function"))) is not None:
-        inner = {**function, "id": node.get("id")}
+        named: dict[str, Any] = {**function, "id": node.get("id")}
+        inner = named
     if inner is None and is_listed:
         inner = node
     name = "" if inner is None else _text(inner, "name", "tool_name", "toolName")
     if inner is None or not name:
         return None
-    said = next((inner[key] for key in ("args", "arguments", "input", "tool_input") if key in inner), {})
+    said: object = next((inner[key] for key in ("args", "arguments", "input", "tool_input") if key in inner), "")
     return _Call(_text(inner, "toolUseId", "call_id", "tool_call_id", "id"), name, mapping_in(said))
 
 
@@ -135,15 +136,15 @@ def _result(node: Node) -> _Result | None:
     )
 
 
-def _said(value: Any) -> Any:
+def _said(value: object) -> Any:
     """Content blocks of nothing but text, or of one JSON value, as what they say."""
-    if not isinstance(value, list) or not value:
-        return value
-    blocks = [_node(each) for each in cast("list[object]", value)]
+    blocks = [_node(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
     if len(blocks) == 1 and blocks[0] is not None and "json" in blocks[0]:
         return blocks[0]["json"]
     texts = [None if block is None else block.get("text") for block in blocks]
-    return "\n".join(str(text) for text in texts) if all(isinstance(text, str) for text in texts) else blocks
+    if texts and all(isinstance(text, str) for text in texts):
+        return "\n".join(str(text) for text in texts)
+    return cast("Any", value)
 
 
 def _node(value: object) -> Node | None:

@@ -68,17 +68,19 @@ def name_of(function: object) -> str:
 
 
 def _named(said: str, options: Mapping[str, Any], threshold: float | None, plugins: Plugins | None) -> Evaluator:
-    for name, inside in _readings(said):
-        given = _own(name)
-        if given is None:
-            plugins = plugins or evaluator_plugins()
-            given = plugins.given("evaluators", name) if name in plugins.names("evaluators") else None
-        if given is not None:
-            found = dict(options) | _with_first(inside, given)
-            if threshold is not None:
-                found["threshold"] = threshold
-            return _made(name, given, found, plugins)
-    return (plugins or evaluator_plugins()).get("evaluators", said)  # raises, naming what is near
+    readings = _readings(said)
+    found = next(((name, inside, own) for name, inside in readings if (own := _own(name)) is not None), None)
+    if found is None:
+        plugins = plugins or evaluator_plugins()
+        names = plugins.names("evaluators")
+        found = next(((n, inside, plugins.given("evaluators", n)) for n, inside in readings if n in names), None)
+        if found is None:
+            return plugins.get("evaluators", said)  # raises, naming what is near
+    name, inside, given = found
+    chosen = dict(options) | _with_first(inside, given)
+    if threshold is not None:
+        chosen["threshold"] = threshold
+    return _made(name, given, chosen, plugins)
 
 
 def _own(name: str) -> Callable[..., Any] | None:
