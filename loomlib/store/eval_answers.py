@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, null, select, text, update
+from sqlalchemy import Connection, Table, bindparam, func, null, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from .database import Database
 from .eval_rows import StoredAnswer, StoredResult, StoredScore
@@ -51,28 +53,26 @@ class EvalAnswers:
             earlier = _earlier(connection, [each.key for each in answers if each.key is not None])
             next_id = _last_id(connection) + 1
             kept: list[StoredAnswer] = []
-            new: list[dict[str, Any]] = []
+            new: list[StoredAnswer] = []
             for each in answers:
                 other = earlier.get(each.key) if each.key is not None else None
                 if other is None:
                     other = each._replace(id=next_id)
                     next_id += 1
-                    new.append(other._asdict())
+                    new.append(other)
                     if each.key is not None:
                         earlier[each.key] = other
                 kept.append(other)
-            if new:
-                connection.execute(eval_answers.insert(), new)
-            rows = [{**result._asdict(), "answer_id": answer.id} for answer, result in zip(kept, results, strict=True)]
-            if rows:
-                connection.execute(eval_results.insert(), rows)
+            _insert(connection, eval_answers, new)
+            used = [result._replace(answer_id=each.id) for each, result in zip(kept, results, strict=True)]
+            _insert(connection, eval_results, used)
         return kept
 
     def use(self, results: Sequence[StoredResult]) -> None:
         """Notes that a run uses answers that are kept already."""
         if results:
             with self._database.write() as connection:
-                connection.execute(eval_results.insert(), [each._asdict() for each in results])
+                _insert(connection, eval_results, results)
 
     def complete(self, answers: Sequence[StoredAnswer]) -> None:
         """Adds to kept answers what their traces told later: tools, tokens, cost."""
@@ -131,8 +131,7 @@ class EvalAnswers:
         if not scores and not failures:
             return
         with self._database.write() as connection:
-            if scores:
-                connection.execute(_keep_first(connection), [each._asdict() for each in scores])
+            _insert(connection, eval_scores, scores)
             if failures:
                 change = (
                     update(eval_results)
@@ -171,15 +170,32 @@ class EvalAnswers:
             )
         )
         with self._database.read() as connection:
-            for repeat, place, *score in connection.execute(chosen):
-                yield repeat, place, StoredScore._make(score)
+            for each in connection.execute(chosen):
+                found: tuple[Any, ...] = tuple(each)
+                yield found[0], found[1], StoredScore._make(found[2:])
 
 
-def _keep_first(connection: Connection) -> Any:
-    from sqlalchemy.dialects import postgresql, sqlite
+def _insert(connection: Connection, table: Table, rows: Sequence[Any]) -> None:
+    """Rows in the order of the table's columns; a score that is there already stays.
 
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    return insert(eval_scores).on_conflict_do_nothing()
+    The driver gets them as they are: what SQLAlchemy does for each row would take longer than storing it.
+    """
+    if not rows:
+        return
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_sqlite_insert(table), [tuple(each) for each in rows])
+    else:
+        connection.execute(_statement(table, postgresql.insert), [each._asdict() for each in rows])
+
+
+@cache
+def _sqlite_insert(table: Table) -> str:
+    return str(_statement(table, sqlite.insert).compile(dialect=sqlite.dialect(paramstyle="qmark")))
+
+
+def _statement(table: Table, insert: Callable[[Table], Any]) -> Any:
+    statement = insert(table)
+    return statement.on_conflict_do_nothing() if table is eval_scores else statement
 
 
 def _earlier(connection: Connection, keys: Sequence[str]) -> dict[str, StoredAnswer]:

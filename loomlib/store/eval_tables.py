@@ -75,7 +75,7 @@ eval_answers = Table(
     Column("output_tokens", BigInteger),
     Column("tool_calls", Integer),
     Column("cost", Double),
-    Column("trace_id", AgentText),
+    Column("trace_id", Text),
     # ASCII JSON, which keeps NUL and lone surrogates as they are.
     Column("body", Text, nullable=False),
     UniqueConstraint("key"),

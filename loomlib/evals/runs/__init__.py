@@ -2,9 +2,10 @@
 
 from .callables import CallableTarget
 from .eval_run import EvalRun, Judgement, TargetName
-from .evaluate import aevaluate, arescore, evaluate, rescore
+from .evaluate import aevaluate, evaluate
 from .ports import Budget, Progress, Target
 from .progress import LogLines, Silent, Snapshot
+from .rescoring import arescore, rescore
 
 __all__ = [
     "Budget",

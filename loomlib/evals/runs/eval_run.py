@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import EvalError
 
 from ..answers import CaseAnswer, CaseFailure
+from ..cases import EvalCase
 from ..eval_set import EvalSet
 from ..evaluator import NotApplicable, Score
 from ..outcomes import Outcome
@@ -143,7 +144,8 @@ class EvalRun:
 
     def judgements(self) -> Iterator[Judgement]:
         """Every case and repeat with its answer and all that was said of it, read a few hundred at a time."""
-        cases, bench, after = self.evalset.cases, self._bench, (-1, -1)
+        cases: tuple[EvalCase, ...] = self.evalset.cases
+        bench, after = self._bench, (-1, -1)
         while True:
             with self._place.open() as store:
                 page = store.eval_answers.of_run(self.id, after=after, limit=_PAGE)
@@ -229,4 +231,5 @@ class EvalRun:
 
         how = f"{self.state}: {self.reason}" if self.reason else self.state
         head = escape(" · ".join((f"evaluation {self.id}", how, *self.labels)))
-        return f"<p>{head}</p>{self.summary()._repr_html_()}"
+        page: str = getattr(self.summary(), "_repr_html_")()  # noqa: B009 - the notebook's own name for it
+        return f"<p>{head}</p>{page}"

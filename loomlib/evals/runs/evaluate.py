@@ -15,13 +15,14 @@ from ..eval_set import EvalSet
 from .callables import CallableTarget
 from .eval_run import EvalRun
 from .held_lease import held_lease
+from .manner import Manner
 from .panel import Choice, Panel
 from .place import StorePlace, place_of
 from .ports import Budget, Progress, Target
 from .progress import Snapshot, choose_progress
 from .run_thread import RunThread
 from .stored_sets import stored_set
-from .work import Manner, RunWork
+from .work import RunWork
 
 if TYPE_CHECKING:
     from loomlib.store import EvalRunRow, Store
@@ -127,7 +128,7 @@ def _thread(
     if not evalset.cases:
         raise EvalError("The set has no cases", on=evalset.name)
     asked = target_of(target)
-    panel = Panel(evalset, _listed(evaluators))
+    panel = Panel(evalset, listed(evaluators))
     manner = Manner(
         repeats=repeats,
         concurrency=concurrency or asked.concurrency,
@@ -143,7 +144,7 @@ def _thread(
     id = run_id or f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
     row = _row(id, name, evalset, asked, target, panel, manner)
     return RunThread(
-        lambda report: _run(place, row, evalset, asked, panel, manner, report),
+        lambda report: run_row(place, row, evalset, asked, panel, manner, report),
         progress or choose_progress(f"{asked.name} on {evalset.name}"),
     )
 
@@ -159,58 +160,7 @@ def target_of(given: Any) -> Target:
     raise TypeError(f"an agent, a function or a Target can be evaluated, not {type(given).__name__}")
 
 
-def rescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
-    """The same answers judged anew by these evaluators, as a run of its own; no agent is asked.
-
-    A judge that failed before is asked again; what is judged already under the same evaluator is not.
-    """
-    return _rescoring(run, evaluators, name=name, **options).wait()
-
-
-async def arescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
-    """`rescore` for asynchronous code."""
-    return await _rescoring(run, evaluators, name=name, **options).wait_async()
-
-
-def _rescoring(
-    run: EvalRun,
-    evaluators: Sequence[Choice] | Choice,
-    *,
-    name: str,
-    judge_concurrency: int = 8,
-    judge_timeout_s: float | None = 300.0,
-    progress: Progress | None = None,
-) -> RunThread[EvalRun]:
-    from loomlib.store import EvalRunRow, StoredResult
-
-    evalset = run.evalset
-    panel = Panel(evalset, _listed(evaluators))
-    manner = Manner(
-        repeats=run.repeats, concurrency=1, judge_concurrency=judge_concurrency, timeout_s=None,
-        judge_timeout_s=judge_timeout_s, retries=0, budget=Budget(), measure=False, reuse=True,
-    )  # fmt: skip
-    id = f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
-    row = EvalRunRow(
-        id=id, name=name or None, set_digest=evalset.digest, target_name=run.target.name, target_key=run.target.key,
-        agent_arn=run.target.agent_arn, repeats=run.repeats, created_at=datetime.now(UTC), labels=run.labels,
-        design={**panel.bench.stored(), "set_name": evalset.name, "rescored": run.id},
-    )  # fmt: skip
-
-    async def work(report: Callable[[Snapshot], None]) -> EvalRun:
-        with run.store.open() as store:
-            store.eval_runs.create(row, stored_set(evalset))
-            store.eval_answers.use(
-                [
-                    StoredResult(id, each.repeat, each.place, each.answer_id, True)
-                    for each in store.eval_answers.results(run.id)
-                ]
-            )
-        return await _run(run.store, row, evalset, None, panel, manner, report, state=run.state, reason=run.reason)
-
-    return RunThread(work, progress or choose_progress(f"{run.target.name} on {evalset.name}"))
-
-
-async def _run(
+async def run_row(
     place: StorePlace,
     row: EvalRunRow,
     evalset: EvalSet,
@@ -222,6 +172,7 @@ async def _run(
     state: str = "complete",
     reason: str = "",
 ) -> EvalRun:
+    """Do what the run still owes, and return it as it is stored then."""
     with place.open() as store:
         stored = store.eval_runs.get(row.id)
         if stored is None:
@@ -306,7 +257,7 @@ def _row(id: str, name: str, evalset: EvalSet, asked: Target, given: Any, panel:
     )
 
 
-def _listed(chosen: Sequence[Choice] | Choice) -> Sequence[Choice]:
+def listed(chosen: Sequence[Choice] | Choice) -> Sequence[Choice]:
     if isinstance(chosen, Sequence) and not isinstance(chosen, str):
         return cast("Sequence[Choice]", chosen)
-    return [cast("Choice", chosen)]
+    return [chosen]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..answers import CaseFailure
-from ..evaluator import NotApplicable
+from ..evaluator import NotApplicable, Score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,7 @@ def failure_frame(run: EvalRun) -> pd.DataFrame:
     return _frame(_FAILURES, rows)
 
 
-def _value(said: Any) -> float | None:
+def _value(said: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> float | None:
     return said[0].value if isinstance(said, tuple) and said else None
 
 

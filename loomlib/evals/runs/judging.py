@@ -36,6 +36,7 @@ class Judges:
 
     def __init__(self, panel: Panel, *, concurrency: int, timeout_s: float | None) -> None:
         self.evaluators = panel.evaluators
+        self._digests = [card.digest for card in panel.bench.cards]
         self._is_quick = [_is_quick(each) for each in self.evaluators]
         self._timeout_s = timeout_s
         self._turns = asyncio.Semaphore(concurrency)
@@ -52,7 +53,7 @@ class Judges:
             evaluator = self.evaluators[number]
             try:
                 found = evaluator.judge(case.case, case.answer)
-                scores.extend(self._stored(found, evaluator, case))
+                scores.extend(self._stored(found, number, case))
             except Exception as error:  # noqa: BLE001 - somebody's evaluator: a crash is no zero
                 case.failures[evaluator.name] = failure_of(error, evaluator, case.answer)
         case.owed = slow
@@ -74,7 +75,7 @@ class Judges:
                     found = await asyncio.to_thread(evaluator.judge, case.case, case.answer)
                     if inspect.isawaitable(found):
                         found = await found
-            return self._stored(found, evaluator, case)
+            return self._stored(found, number, case)
         except Exception as error:  # noqa: BLE001 - somebody's evaluator: a crash is no zero
             failure = failure_of(error, evaluator, case.answer)
             if failure.kind == "timeout" and str(error) == "":
@@ -87,10 +88,11 @@ class Judges:
             case.failures[evaluator.name] = failure
             return []
 
-    def _stored(self, found: Any, evaluator: Evaluator, case: Case) -> list[StoredScore]:
-        judged = judged_of(found, evaluator.name)
+    def _stored(self, found: Any, number: int, case: Case) -> list[StoredScore]:
+        name = self.evaluators[number].name
+        judged = judged_of(found, name)
         if isinstance(judged, CaseFailure):
-            case.failures[evaluator.name] = judged
+            case.failures[name] = judged
             return []
         scores = judged if isinstance(judged, tuple) else (judged,)
         stored: list[StoredScore] = []
@@ -100,7 +102,7 @@ class Judges:
                     score,
                     answer_id=case.answer_id,
                     case_digest=case.case.digest,
-                    evaluator_digest=evaluator.digest,
+                    evaluator_digest=self._digests[number],
                     position=position,
                 )
             )

@@ -10,7 +10,7 @@ from loomlib.errors import EvalError
 
 from ..canonical import words_of_choice
 from ..cases import EvaluatorChoice
-from ..digests import canonical_text
+from ..digests import canonical_text, digest_of
 from ..eval_set import EvalSet
 from ..evaluator import Evaluator
 
@@ -19,7 +19,10 @@ Choice: TypeAlias = "str | EvaluatorChoice | Evaluator | Callable[..., Any]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCard:
-    """What is stored of an evaluator: enough to find its scores."""
+    """What is stored of an evaluator: enough to find its scores.
+
+    `digest` is of its name and its own digest: two that were carelessly given the same digest are still two.
+    """
 
     name: str
     level: str
@@ -79,7 +82,9 @@ class Panel:
                 try_='evaluators=["exact", "trajectory"]; loom plugins lists what there is',
             )
         self.bench = Bench(
-            cards=tuple(JudgeCard(name=e.name, level=e.level, digest=e.digest) for e in self.evaluators),
+            cards=tuple(
+                JudgeCard(name=e.name, level=e.level, digest=digest_of(e.name, e.digest)) for e in self.evaluators
+            ),
             common=tuple(common.values()),
             by_place=by_place,
         )

@@ -55,7 +55,7 @@ def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> Stored
         *figures,
         None if tools is None else len(tools),
         answer.cost,
-        next((each.trace_id for each in reversed(turns) if each.trace_id), None),
+        next((_ascii(each.trace_id) for each in reversed(turns) if each.trace_id), None),
         _encode(body),
     )
 
@@ -123,7 +123,7 @@ def stored_score(
     part = score.part or None
     if part is not None and not part.isprintable():
         said["part"] = part
-        part = part.encode("ascii", "backslashreplace").decode("ascii").replace("\x00", "\\x00")
+        part = _ascii(part)
     return StoredScore(*at, float(score.value), score.passed, part, labels, _encode(said) if said else None)
 
 
@@ -142,6 +142,11 @@ def score_of_row(row: StoredScore) -> Score | NotApplicable:
         tokens=said.get("tokens", 0),
         cost=said.get("cost", 0.0),
     )
+
+
+def _ascii(text: str) -> str:
+    """As a column for looking things up may hold it; the words themselves are in the JSON beside it."""
+    return text.encode("ascii", "backslashreplace").decode("ascii").replace("\x00", "\\x00")
 
 
 def labels_of(text: str | None) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ def judged_of(found: object, evaluator: str) -> Judged:
             return NotApplicable("there was nothing to judge")
         if all(isinstance(each, Score) for each in parts):
             return _with_whole(cast("Sequence[Score]", parts))
-    raise TypeError(f"{evaluator} returned {type(found).__name__}: a verdict is a Score, a bool, a float or Scores")
+    kind: str = type(cast("object", found)).__name__
+    raise TypeError(f"{evaluator} returned {kind}: a verdict is a Score, a bool, a float or Scores")
 
 
 def failure_of(error: BaseException, evaluator: Evaluator, answer: CaseAnswer) -> CaseFailure:

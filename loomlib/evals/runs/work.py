@@ -7,7 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from loomlib.store import StoredAnswer, StoredResult, StoredScore
@@ -18,8 +19,10 @@ from ..eval_set import EvalSet
 from .asking import TRIED_AGAIN, Asker
 from .callables import CallableTarget
 from .judging import Case, Judges
+from .lanes import Lanes, Unit
+from .manner import Manner
 from .meter import Meter
-from .ports import Budget, Target
+from .ports import Target
 from .progress import Snapshot
 from .stored_words import answer_of_row, judge_failures_of, judge_failures_text, stored_answer
 
@@ -30,28 +33,10 @@ if TYPE_CHECKING:
 
 _SLICE_S: Final = 0.05
 """How long a plain function is asked case after case before what it answered is kept."""
-_SLOW_S: Final = 0.002
-"""A function that takes longer than this for a case is asked several at once."""
+_SLOW_MS: Final = 5.0
+"""A function that mostly takes longer than this for a case is asked several at once."""
 _AT_ONCE: Final = 500
 _LOOKED_FOR: Final = ("", "not_found_yet", "partial")
-
-Unit = tuple[int, int]
-"""Repeat and place in the set."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
-    """How a run is done."""
-
-    repeats: int
-    concurrency: int
-    judge_concurrency: int
-    timeout_s: float | None
-    judge_timeout_s: float | None
-    retries: int
-    budget: Budget
-    measure: bool
-    reuse: bool
 
 
 class RunWork:
@@ -144,7 +129,7 @@ class RunWork:
             owed = [
                 number
                 for number in self._panel.bench.of(each.place)
-                if (each.answer_id, digest, self._judges.evaluators[number].digest) not in said
+                if (each.answer_id, digest, self._panel.bench.cards[number].digest) not in said
                 and self._judges.evaluators[number].name not in failures
             ]
             unjudged.append((each, owed))
@@ -192,11 +177,10 @@ class RunWork:
         again: deque[Unit] = deque()
         retries = self._manner.retries
         while owed and not self._meter.is_late:
-            began, before = time.perf_counter(), len(owed)
             answers = await asyncio.to_thread(self._slice, asker, owed)
             again.extend(unit for unit, answer in answers if retries and _is_tried_again(answer))
             self._keep([(unit, answer) for unit, answer in answers if not (retries and _is_tried_again(answer))])
-            if (time.perf_counter() - began) / max(1, before - len(owed)) > _SLOW_S and self._manner.concurrency > 1:
+            if self._manner.concurrency > 1 and _is_slow([answer for _, answer in answers]):
                 await self._ask_agent(asker, owed)
         if again:
             await self._ask_agent(asker, again, tried=1)
@@ -215,45 +199,25 @@ class RunWork:
 
     async def _ask_agent(self, asker: Asker, owed: deque[Unit], *, tried: int = 0) -> None:
         """Up to `concurrency` cases at once; answers are kept as they come, those that wait together in one write."""
-        arrived: asyncio.Queue[tuple[Unit, CaseAnswer]] = asyncio.Queue()
         held: list[Case] = []
+        lanes = Lanes(
+            asker,
+            self._set.cases,
+            owed,
+            count=self._manner.concurrency,
+            tried=tried,
+            is_late=lambda: self._meter.is_late,
+        )
 
-        async def lane() -> None:
-            while owed and not self._meter.is_late:
-                unit = owed.popleft()
-                try:
-                    answer = await asker.ask(self._set.cases[unit[1]], unit[0], tried=tried)
-                except BaseException:
-                    owed.appendleft(unit)
-                    raise
-                arrived.put_nowait((unit, answer))
+        def keep(some: Sequence[tuple[Unit, CaseAnswer]]) -> None:
+            held.extend(self._stored(some))
 
-        lanes = [asyncio.ensure_future(lane()) for _ in range(min(self._manner.concurrency, len(owed)))]
-        asked = asyncio.gather(*lanes)
-        try:
-            while not (asked.done() and arrived.empty()):
-                getting = asyncio.ensure_future(arrived.get())
-                await asyncio.wait([getting, asked], return_when=asyncio.FIRST_COMPLETED)
-                if not getting.done():
-                    getting.cancel()
-                    continue
-                some = [getting.result()]
-                while not arrived.empty():
-                    some.append(arrived.get_nowait())
-                held.extend(await asyncio.to_thread(self._stored, some))
-                if not self._collects:
-                    self._judge(held)
-                    held = []
-            await asked
-        finally:
-            for each in lanes:
-                each.cancel()
-            await asyncio.gather(*lanes, return_exceptions=True)
-            late: list[tuple[Unit, CaseAnswer]] = []
-            while not arrived.empty():
-                late.append(arrived.get_nowait())
-            if late:  # also when cancelled: an answer that came is kept
-                self._stored(late)
+        def judge() -> None:
+            if not self._collects:
+                self._judge(held)
+                held.clear()
+
+        await lanes.run(keep, judge)
         if held:
             self._judge(await self._collect(held))
 
@@ -371,6 +335,11 @@ class RunWork:
 
 def _is_tried_again(answer: CaseAnswer) -> bool:
     return answer.failure is not None and answer.failure.kind in TRIED_AGAIN
+
+
+def _is_slow(answers: Sequence[CaseAnswer]) -> bool:
+    """By the median: a busy machine makes some calls of any function long."""
+    return bool(answers) and median([answer.duration_ms or 0.0 for answer in answers]) > _SLOW_MS
 
 
 def _row(answer: CaseAnswer, key: str | None) -> StoredAnswer:

@@ -1,0 +1,83 @@
+"""Several cases asked side by side, their answers handed on as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ..answers import CaseAnswer
+from ..cases import EvalCase
+from .asking import Asker
+
+Unit: TypeAlias = "tuple[int, int]"
+"""Repeat and place in the set."""
+
+Answered: TypeAlias = "tuple[Unit, CaseAnswer]"
+
+
+class Lanes:
+    """Up to `count` cases of `owed` under way at once, until none is left or it is late."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        cases: Sequence[EvalCase],
+        owed: deque[Unit],
+        *,
+        count: int,
+        tried: int,
+        is_late: Callable[[], bool],
+    ) -> None:
+        self._asker, self._cases, self._owed = asker, cases, owed
+        self._count, self._tried, self._is_late = count, tried, is_late
+        self._arrived: list[Answered] = []
+        self._news = asyncio.Event()
+
+    async def run(self, keep: Callable[[Sequence[Answered]], None], kept: Callable[[], None]) -> None:
+        """`keep` writes what came, in a thread, all that waits at once; `kept` is called here behind it.
+
+        Cancelled, it still keeps every answer that came.
+        """
+        lanes = [asyncio.ensure_future(self._lane()) for _ in range(min(self._count, len(self._owed)))]
+        if not lanes:
+            return
+        try:
+            while self._arrived or not all(each.done() for each in lanes):
+                await self._news.wait()
+                self._news.clear()
+                if some := self._take():
+                    await _finished(asyncio.ensure_future(asyncio.to_thread(keep, some)))
+                    kept()
+        finally:
+            for each in lanes:
+                each.cancel()
+            await asyncio.wait(lanes)
+            if some := self._take():
+                keep(some)
+        for each in lanes:
+            each.result()  # raises what is no answer: a defect of ours
+
+    async def _lane(self) -> None:
+        try:
+            while self._owed and not self._is_late():
+                unit = self._owed.popleft()
+                answer = await self._asker.ask(self._cases[unit[1]], unit[0], tried=self._tried)
+                self._arrived.append((unit, answer))
+                self._news.set()
+        finally:
+            self._news.set()
+
+    def _take(self) -> list[Answered]:
+        some, self._arrived = self._arrived, []
+        return some
+
+
+async def _finished(writing: asyncio.Future[None]) -> None:
+    """Wait for a write; cancelled meanwhile, it is waited for all the same."""
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait([writing])
+        raise

@@ -1,0 +1,410 @@
+"""Runs of evaluations: what is asked, what is kept, and what is said of failures."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eval_runs import Adder, Says, SaysLater, case_of, sums
+
+import loomlib as loom
+from loomlib.errors import EvalError, EvalInterrupted
+from loomlib.evals import CaseAnswer, CaseFailure, EvalCase, EvalSet, NotApplicable, Score, ToolUse, Turn, TurnAnswer
+from loomlib.evals.runs import Budget, CallableTarget, EvalRun, Silent, Snapshot, rescore
+from loomlib.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+        yield opened
+
+
+def states(run: EvalRun) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in run.outcomes():
+        found[each.state] = found.get(each.state, 0) + 1
+    return found
+
+
+def test_every_case_and_repeat_is_asked_once_and_judged_by_every_evaluator(store: Store) -> None:
+    adder, first, second = Adder(), Says("first"), SaysLater("second", 0.5)
+    run = loom.evaluate(adder, sums(30), [first, second], repeats=3, store=store)
+    assert run.state == "complete"
+    assert set(adder.asked.values()) == {3}
+    assert set(first.judged.values()) == set(second.judged.values()) == {3}
+    assert states(run) == {"scored": 180}
+    assert run.summary()["first"].mean.value == 1.0
+    assert {each.value for each in run.outcomes() if each.evaluator == "second"} == {0.5}
+    assert len(run.rows()) == 90
+    assert set(run.scores()["state"]) == {"scored"}
+
+
+def test_no_answer_no_verdict_and_a_low_score_are_three_things(store: Store) -> None:
+    def agent(prompt: str) -> str:
+        if prompt == "0+0":
+            raise RuntimeError("the agent broke")
+        return prompt
+
+    def verdict(case: EvalCase, _answer: CaseAnswer) -> Any:
+        return {"sum 1": ZeroDivisionError("the judge broke"), "sum 2": NotApplicable("nothing")}.get(case.id, 0.0)
+
+    run = loom.evaluate(agent, sums(4), Says("judge", verdict), store=store)
+    assert states(run) == {"answer_failed": 1, "judge_failed": 1, "not_applicable": 1, "scored": 1}
+    summary = run.summary()["judge"]
+    assert summary.mean.value == 0.0
+    assert (summary.answer_failed, summary.judge_failed, summary.not_applicable, summary.scored) == (1, 1, 1, 1)
+    assert run.failures()[["case", "stage", "kind"]].values.tolist() == [
+        ["sum 0", "answer", "exception"],
+        ["sum 1", "judge", "exception"],
+    ]
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+@pytest.mark.parametrize(
+    ("verdict", "kind"),
+    [
+        (ValueError("no"), "exception"),
+        (TimeoutError(), "timeout"),
+        ("not a verdict", "exception"),
+        (float("nan"), "exception"),
+        (CaseFailure(stage="judge", kind="malformed", message="no JSON"), "malformed"),
+    ],
+)
+def test_whatever_goes_wrong_in_an_evaluator_is_a_failure_to_judge(
+    store: Store, verdict: Any, kind: str, is_quick: bool
+) -> None:
+    run = loom.evaluate(Adder(), sums(3), Says("judge", verdict, is_quick=is_quick), store=store)
+    assert states(run) == {"judge_failed": 3}
+    assert set(run.failures()["kind"]) == {kind}
+    assert run.state == "complete"
+
+
+def test_a_judge_that_takes_too_long_is_a_failure_to_judge(store: Store) -> None:
+    class Slow(Says):
+        async def judge(self, case: EvalCase, answer: CaseAnswer) -> Any:  # type: ignore[override]
+            await asyncio.sleep(60)
+
+    run = loom.evaluate(Adder(), sums(2), Slow(), judge_timeout_s=0.05, store=store)
+    assert set(run.failures()["kind"]) == {"timeout"}
+
+
+def test_an_agent_that_takes_too_long_is_a_failure_to_answer(store: Store) -> None:
+    async def agent(_prompt: str) -> str:
+        await asyncio.sleep(60)
+        return ""
+
+    run = loom.evaluate(agent, sums(2), Says(), timeout_s=0.05, store=store)
+    assert set(run.failures()["kind"]) == {"timeout"}
+    assert set(run.failures()["attempts"]) == {1}
+
+
+@pytest.mark.parametrize("kind", ["throttle", "transport"])
+def test_throttling_and_transport_failures_are_tried_again_and_counted(store: Store, kind: str) -> None:
+    adder = Adder(failures=[kind, kind])
+    run = loom.evaluate(adder, sums(1), Says(), store=store)
+    assert states(run) == {"scored": 1}
+    assert run.rows()["attempts"].tolist() == [3]
+    assert adder.asked["0+0"] == 3
+
+
+@pytest.mark.parametrize("kind", ["agent_error", "timeout", "quota"])
+def test_other_failures_are_not_tried_again(store: Store, kind: str) -> None:
+    adder = Adder(failures=[kind])
+    run = loom.evaluate(adder, sums(1), Says(), store=store)
+    assert run.failures()[["kind", "attempts"]].values.tolist() == [[kind, 1]]
+
+
+def test_retries_end(store: Store) -> None:
+    adder = Adder(failures=["throttle"] * 10)
+    run = loom.evaluate(adder, sums(1), Says(), retries=1, store=store)
+    assert run.failures()[["kind", "attempts"]].values.tolist() == [["throttle", 2]]
+
+
+def test_a_second_run_under_the_same_key_asks_nobody_and_judges_nothing(store: Store) -> None:
+    adder, judge = Adder(), Says()
+    loom.evaluate(CallableTarget(adder, key="v1"), sums(5), judge, store=store)
+    run = loom.evaluate(CallableTarget(adder, key="v1"), sums(5), judge, store=store)
+    assert set(adder.asked.values()) == set(judge.judged.values()) == {1}
+    assert states(run) == {"scored": 5}
+    assert run.rows()["reused"].all()
+    loom.evaluate(CallableTarget(adder, key="v2"), sums(5), judge, store=store)
+    loom.evaluate(CallableTarget(adder, key="v1"), sums(5), judge, reuse=False, store=store)
+    assert set(adder.asked.values()) == {3}
+
+
+def test_a_new_expectation_judges_its_case_again_and_a_new_prompt_asks_it_again(store: Store) -> None:
+    adder, judge = Adder(), Says()
+    target = CallableTarget(adder, key="v1")
+    loom.evaluate(target, sums(5), judge, store=store)
+    expecting = sums(5).with_cases(case_of(2, expected="5"))
+    run = loom.evaluate(target, expecting, judge, store=store)
+    assert set(adder.asked.values()) == {1}
+    assert judge.judged == {"sum 0": 1, "sum 1": 1, "sum 2": 2, "sum 3": 1, "sum 4": 1}
+    assert run.rows().set_index("case")["says"].tolist() == [1.0, 1.0, 0.0, 1.0, 1.0]
+    loom.evaluate(target, sums(5).with_cases(case_of(2, prompt="2+2+0")), judge, store=store)
+    assert adder.asked["2+2+0"] == 1
+    assert sum(adder.asked.values()) == 6
+
+
+def test_a_failure_to_answer_is_never_used_by_another_run(store: Store) -> None:
+    adder = Adder(failures=["agent_error"])
+    first = loom.evaluate(CallableTarget(adder, key="v1"), sums(1), Says(), store=store)
+    second = loom.evaluate(CallableTarget(adder, key="v1"), sums(1), Says(), store=store)
+    assert (states(first), states(second)) == ({"answer_failed": 1}, {"scored": 1})
+
+
+def test_rescoring_asks_nobody_and_leaves_the_old_run_as_it_was(store: Store) -> None:
+    adder = Adder()
+    old = loom.evaluate(adder, sums(8), Says("broken", ValueError("no")), store=store)
+    new = rescore(old, [Says("broken", 0.25), Says("more", True)])
+    assert sum(adder.asked.values()) == 8
+    assert states(old) == {"judge_failed": 8}
+    assert {each.value for each in new.outcomes() if each.evaluator == "broken"} == {0.25}
+    assert new.summary()["more"].pass_rate.value == 1.0
+    assert states(EvalRun.load(store, old.id)) == {"judge_failed": 8}
+
+
+def test_a_budget_of_tokens_stops_cleanly_and_the_run_goes_on_later(store: Store) -> None:
+    adder = Adder()
+
+    def agent(prompt: str) -> TurnAnswer:
+        return TurnAnswer(text=adder(prompt), input_tokens=60, output_tokens=40, cost=0.01)
+
+    run = loom.evaluate(agent, sums(50), Says(), budget=Budget(tokens=2_050), store=store)
+    assert run.state == "stopped"
+    assert "2,050 tokens" in run.reason
+    assert len(run.rows()) == 20
+    again = loom.evaluate(agent, sums(50), Says(), run_id=run.id, store=store)
+    assert again.state == "complete"
+    assert len(again.rows()) == 50
+    assert set(adder.asked.values()) == {1}
+
+
+def test_a_budget_in_money_is_kept_and_counts_the_judges(store: Store) -> None:
+    def agent(prompt: str) -> dict[str, Any]:
+        return {"text": prompt, "cost": 0.01}
+
+    judge = Says("paid", Score(value=1.0, cost=0.01))
+    run = loom.evaluate(agent, sums(100), judge, budget=Budget(money=0.50), store=store)
+    assert run.state == "stopped"
+    assert len(run.rows()) <= 50
+
+
+def test_a_budget_in_money_that_nobody_can_keep_stops_at_once(store: Store) -> None:
+    run = loom.evaluate(Adder(), sums(100), Says(), budget=Budget(money=1.0), store=store)
+    assert run.state == "stopped"
+    assert "not known" in run.reason
+    assert len(run.rows()) < 10
+
+
+def test_a_budget_of_time_stops_asking(store: Store) -> None:
+    async def agent(prompt: str) -> str:
+        await asyncio.sleep(0.02)
+        return prompt
+
+    run = loom.evaluate(agent, sums(5000), Says("says", 1.0), budget=Budget(time_s=0.3), store=store)
+    assert run.state == "stopped"
+    assert 0 < len(run.rows()) < 5000
+
+
+def test_a_run_cannot_go_on_as_something_else(store: Store) -> None:
+    run = loom.evaluate(Adder(), sums(3), Says(), store=store)
+    with pytest.raises(EvalError, match="another set"):
+        loom.evaluate(Adder(), sums(4), Says(), run_id=run.id, store=store)
+    with pytest.raises(EvalError, match="other evaluators"):
+        loom.evaluate(Adder(), sums(3), Says(digest="2"), run_id=run.id, store=store)
+
+
+def test_several_turns_share_a_session_and_each_case_has_its_own(store: Store) -> None:
+    seen: dict[str, list[str]] = {}
+
+    def agent(prompt: str, session_id: str, state: Any) -> str:
+        seen.setdefault(session_id, []).append(f"{prompt} {state}")
+        return prompt
+
+    cases = tuple(
+        EvalCase(id=f"c{n}", turns=(Turn(prompt="one"), Turn(prompt="two")), initial_state={"n": n}) for n in range(3)
+    )
+    run = loom.evaluate(agent, EvalSet(name="talks", cases=cases), Says("says", 1.0), repeats=2, store=store)
+    assert sorted(seen.values()) == sorted([[f"one {{'n': {n}}}", "two None"] for n in range(3)] * 2)
+    assert {len(each.answer.turns) for each in run.judgements()} == {2}
+
+
+def test_a_case_that_needs_a_simulated_user_is_a_failure_to_answer(store: Store) -> None:
+    from loomlib.evals import UserScenario
+
+    case = EvalCase(id="talk", scenario=UserScenario(starting_prompt="hi", plan="be difficult"))
+    run = loom.evaluate(Adder(), EvalSet(name="talks", cases=(case,)), Says(), store=store)
+    assert run.failures()["kind"].tolist() == ["no_user"]
+
+
+def test_a_loaded_run_tells_the_same(store: Store) -> None:
+    set_ = EvalSet(name="s", cases=tuple(replace(case_of(n), tags=("even",) if n % 2 == 0 else ()) for n in range(6)))
+    parts = [Score(value=1.0, part="turn 1"), Score(value=0.0, part="turn 2", labels=("simulated judge",))]
+    run = loom.evaluate(Adder(), set_, [Says(), Says("parts", parts)], store=store)
+    loaded = EvalRun.load(store, run.id)
+    assert loaded.outcomes() == run.outcomes()
+    assert loaded.evalset.digest == set_.digest
+    assert loaded.summary() == run.summary()
+    assert {each.tags for each in loaded.outcomes()} == {("even",), ()}
+    whole = [each for each in loaded.outcomes() if each.evaluator == "parts" and not each.part]
+    assert {(each.value, each.labels) for each in whole} == {(0.5, ("simulated judge",))}
+    with pytest.raises(EvalError, match="No such evaluation"):
+        EvalRun.load(store, "nonsense")
+
+
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "ansi": "\x1b[2J\x1b]0;owned\x07",
+    "nul": "before\x00after",
+    "surrogates": "\ud800 and \udfff",
+    "large": "x" * 10_000_000,
+    "controls": "".join(map(chr, range(32))),
+    "bidi": "\u202egnp.exe",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_whatever_an_agent_answers_comes_back_exactly_and_shows_as_text(store: Store, kind: str) -> None:
+    said = HOSTILE[kind]
+
+    def agent(_prompt: str) -> TurnAnswer:
+        tools = (ToolUse(name=said[:1000], arguments={said[:1000]: said}, result=said),)
+        return TurnAnswer(text=said, tools=tools, trace_id=said[:100])
+
+    verdict = Score(value=0.0, part=said[:50], rationale=said, details={"said": said}, labels=(said[:50],))
+    run = loom.evaluate(agent, sums(1), Says("judge", verdict), store=store)
+    (found,) = EvalRun.load(store, run.id).judgements()
+    assert found.answer.turns[0].text == said
+    assert found.answer.turns[0].tools == (ToolUse(name=said[:1000], arguments={said[:1000]: said}, result=said),)
+    scores = found.verdicts["judge"]
+    assert isinstance(scores, tuple)
+    assert scores[1] == verdict
+    assert "<script>" not in run._repr_html_()
+
+
+def test_tools_nested_too_deeply_to_be_written_leave_the_answer(store: Store) -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    kept = [deep]
+
+    def agent(_prompt: str) -> TurnAnswer:
+        return TurnAnswer(text="yes", tools=(ToolUse(name="t", arguments={"deep": kept[0]}),))
+
+    run = loom.evaluate(agent, sums(1), Says("says", 1.0), store=store)
+    (found,) = run.judgements()
+    assert found.answer.text == "yes"
+    assert found.answer.tools is None
+    while deep:  # taken apart by hand: freeing it at once would go as deep
+        deep = deep.pop()
+
+
+async def test_it_runs_inside_a_running_loop(store: Store) -> None:
+    turned = 0
+
+    async def turning() -> None:
+        nonlocal turned
+        while True:
+            turned += 1
+            await asyncio.sleep(0)
+
+    async def agent(prompt: str) -> str:
+        await asyncio.sleep(0.01)
+        return prompt
+
+    beside = asyncio.create_task(turning())
+    run = await loom.aevaluate(agent, sums(20), Says(), store=store)
+    beside.cancel()
+    assert run.state == "complete"
+    assert turned > 1
+    assert loom.evaluate(Adder(), sums(3), Says(), store=store).state == "complete"  # blocks, and works
+
+
+async def test_a_cancelled_run_keeps_what_was_answered_and_goes_on(store: Store) -> None:
+    asked: list[str] = []
+    gate = asyncio.Event()
+
+    async def agent(prompt: str) -> str:
+        asked.append(prompt)
+        if len(asked) > 8:
+            loop.call_soon_threadsafe(gate.set)
+            await asyncio.sleep(60)
+        return prompt
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(loom.aevaluate(agent, sums(20), Says(), run_id="r1", store=store))
+    await gate.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    run = EvalRun.load(store, "r1")
+    assert run.state == "interrupted"
+    assert len(run.rows()) == 8
+    again = loom.evaluate(CallableTarget(Adder(), name="agent"), sums(20), Says(), run_id="r1", store=store)
+    assert again.state == "complete"
+    assert len(again.rows()) == 20
+
+
+def test_progress_is_told_in_the_callers_thread(store: Store) -> None:
+    import threading
+
+    told: list[tuple[int, Snapshot]] = []
+
+    class Telling(Silent):
+        def finish(self, snapshot: Snapshot) -> None:
+            told.append((threading.get_ident(), snapshot))
+
+    loom.evaluate(Adder(), sums(7), [Says(), SaysLater("later")], progress=Telling(), store=store)
+    ((thread, last),) = told
+    assert thread == threading.get_ident()
+    assert (last.owed, last.answered, last.judged) == (7, 7, 7)
+    assert str(last).startswith("evaluation · 7/7 answered · 7 judged")
+
+
+def test_two_processes_cannot_do_one_run(store: Store) -> None:
+    adder = Adder()
+
+    def agent(prompt: str) -> str:
+        with pytest.raises(EvalError, match="is being run by process"):
+            loom.evaluate(adder, sums(2), Says(), run_id="mine", store=store)
+        return prompt
+
+    CallableTarget(agent)
+    run = loom.evaluate(CallableTarget(agent, name="adder"), sums(2), Says(), run_id="mine", store=store)
+    assert run.state == "complete"
+    assert not run.failures().size
+    assert not adder.asked
+
+
+def test_evaluators_of_the_set_and_of_a_case_judge_too(store: Store) -> None:
+    from loomlib.evals import EvaluatorChoice
+
+    cases = (case_of(1), replace(case_of(2), evaluators=(EvaluatorChoice(name="contains"),)))
+    set_ = EvalSet(name="s", cases=cases, evaluators=(EvaluatorChoice(name="exact"),))
+    run = loom.evaluate(Adder(), set_, store=store)
+    assert [(each.case_id, each.evaluator) for each in run.outcomes()] == [
+        ("sum 1", "exact"), ("sum 2", "exact"), ("sum 2", "contains"),
+    ]  # fmt: skip
+
+
+def test_nobody_to_judge_is_said_before_anybody_is_asked(store: Store) -> None:
+    adder = Adder()
+    with pytest.raises(EvalError, match="No evaluator"):
+        loom.evaluate(adder, sums(1), store=store)
+    assert not adder.asked
+
+
+def test_what_is_wrong_with_the_arguments_is_said_at_once(store: Store) -> None:
+    with pytest.raises(TypeError, match="a function or a Target"):
+        loom.evaluate(3, sums(1), Says(), store=store)
+    with pytest.raises(ValueError, match="repeats"):
+        loom.evaluate(Adder(), sums(1), Says(), 0, store=store)
+    with pytest.raises(ValueError, match="money"):
+        Budget(money=0)
+    assert issubclass(EvalInterrupted, EvalError)

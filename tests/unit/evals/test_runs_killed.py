@@ -1,0 +1,77 @@
+"""Runs whose process is killed at any moment: nothing that was kept is lost or asked again."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from killed_run import COUNT
+
+from loomlib.evals.runs import EvalRun
+from loomlib.store import Store
+
+HERE = Path(__file__).parent
+PACE_S = 0.005
+
+
+def kill_somewhere(folder: Path, kills: int, seed: int) -> tuple[int, Counter[str]]:
+    """Start the run again and again, each process killed at a moment of its own; how many were, and what was asked."""
+    rng, killed = random.Random(seed), 0
+    command = [sys.executable, HERE / "killed_run.py", str(folder / "loom.db"), str(folder / "asked"), str(PACE_S)]
+    for _ in range(kills):
+        kept = answers(folder)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=HERE)
+        assert process.stdout is not None
+        with process, process.stdout:
+            # Between the first new answer and some later one: it is the work that is to be hit, not the start.
+            target, deadline = kept + rng.randint(0, max(1, COUNT // kills)), time.monotonic() + 60
+            while answers(folder) <= target and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(rng.uniform(0.0, 0.003))
+            process.kill()
+            killed += process.wait() == -9
+        assert answers(folder) >= kept
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE, timeout=120)
+    assert done.stdout.strip() == "complete"
+    return killed, Counter((folder / "asked").read_text().split())
+
+
+def answers(folder: Path) -> int:
+    if not (folder / "loom.db").exists():
+        return 0
+    with Store.open(f"sqlite:///{folder / 'loom.db'}") as store:
+        return len(store.eval_answers.results("run"))
+
+
+def check(folder: Path, killed: int, asked: Counter[str]) -> None:
+    with Store.open(f"sqlite:///{folder / 'loom.db'}") as store:
+        run = EvalRun.load(store, "run")
+        outcomes = run.outcomes()
+        assert run.state == "complete"
+        assert len({(each.case_id, each.evaluator) for each in outcomes}) == len(outcomes) == 2 * COUNT
+        assert {each.value for each in outcomes} == {1.0}
+        assert len(run.rows()) == COUNT
+        assert run.summary()["says"].scored == COUNT
+    assert set(asked) == {f"{n}+{n}" for n in range(COUNT)}
+    # Of each killed process, only what was under way (four at once) or in the write that the kill cut off.
+    assert sum(asked.values()) - COUNT <= 8 * killed
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
+def test_ten_kills_lose_nothing_and_ask_nothing_again_that_was_kept(tmp_path: Path) -> None:
+    killed, asked = kill_somewhere(tmp_path, 10, seed=1)
+    assert killed > 0
+    check(tmp_path, killed, asked)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
+@pytest.mark.parametrize("seed", range(10))
+def test_a_hundred_kills_lose_nothing_and_ask_nothing_again_that_was_kept(tmp_path: Path, seed: int) -> None:
+    killed, asked = kill_somewhere(tmp_path, 10, seed=100 + seed)
+    check(tmp_path, killed, asked)
