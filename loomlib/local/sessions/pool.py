@@ -13,6 +13,7 @@ from pathlib import Path
 from ..contract import AgentAnswer, AgentCall, LogSink, SessionEnded, SessionInfo
 from .keeper import Keeper
 from .otel import OtlpTarget
+from .running import NobodyThere
 from .session import Session, SessionPlace
 from .usage import MeteredChunks, UsageMeter
 from .workspace import sweep_leftovers
@@ -68,6 +69,12 @@ class SessionPool:
 
         Raises `AgentBroke`, `SessionLimit` or `SessionEnded`.
         """
+        try:
+            return await self._invoke(call)
+        except NobodyThere:
+            return await self._invoke(call)  # nothing was sent: the session starts cold again
+
+    async def _invoke(self, call: AgentCall) -> AgentAnswer:
         if self._closing:
             raise SessionEnded("The local AgentCore is stopping")
         key = (call.runtime.runtime_id, call.qualifier, call.session_id)

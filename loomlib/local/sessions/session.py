@@ -19,13 +19,13 @@ from .otel import SPANS, OtlpTarget, asks_for_adot, otel_environment
 from .output import START_LINE, SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
+from .running import EXIT_SOON_S, Running
 from .wire import Connection, ConnectionCut, NotHttp
 from .words import SessionWords
 from .workspace import make_workspace, remove_workspace, write_record
 
 _GRACE_S = 2.0  # from SIGTERM to SIGKILL
 _DRAIN_S = 0.5  # how long output is awaited once every process of the session is dead
-_EXIT_SOON_S = 1.0  # a connection closed without an answer: time to see whether the process ended with it
 _PING_TIMEOUT_S = 5.0
 _SESSION_HEADER = "x-amzn-bedrock-agentcore-runtime-session-id"
 
@@ -43,16 +43,6 @@ class SessionPlace:
     answer_timeout_s: float
     otlp: OtlpTarget | None = None
     announces_starts: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
-    """The parts that exist from the start of the process on."""
-
-    process: AgentProcess
-    output: SessionOutput
-    connections: Connections
-    clocks: SessionClocks
 
 
 class Session:
@@ -79,7 +69,7 @@ class Session:
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs]{mark}"
         self._group = f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}"
         self._words = SessionWords(place.sink, group=self._group, stream=self._stream, session_id=session_id)
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._drained, self._gone = asyncio.Event(), asyncio.Event()
@@ -113,7 +103,7 @@ class Session:
         )
 
     async def call(self, call: AgentCall) -> AgentAnswer:
-        """Send the call when the process is ready. Raises `AgentBroke` or `SessionEnded`."""
+        """Send the call when the process is ready. Raises `AgentBroke`, `SessionEnded`, or `NobodyThere` unsent."""
         self._calls += 1
         self._invocations += 1
         self._last_used_at = datetime.now(UTC)
@@ -123,7 +113,7 @@ class Session:
                 await asyncio.shield(self._start)
             running = self._raise_unless_running()
             running.clocks.pause()
-            connection = await running.connections.take()
+            connection = await running.connect()
             async with asyncio.timeout(self._place.answer_timeout_s):
                 headers = {_SESSION_HEADER: self.session_id, **call.headers}
                 head = await connection.ask("POST", "/invocations", headers, call.body)
@@ -180,7 +170,7 @@ class Session:
         elif self._calls == 0:
             running.clocks.resume()
 
-    async def _start_process(self) -> _Running:
+    async def _start_process(self) -> Running:
         place, script = self._place, self.runtime.entry_point[-1]
         folder = await asyncio.to_thread(make_workspace, place.folder, self.mark, self.runtime.code)
         if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
@@ -216,9 +206,9 @@ class Session:
             ask=self._background_work,
             end=self.end,
         )
-        return _Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
+        return Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
 
-    async def _clean_up(self, running: _Running) -> None:
+    async def _clean_up(self, running: Running) -> None:
         """Wait for the process's end, however it comes, and take everything that is left of it away."""
         await running.process.ended.wait()
         was_stopping = self._stopping
@@ -238,7 +228,7 @@ class Session:
 
     # Calls
 
-    def _raise_unless_running(self) -> _Running:
+    def _raise_unless_running(self) -> Running:
         if self._stopping:
             raise SessionEnded(self._why_ended)
         if self._failed or self._running is None:
@@ -270,7 +260,7 @@ class Session:
         when = "in the middle of its answer" if mid_answer else "without an answer"
         if self._running is not None:
             try:
-                async with asyncio.timeout(_EXIT_SOON_S):
+                async with asyncio.timeout(EXIT_SOON_S):
                     await self._running.process.ended.wait()
                     await self._drained.wait()
             except TimeoutError:
