@@ -178,7 +178,7 @@ def _scenario(value: object, path: Path, problems: Problems) -> tuple[UserScenar
     kept: dict[str, Any] | None = None
     if isinstance(persona, Mapping):
         kept = cast("dict[str, Any]", fields.plain(cast("object", persona), (*path, spelling)) or {})
-        persona = kept.get("description") or kept.get("id")
+        persona = kept.get("description", kept.get("id"))
         if kept == persona_of(persona):
             kept = None
     scenario = UserScenario(

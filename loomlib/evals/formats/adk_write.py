@@ -21,7 +21,8 @@ REASONS: Final = {
     "turns.payload": "ADK sends a content, not a payload",
     "scenario.max_turns": "ADK limits turns in its user simulator's configuration",
     "metadata": "ADK's cases have no metadata",
-    "evaluators": "ADK has no criterion for it, or none with these options, or none without a threshold",
+    "set.metadata": "ADK's eval sets have no metadata",
+    "set.evaluators": "ADK has no criterion for it, or none with these options, or none without a threshold",
     "final_state": "an empty final state expects nothing in ADK",
 }
 

@@ -30,7 +30,7 @@ REASONS: Final = {
     "turns.expected_tools.matchers": "AgentCore compares the names of tools, not their arguments",
     "turns.expected_tools.result": "AgentCore compares the names of tools, not their results",
     "turns.prompt": "a turn with a payload sends the payload",
-    "name": "an AgentCore dataset has no name of its own; the file's name is read",
+    "set.name": "an AgentCore dataset has no name of its own; the file's name is read",
 }
 
 

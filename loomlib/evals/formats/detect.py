@@ -53,7 +53,7 @@ def _is_json_line(first: str, rest: Iterator[str], label: str) -> bool:
     except (ValueError, RecursionError):
         # Either a document over several lines, or a broken first line: then the second one is a whole object.
         second = next((line for line in rest if line.strip()), "")
-        return is_named_so or (len(first.strip()) > 1 and _is_object(second))
+        return _is_object(second) or (is_named_so and second.lstrip()[:1] in ("", "{"))
     if any(line.strip() for line in chain(rest)):
         return True
     return is_named_so or not (value.keys() & {"cases", "eval_cases", "evalCases", "scenarios", "data", *_not_sets()})

@@ -38,7 +38,13 @@ _WRITERS: Final[Mapping[str, tuple[Callable[[EvalSet], str], Mapping[str, str]]]
     ADK: (adk_write.write_text, adk_write.REASONS),
     STRANDS: (strands.write_text, strands.REASONS),
     AGENTCORE: (agentcore.write_text, agentcore.REASONS),
-    CSV: (csv_text.write_text, {name: "a table holds cases only" for name in ("version", "description", "evaluators")}),
+    CSV: (
+        csv_text.write_text,
+        {
+            f"set.{name}": "a table holds cases only"
+            for name in ("name", "version", "description", "evaluators", "metadata")
+        },
+    ),
 }
 _SUFFIXES: Final = {".evalset.json": ADK, ".jsonl": JSONL, ".ndjson": JSONL, ".csv": CSV, ".json": LOOM}
 

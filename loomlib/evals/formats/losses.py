@@ -69,7 +69,7 @@ def measure(meant: EvalSet, read: EvalSet, format: str, reasons: Mapping[str, st
     for case, other in zip(meant.cases, read.cases, strict=True):
         for name in dict.fromkeys(_case(case, other)):
             of_cases.setdefault(name, []).append(case.id)
-    found = [Loss(field=name, reason=_reason(name, format, reasons)) for name in of_set]
+    found = [Loss(field=name, reason=_reason(f"set.{name}", format, reasons)) for name in of_set]
     for name in sorted(of_cases):
         found.append(Loss(field=name, reason=_reason(name, format, reasons), cases=tuple(of_cases[name])))
     return Losses(format, tuple(found))

@@ -170,6 +170,8 @@ def value_of(column: str, value: Any) -> Any:
         return str(value) if isinstance(value, (int, float)) else value
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    if column == "turn" and not isinstance(value, str) and (isinstance(value, bool) or not isinstance(value, int)):
+        raise ValueError(f"this is {shown(value)}, no whole number")
     if not isinstance(value, str):
         return [value] if column in _LISTS and isinstance(value, Mapping) else value
     text = value.strip()

@@ -30,9 +30,9 @@ REASONS: Final = {
     "scenario": "a case of strands has an input and no plan; the plan stands in the metadata as task_description",
     "assertions": "a case of strands has one assertion: several stand in one, line by line",
     "metadata": "a scenario's plan stands there as task_description, for strands' user simulator",
-    "evaluators": "strands has no evaluator of that name, or none with a threshold",
+    "set.evaluators": "strands has no evaluator of that name, or none with a threshold",
     "expected_interactions": "an interaction of strands has node_name, dependencies and messages",
-    "name": "an experiment of strands has no name; the file's name is read",
+    "set.name": "an experiment of strands has no name; the file's name is read",
 }
 
 
