@@ -87,7 +87,9 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
 def read_head(fields: Fields, name: str) -> dict[str, Any]:
     """The set's own fields, for `EvalSet`."""
     mark, _ = fields.take(MARK)
-    if mark != VERSION:
+    if mark is None:
+        fields.wrong(MARK, "it is missing", f'add "{MARK}": {VERSION}, if this is an eval set of Loom')
+    elif mark != VERSION:
         fields.wrong(MARK, f"this is version {mark!r}", f"this release of Loom reads version {VERSION}; upgrade Loom")
     return {
         "name": fields.text("name") or name,
