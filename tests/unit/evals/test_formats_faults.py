@@ -53,7 +53,7 @@ def test_a_message_lists_ten_problems_and_counts_the_rest():
         ('{"loom_evalset": 1,\r\n "cases": [\r\n  {"id" "a"}]}', "line 3"),
         ('{"cases": [{"id": "a",\n "turns": ["x"],\n "metadata": {"n": NaN}}]}', "line 3, cases[0].metadata.n: NaN"),
         ('{"cases": [{"id": "a",\n "turns": ["x"],\n "id": "b"}]}', "line 3, cases[0].id: this key occurs twice"),
-        ('{"loom_evalset": 1, "cases": [\n{"id": "a", "turns": ["x"]},\n{"id": "a", "turns": ["y"]}]}', "line 3, cases"),
+        ('{"loom_evalset": 1, "cases": [\n{"id": "a", "turns": ["x"]},\n{"id": "a", "turns": ["y"]}]}', "line 3"),
         ('{"cases": [{"id": "a", "turns": ["x"]}]}', 'it is missing; add "loom_evalset": 1'),
         ('{"id":"a","turns":["x"]}\n\n{"id":"a","turns":["y"]}', "line 3, id: the id 'a' is that of line 1"),
         ('{"id":"a","turns":["x"]}\n{"id":"b","turns":["y"]', "line 2"),
