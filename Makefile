@@ -10,7 +10,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check unit notebooks browser bench chromium ready clean
+.PHONY: report lab test check unit notebooks browser bench bench-others chromium ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY)  ## the latency study against the local AgentCore, end to end
@@ -38,6 +38,10 @@ browser: $(READY) chromium
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	@$(BIN)/python -m tests.benchmarks
+
+bench-others:  ## what evaluations are measured beside, in .venv-others
+	@test -x .venv-others/bin/python || $(PYTHON) -m venv .venv-others
+	@.venv-others/bin/python -m pip install -q -r tests/benchmarks/requirements.txt
 
 chromium:
 	@command -v chromium >/dev/null || .ci/chromium

@@ -107,7 +107,9 @@ class EvalAnswers:
         with self._database.read() as connection:
             return [(StoredResult._make(each[:6]), each[6], each[7]) for each in connection.execute(chosen)]
 
-    def of_run(self, run_id: str, *, after: tuple[int, int] = (-1, -1), limit: int) -> list[tuple[Any, StoredAnswer]]:
+    def of_run(
+        self, run_id: str, *, after: tuple[int, int] = (-1, -1), limit: int
+    ) -> list[tuple[StoredResult, StoredAnswer]]:
         """Up to `limit` results of the run behind (repeat, place) with their answers, in their order."""
         repeat, place = after
         chosen = (

@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, cold, warm, arrivals, ttft, alive, intake, tracing, report.
+them: import, traces, lookup, truth, evals, cold, warm, arrivals, ttft, alive, intake, tracing, eval-agents, report.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from . import (
+    bench_evals,
     bench_import,
     bench_intake,
     bench_report,
@@ -36,6 +37,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
     "alive": bench_sessions.alive,
     "intake": bench_intake.intake,
     "tracing": bench_tracing.tracing,
+    "eval-agents": bench_evals.agents,
 }
 
 
@@ -44,13 +46,14 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
     "truth": bench_truth.rows,
+    "evals": bench_evals.rows,
     "report": bench_report.rows,
 }
 
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", "traces", "lookup", "truth", *WITH_SERVICE, "report"]
+    known = ["import", "traces", "lookup", "truth", "evals", *WITH_SERVICE, "report"]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")

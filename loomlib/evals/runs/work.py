@@ -35,7 +35,8 @@ _SLICE_S: Final = 0.05
 """How long a plain function is asked case after case before what it answered is kept."""
 _SLOW_MS: Final = 5.0
 """A function that mostly takes longer than this for a case is asked several at once."""
-_AT_ONCE: Final = 500
+_AT_ONCE: Final = 250
+"""Answers in one write. More would live so long that the garbage collector looks at everything again and again."""
 _LOOKED_FOR: Final = ("", "not_found_yet", "partial")
 
 
@@ -189,7 +190,7 @@ class RunWork:
     def _slice(self, asker: Asker, owed: deque[Unit]) -> list[tuple[Unit, CaseAnswer]]:
         answers: list[tuple[Unit, CaseAnswer]] = []
         cases, until = self._set.cases, time.perf_counter() + _SLICE_S
-        while time.perf_counter() < until:
+        while len(answers) < _AT_ONCE and time.perf_counter() < until:
             try:
                 unit = owed.popleft()
             except IndexError:  # another thread took the last
