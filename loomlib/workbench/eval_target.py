@@ -15,6 +15,7 @@ from ..evals.answers import CaseFailure, TurnAnswer
 if TYPE_CHECKING:
     from ..agents import InvocationRecord
     from ..evals.cases import Turn
+    from ..evals.evaluator import Evaluator
     from .agent import Agent
     from .trace_view import TraceView
 
@@ -57,7 +58,9 @@ class AgentTarget:
             timeout_s=timeout_s,
             labels=(*self.labels, "evaluation"),
         )
-        return _answer(record) if record.failure is None else _failure(record)
+        if record.failure is None:
+            return _answer(record)
+        raise _NotAnswered(record)
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
         """The answers with the tools, tokens and cost of their traces; the state of a trace that has no spans."""
@@ -69,6 +72,13 @@ class AgentTarget:
         """End the session; one that cannot be ended ends by itself when it has been idle."""
         with suppress(LoomError):
             await asyncio.to_thread(self._agent.end_session, session_id)
+
+    def connected(self, evaluator: Evaluator) -> Evaluator:
+        """A judge with the agent's connection to AWS (or the local service), and the spans that it exported."""
+        from ..evals.connecting import connected
+
+        bench = self._agent.bench
+        return connected(evaluator, bench.clients, bench.store)
 
     def _views(self, ids: Sequence[int]) -> dict[int, TraceView]:
         bench = self._agent.bench
@@ -91,10 +101,12 @@ def _answer(record: InvocationRecord) -> TurnAnswer:
     )
 
 
-def _failure(record: InvocationRecord) -> CaseFailure:
-    return CaseFailure(
-        stage="answer", kind=record.failure or "exception", message=record.error_message or record.failure or ""
-    )
+class _NotAnswered(LoomError):
+    """The invocation failed; `failure` is its class, as an evaluation keeps it."""
+
+    def __init__(self, record: InvocationRecord) -> None:
+        super().__init__(record.error_message or record.failure or "")
+        self.failure, self.retry_after_s = record.failure, record.retry_after_s
 
 
 def _with_trace(answer: TurnAnswer, view: TraceView | None) -> TurnAnswer:

@@ -81,6 +81,10 @@ class AgentCoreJudge:
         """This judge behind `clients`."""
         return self if self.clients is not None else replace(self, clients=clients)
 
+    def with_spans(self, source: SpanSource) -> AgentCoreJudge:
+        """This judge reading the agent's own spans from `source`."""
+        return self if self.spans is not None else replace(self, spans=source)
+
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
         """A score for each result. Raises `JudgeFailed`; AWS's error codes are kept as "aws:<code>"."""
         from loomlib.aws.evaluation import evaluate

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.errors import LoomError
 
+from ..connecting import connected
 from ..digests import digest_of
 from ..evaluator import Evaluator, NotApplicable, Score
 from ..judge_failed import JudgeFailed
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..answers import CaseAnswer
     from ..cases import EvalCase
+    from .session_spans import SpanSource
 
 RULES: Final = ("majority", "mean", "median")
 
@@ -63,7 +65,11 @@ class Panel:
 
     def connected_to(self, clients: Clients) -> Panel:
         """The panel with every judge that can be connected, connected."""
-        return replace(self, judges=tuple(_connected(each, clients) for each in self.judges))
+        return replace(self, judges=tuple(connected(each, clients) for each in self.judges))
+
+    def with_spans(self, source: SpanSource) -> Panel:
+        """The panel with every judge that reads an agent's spans reading them from `source`."""
+        return replace(self, judges=tuple(_reading(each, source) for each in self.judges))
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
         """One score a part, with all votes in its details. Raises `JudgeFailed` ("no_quorum")."""
@@ -150,9 +156,9 @@ async def _ask(judge: Evaluator, case: EvalCase, answer: CaseAnswer) -> list[Sco
     return [said] if isinstance(said, Score) else list(cast("Sequence[Score]", said))
 
 
-def _connected(judge: Evaluator, clients: Clients) -> Evaluator:
-    connect = getattr(judge, "connected_to", None)
-    return judge if connect is None else connect(clients)
+def _reading(judge: Evaluator, source: SpanSource) -> Evaluator:
+    give = getattr(judge, "with_spans", None)
+    return judge if give is None else give(source)
 
 
 def _names(judges: Sequence[Evaluator]) -> list[str]:

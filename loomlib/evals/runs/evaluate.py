@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from loomlib.errors import EvalError, StoreError
 
+from ..connecting import connected
 from ..eval_set import EvalSet
+from ..evaluator import Evaluator
 from .callables import CallableTarget
 from .eval_run import EvalRun
 from .held_lease import held_lease
@@ -25,6 +27,7 @@ from .stored_sets import stored_set
 from .work import RunWork
 
 if TYPE_CHECKING:
+    from loomlib.aws import Clients
     from loomlib.store import EvalRunRow, Store
 
 
@@ -46,6 +49,7 @@ def evaluate(
     judge_timeout_s: float | None = 300.0,
     progress: Progress | None = None,
     store: Store | str | None = None,
+    clients: Clients | None = None,
 ) -> EvalRun:
     """Ask `target` every case of `evalset`, judge the answers, keep everything, and return the run.
 
@@ -63,7 +67,9 @@ def evaluate(
     `timeout_s` bounds each turn. Throttling and transport failures are tried again up to `retries` times a case, in a
     new session; nothing else is. `budget` stops asking cleanly: the run is "stopped", with its reason, and resumes.
     `measure` reads traces for tools, tokens and cost, even when no evaluator needs them. `store` is where the run is
-    kept (None: the agent's, else the settings' database). It works in a notebook, whose own loop keeps turning.
+    kept (None: the agent's, else the settings' database). Judges ask their models over the agent's connection; over
+    `clients` (`bench.clients`) where they are given, as for a function, which has none. It works in a notebook, whose
+    own loop keeps turning.
 
     A failure to answer and a failure to judge are kept as what they are, and never raise. Raises `EvalError` for what
     cannot be begun, `EvalInterrupted` when cancelled, `StoreError` when nothing can be kept.
@@ -89,6 +95,7 @@ async def aevaluate(
     judge_timeout_s: float | None = 300.0,
     progress: Progress | None = None,
     store: Store | str | None = None,
+    clients: Clients | None = None,
 ) -> EvalRun:
     """`evaluate` for asynchronous code: `run = await loom.aevaluate(agent, evalset, ["exact"])`."""
     return await _thread(**_arguments(locals())).wait_async()
@@ -116,6 +123,7 @@ def _thread(
     judge_timeout_s: float | None,
     progress: Progress | None,
     store: Store | str | None,
+    clients: Clients | None,
 ) -> RunThread[EvalRun]:
     for what, value in (("repeats", repeats), ("concurrency", concurrency), ("judge_concurrency", judge_concurrency)):
         if value is not None and value < 1:
@@ -128,7 +136,7 @@ def _thread(
     if not evalset.cases:
         raise EvalError("The set has no cases", on=evalset.name)
     asked = target_of(target)
-    panel = Panel(evalset, listed(evaluators))
+    panel = Panel(evalset, listed(evaluators), connect=connecting(asked, clients))
     manner = Manner(
         repeats=repeats,
         concurrency=concurrency or asked.concurrency,
@@ -147,6 +155,14 @@ def _thread(
         lambda report: run_row(place, row, evalset, asked, panel, manner, report),
         progress or choose_progress(f"{asked.name} on {evalset.name}"),
     )
+
+
+def connecting(asked: Target | None, clients: Clients | None) -> Callable[[Evaluator], Evaluator] | None:
+    """How judges are connected: by the clients that the caller names, else as the target does it."""
+    if clients is not None:
+        return lambda evaluator: connected(evaluator, clients)
+    found = getattr(asked, "connected", None)
+    return cast("Callable[[Evaluator], Evaluator]", found) if callable(found) else None
 
 
 def target_of(given: Any) -> Target:

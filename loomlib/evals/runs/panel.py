@@ -63,10 +63,13 @@ class Panel:
     """The evaluators themselves, each made once, and the bench that says where they sit.
 
     A case's own evaluator takes the place of one of the same name that the set asks for, and that of the run's.
-    `EvalError` when nobody is to judge.
+    `connect` gives judges their connection. `EvalError` when nobody is to judge.
     """
 
-    def __init__(self, evalset: EvalSet, chosen: Sequence[Choice]) -> None:
+    def __init__(
+        self, evalset: EvalSet, chosen: Sequence[Choice], *, connect: Callable[[Evaluator], Evaluator] | None = None
+    ) -> None:
+        self._connect = connect
         self.evaluators: list[Evaluator] = []
         self._numbers: dict[tuple[str, str], int] = {}
         self._made: dict[str, int] = {}
@@ -106,6 +109,8 @@ class Panel:
         if known is not None and known in self._made:
             return self._made[known]
         evaluator = _made(choice)
+        if self._connect is not None:
+            evaluator = self._connect(evaluator)
         at = (evaluator.name, evaluator.digest)
         if at not in self._numbers:
             self._numbers[at] = len(self.evaluators)

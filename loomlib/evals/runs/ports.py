@@ -28,6 +28,9 @@ class Target(Protocol):
     "throttle" and "transport" are tried again, after `retry_after_s` where the exception has it. `state` is sent with
     the first turn of a case that has one. `collect_tools` adds to answers what traces tell (tools, tokens, cost): many
     at once, and only when somebody needs it. `end` ends a session that will not be used again.
+
+    A target may have a method `connected(evaluator) -> Evaluator`, which gives a judge that was chosen by name the
+    connection to its model (`loomlib.evals.connecting`).
     """
 
     @property

@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .eval_run import EvalRun
-from .evaluate import listed, run_row
+from .evaluate import connecting, listed, run_row
 from .manner import Manner
 from .panel import Choice, Panel
 from .ports import Budget, Progress
@@ -16,11 +16,15 @@ from .progress import Snapshot, choose_progress
 from .run_thread import RunThread
 from .stored_sets import stored_set
 
+if TYPE_CHECKING:
+    from loomlib.aws import Clients
+
 
 def rescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
     """The same answers judged anew by these evaluators, as a run of its own; no agent is asked.
 
-    A judge that failed before is asked again; what is judged already under the same evaluator is not.
+    A judge that failed before is asked again; what is judged already under the same evaluator is not. Judges that ask
+    a model need `clients=bench.clients`.
     """
     return _rescoring(run, evaluators, name=name, **options).wait()
 
@@ -38,11 +42,12 @@ def _rescoring(
     judge_concurrency: int = 8,
     judge_timeout_s: float | None = 300.0,
     progress: Progress | None = None,
+    clients: Clients | None = None,
 ) -> RunThread[EvalRun]:
     from loomlib.store import EvalRunRow, StoredResult
 
     evalset = run.evalset
-    panel = Panel(evalset, listed(evaluators))
+    panel = Panel(evalset, listed(evaluators), connect=connecting(None, clients))
     manner = Manner(
         repeats=run.repeats, concurrency=1, judge_concurrency=judge_concurrency, timeout_s=None,
         judge_timeout_s=judge_timeout_s, retries=0, budget=Budget(), measure=False, reuse=True,

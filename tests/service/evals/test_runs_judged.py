@@ -1,0 +1,50 @@
+"""Whole evaluations with judges that are chosen by name: they are connected, and say that they are simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import loomlib as loom
+from loomlib import local
+from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn
+from loomlib.evals.judges import SIMULATED_JUDGE
+from loomlib.evals.runs import rescore
+
+JUDGES = ["judge:correctness", "agentcore:Builtin.Helpfulness", "strands:HelpfulnessEvaluator"]
+
+
+@pytest.fixture(scope="module")
+def bench(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    database = tmp_path_factory.mktemp("store") / "loom.db"
+    with loom.connect(home=service.home, database_url=f"sqlite:///{database}") as opened:
+        yield opened
+
+
+def test_judges_by_name_are_connected_to_the_agents_house(bench: loom.Workbench) -> None:
+    agent = bench.deploy("calculator")
+    tools = (ExpectedTool(name="calculator"),)
+    turn = Turn(prompt="What is 17 * 23?", expected_answer="391", expected_tools=tools)
+    run = agent.evaluate(EvalSet(name="sums", cases=(EvalCase(id="sum", turns=(turn,)),)), [*JUDGES, "trajectory"])
+    scores = run.scores().set_index("evaluator")
+    assert scores["state"].tolist() == ["scored"] * 4, run.failures().to_dict("records")
+    assert scores.loc["trajectory", "value"] == 1.0
+    assert scores.loc["trajectory", "labels"] == ()
+    for name in run.evaluators[:3]:
+        assert SIMULATED_JUDGE in scores.loc[name, "labels"]
+    (judged,) = run.judgements()
+    (helpful,) = judged.verdicts["agentcore:Builtin.Helpfulness"]  # type: ignore[misc]
+    assert helpful.details["spans"] == "exported"  # type: ignore[union-attr]
+
+
+def test_a_functions_judges_and_those_of_a_rescoring_are_connected_by_clients(bench: loom.Workbench) -> None:
+    case = EvalCase(id="capital", turns=(Turn(prompt="The capital of France?", expected_answer="Paris"),))
+    evalset = EvalSet(name="capitals", cases=(case,))
+    alone = loom.evaluate(lambda _prompt: "Paris", evalset, "judge:correctness", store=bench.store)
+    assert alone.failures()["kind"].tolist() == ["no_model"]
+    run = loom.evaluate(lambda _prompt: "Paris", evalset, "judge:correctness", store=bench.store, clients=bench.clients)
+    assert [(each.passed, each.state) for each in run.outcomes()] == [(True, "scored")]
+    anew = rescore(run, ["judge:helpfulness"], clients=bench.clients)
+    assert anew.scores()["labels"].tolist() == [(SIMULATED_JUDGE,)]
