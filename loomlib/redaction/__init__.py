@@ -1,0 +1,21 @@
+"""Secrets and personal data kept out of what is kept: rules as data, and placeholders that leave it readable."""
+
+from .files import read_rules
+from .personal import PERSONAL_DATA
+from .redactor import DEFAULT_RULES, Document, Found, Redacted, Redactor, redact
+from .rule import Rule
+from .secrets import KNOWN_FORMS, SECRETS
+
+__all__ = [
+    "DEFAULT_RULES",
+    "KNOWN_FORMS",
+    "PERSONAL_DATA",
+    "SECRETS",
+    "Document",
+    "Found",
+    "Redacted",
+    "Redactor",
+    "Rule",
+    "read_rules",
+    "redact",
+]

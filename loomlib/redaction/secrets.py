@@ -1,0 +1,155 @@
+"""What gives access: keys, tokens, passwords, private keys, and what is too random to be words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import partial
+from itertools import pairwise
+from math import log2
+from typing import Final
+
+from .rule import Rule
+from .rule import rule as _rule
+
+_rule = partial(_rule, kind="secret")
+
+_NAMED_VALUE: Final = r"""[\w.~+/=\-!#$%^*@:]"""
+
+KNOWN_FORMS: Final[tuple[Rule, ...]] = (
+    # RFC 7468; headers of RFC 1421 and line ends written as \n included. One that was cut off goes to the text's end.
+    _rule(
+        "private key",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+"
+        r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?",
+        anchors=("-----begin ",),
+    ),
+    # IAM user guide, "Understanding unique ID prefixes": AKIA long-term keys, ASIA temporary ones, ABIA bearer tokens.
+    _rule("aws access key", r"\b(?:AKIA|ASIA|ABIA)[A-Z2-7]{16}\b", anchors=("akia", "asia", "abia")),
+    _rule(
+        "aws secret key",
+        r"(?:secret_?(?:access_?)?key|session_?token)[\"'\\]{0,4}\s{0,4}[=:]\s{0,4}[\"'\\]{0,4}([\w/+=-]{16,})",
+        ignore_case=True,
+        part=1,
+        anchors=("secret", "session"),
+    ),
+    # Signature Version 4 in presigned addresses and Authorization headers.
+    _rule(
+        "aws signature",
+        r"(?:Credential|Signature|Security-Token)=([^&,\s\"'<>\\\[\]]++)",
+        ignore_case=True,
+        part=1,
+        anchors=("credential=", "signature=", "security-token="),
+    ),
+    # RFC 6750 and RFC 7617.
+    _rule("bearer token", r"\bBearer\s{1,8}([\w.~+/=-]{8,})", ignore_case=True, part=1, anchors=("bearer",)),
+    _rule(
+        "basic credentials",
+        r"\bAuthorization[\"'\\]{0,4}\s{0,4}[:=]\s{0,4}[\"'\\]{0,4}Basic\s{1,8}([\w+/=-]{6,})",
+        ignore_case=True,
+        part=1,
+        anchors=("basic",),
+    ),
+    # RFC 7519: two base64url objects ({" is eyJ) and a signature.
+    _rule(
+        "json web token",
+        r"(?<![\w-])eyJ[\w-]{8,}+\.eyJ[\w-]{8,}+\.[\w-]*+",
+        anchors=("eyj",),
+    ),
+    # RFC 3986, userinfo.
+    _rule(
+        "password",
+        r"://[^\s/:@\"'<>]{0,256}:([^\s/@\"'<>]{1,256})@",
+        part=1,
+        anchors=("://",),
+    ),
+    # Published forms of providers' keys.
+    _rule("api key", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})", anchors=("gh", "github")),
+    _rule("api key", r"\bglpat-[\w-]{20,255}", anchors=("glpat-",)),
+    _rule("api key", r"\bsk-[\w-]{20,255}", anchors=("sk-",)),
+    _rule("api key", r"\b(?:sk|rk|whsec)_(?:live_|test_)?[0-9A-Za-z]{16,255}", anchors=("sk_", "rk_", "whsec_")),
+    _rule("api key", r"\bxox[a-z]-[\w-]{10,255}", anchors=("xox",)),
+    _rule("api key", r"hooks\.slack\.com/services/([\w/]{20,255})", part=1, anchors=("hooks.slack.com",)),
+    _rule(
+        "api key", r"\b(?:AIza[\w-]{35}|ya29\.[\w-]{20,2048}|GOCSPX-[\w-]{20,64})", anchors=("aiza", "ya29", "gocspx")
+    ),
+    _rule("api key", r"\bSG\.[\w-]{16,32}\.[\w-]{32,64}", anchors=("sg.",)),
+    _rule(
+        "api key",
+        r"\b(?:npm_[A-Za-z0-9]{36}|pypi-AgE[\w-]{50,1024}|hf_[A-Za-z0-9]{30,64})",
+        anchors=("npm_", "pypi-", "hf_"),
+    ),
+    _rule("api key", r"\b(?:dapi[0-9a-f]{32}|do[opr]_v1_[0-9a-f]{64})\b", anchors=("dapi", "_v1_")),
+    # Amazon Bedrock API keys, long-term and short-term.
+    _rule(
+        "api key",
+        r"\b(?:ABSK[A-Za-z0-9+/]{60,1024}={0,2}|bedrock-api-key-[\w+/=-]{20,4096})",
+        anchors=("absk", "bedrock-api-key-"),
+    ),
+)
+"""Forms that are documented and mean nothing else: these are struck out of reports, too."""
+
+_NAMED: Final = (
+    _rule(
+        "password",
+        rf"(?<![a-z])(?:password|passwd|passphrase|pwd)[\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}[\"'\\]{{0,4}}({_NAMED_VALUE}{{4,256}})",
+        ignore_case=True,
+        part=1,
+        anchors=("passw", "passphrase", "pwd"),
+    ),
+    _rule(
+        "secret",
+        r"(?<![a-z])(?:(?:client|app|shared|consumer)[_-]?secret|secret|api[_-]?key|private[_-]?key|account[_-]?key|"
+        r"(?:auth|access|refresh|id|bot)[_-]?token|token)"
+        rf"[\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}[\"'\\]{{0,4}}({_NAMED_VALUE}{{8,4096}})",
+        ignore_case=True,
+        part=1,
+        anchors=("secret", "key", "token"),
+    ),
+)
+
+_RANDOM_FROM: Final = 24
+_LEAST_BITS: Final = 3.7
+_LEAST_CHANGES: Final = 0.4
+_LOOKED_AT: Final = 4096
+
+
+def _random(token: str) -> list[tuple[int, int]]:
+    """All of a token that is too random to be words, an identifier or a path.
+
+    It must hold small and capital letters and digits, at least 3.7 bits a character (Shannon, over its own letters;
+    24 characters drawn from 62 have 4.3 on average), and change between these classes at every second or third step,
+    as chance does (0.62) and CamelCase does not. So hexadecimal ids are left: traces are found by them.
+    """
+    seen = token[:_LOOKED_AT]
+    classes = "".join("a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else "" for c in seen)
+    if len(set(classes)) < 3:
+        return []
+    changes = sum(a != b for a, b in pairwise(classes)) / (len(classes) - 1)
+    if changes < _LEAST_CHANGES:
+        return []
+    counts, total = Counter(seen), len(seen)
+    bits = -sum(count / total * log2(count / total) for count in counts.values())
+    return [(0, len(token))] if bits >= _LEAST_BITS else []
+
+
+HIGH_ENTROPY: Final = _rule(
+    "secret",
+    rf"[A-Za-z0-9](?<![\w+/=-]{{2}})[\w+/=-]{{{_RANDOM_FROM - 1},}}+",
+    accept=_random,
+)
+
+SECRETS: Final[tuple[Rule, ...]] = (*KNOWN_FORMS, *_NAMED, HIGH_ENTROPY)
+"""Everything that gives access, what looks random included."""
+
+_SECRET_NAME: Final = re.compile(
+    r"(?:^|[_\-. ])(?:secret|password|passwd|passphrase|pwd|authorization|cookie|credentials?|"
+    r"(?:api|access|private|secret|account|shared)[_\- ]?key|"
+    r"(?:(?:auth|access|refresh|session|id|bearer|security)[_\- ]?)?token)$"
+)
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a field of this name holds a secret, whatever that looks like (`clientSecret`, `api_key`)."""
+    return len(name) <= 100 and _SECRET_NAME.search(_CAMEL.sub("_", name).lower()) is not None

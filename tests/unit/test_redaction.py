@@ -1,0 +1,243 @@
+"""What must not be kept is struck out, what is harmless stays, and no text makes it slow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loomlib.errors import SettingsError
+from loomlib.redaction import DEFAULT_RULES, KNOWN_FORMS, Found, Redactor, read_rules, redact
+from loomlib.redaction.secrets import is_secret_name
+
+# Made up or from the issuers' own documentation; keys are put together here so that no scanner takes them for real.
+SECRETS = {
+    "aws access key": "AKIA" + "IOSFODNN7EXAMPLE",
+    "json web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+    "api key": "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345",
+    "private key": "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIE\n-----END RSA PRIVATE KEY-----",
+    "secret": "3kJ9xQ2mZ7pL1vB8nR4tYw6s",
+}
+PERSONAL = {
+    "email": ["ann.lee+x@example.org", "o'brien@mail.example.co.uk", "jürgen@müller.example"],
+    "card": ["4111 1111 1111 1111", "4111111111111111", "5555-5555-5555-4444", "378282246310005", "30569309025904"],
+    "iban": ["GB82 WEST 1234 5698 7654 32", "DE89370400440532013000", "FR14 2004 1010 0505 0001 3M02 606"],
+    "phone": ["+1 (415) 555-0132", "+44 20 7946 0958", "+4915112345678", "(415) 555-0132", "415-555-0132"],
+    "ip": ["93.184.216.34", "10.1.2.3", "2001:db8:85a3::8a2e:370:7334", "fe80::1"],
+    "national id": [
+        "12345678Z",
+        "X1234567L",
+        "RSSMRA85T10A562S",
+        "111.444.777-35",
+        "11010519491231002X",
+        "44051401359",
+        "131052-308T",
+        "85.07.30-033.28",
+        "2 55 08 14 168 025 38",
+    ],
+}
+HARMLESS = [
+    "What is 2+12345678, and 17 * 23?",
+    "version 1.2.3.4.5 at 12:30:45 on 127.0.0.1, std::vector<a::b>",
+    "trace 4bf92f3577b34da6a3ce929d0e0e4736, session loom-0123456789abcdef0123456789abcdef",
+    "1732243200123456789 ns, 1732243200123 ms, 3.14159265358979",
+    "getWeatherForCityByNameAndDate in /usr/lib/python3/site-packages/loomlib/evaluation/answers.py",
+    "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4",
+    "4111 1111 1111 1112 and DE89370400440532013001 and 12345678A fail their checks",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "the password is wrong; max_tokens: 10000000",
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_is_struck_out_and_named(name: str) -> None:
+    found = redact(f"it is {SECRETS[name]} ok")
+    assert found.text == f"it is [{name} 1] ok"
+    assert found.found == (Found(name, 6, 6 + len(SECRETS[name])),)
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in PERSONAL.items() for value in values])
+def test_personal_data_is_struck_out_and_named(name: str, value: str) -> None:
+    assert redact(f"it is {value}, yes").text == f"it is [{name} 1], yes"
+    assert redact(value).counts == {name: 1}
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_it_stays(text: str) -> None:
+    assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("postgres://u:hunter2@db/x", "postgres://u:[password 1]@db/x"),
+        ("Authorization: Bearer abc.DEF-123456", "Authorization: Bearer [bearer token 1]"),
+        ('{"password": "hunter2"}', '{"password": "[password 1]"}'),
+        ("api_key='0123456789'", "api_key='[secret 1]'"),
+        ("X-Amz-Signature=0f0f0f&X-Amz-Date=1", "X-Amz-Signature=[aws signature 1]&X-Amz-Date=1"),
+        ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfi", "aws_secret_access_key = [aws secret key 1]"),
+    ],
+)
+def test_of_a_named_secret_the_value_goes_and_the_name_stays(text: str, kept: str) -> None:
+    assert redact(text).text == kept
+
+
+def test_one_value_has_one_placeholder_however_it_is_written() -> None:
+    text = "ann@example.org, bob@example.org, ANN@example.org; 4111 1111 1111 1111 = 4111111111111111"
+    assert redact(text).text == "[email 1], [email 2], [email 1]; [card 1] = [card 1]"
+
+
+def test_a_document_keeps_its_placeholders_through_all_its_texts() -> None:
+    document = Redactor().document()
+    assert document.text("I am ann@example.org") == "I am [email 1]"
+    assert document.value({"to": ["bob@example.org", "ann@example.org"]}) == {"to": ["[email 2]", "[email 1]"]}
+    assert document.counts == {"email": 3}
+
+
+def test_placeholders_of_an_earlier_time_are_not_given_to_another_value() -> None:
+    assert redact("[email 1] and ann@example.org").text == "[email 1] and [email 2]"
+
+
+def test_a_nested_value_is_cleaned_to_its_last_key_and_number() -> None:
+    value = {
+        "clientSecret": "x",
+        "nested": [{"ann@example.org": ("call +4915112345678", 4111111111111111, 12, 1.5, None, True)}],
+        "next_page": "abc",
+        "access_token": {"value": "plain"},
+    }
+    assert Redactor().value(value) == {
+        "clientSecret": "[secret 1]",
+        "nested": [{"[email 1]": ["call [phone 1]", "[card 1]", 12, 1.5, None, True]}],
+        "next_page": "abc",
+        "access_token": {"value": "plain"},
+    }
+    assert value["clientSecret"] == "x"
+    assert list(Redactor().value({"b": 1, "a": 2})) == ["b", "a"]
+
+
+def test_a_value_nested_a_hundred_thousand_deep_is_cleaned() -> None:
+    value: list[object] = ["ann@example.org"]
+    for _ in range(100_000):
+        value = [value]
+    found = Redactor().value(value)
+    while isinstance(found[0], list):
+        found = found[0]
+    assert found == ["[email 1]"]
+
+
+def test_names_of_fields_that_hold_secrets_are_known() -> None:
+    assert all(map(is_secret_name, ["password", "apiKey", "x-api-key", "AccessToken", "db_password", "token"]))
+    assert not any(map(is_secret_name, ["max_tokens", "tokenizer", "keyboard", "key", "secretary", "next_token_id"]))
+
+
+def test_known_values_and_a_recogniser_from_elsewhere_are_used_too() -> None:
+    def recognise(text: str) -> list[object]:
+        at = text.find("Ann Lee")
+        return [SimpleNamespace(entity_type="PERSON", start=at, end=at + 7), ("city", 0, 4), ("beyond", 5, 5000)]
+
+    redactor = Redactor(DEFAULT_RULES, known=["open sesame"], finders=[recognise])
+    assert redactor.redact("Oslo: Ann Lee says open sesame").text == "[city 1]: [person 1] says [secret 1]"
+
+
+@pytest.mark.parametrize("separator", [" ", ", ", "\n", "; "])
+def test_values_beside_each_other_are_all_found(separator: str) -> None:
+    numbers = [*PERSONAL["card"], *PERSONAL["iban"], *PERSONAL["email"], *PERSONAL["phone"][1:]]
+    text = redact(separator.join(numbers)).text
+    assert text.replace("]", "[").split("[")[::2] == ["", *[separator] * (len(numbers) - 1), ""]
+
+
+def test_overlapping_finds_are_one_and_nothing_of_either_is_left() -> None:
+    redactor = Redactor(finders=[lambda text: [("first", 0, 8), ("second", 5, 12)]])
+    assert redactor.redact("0123456789abcdef").text == "[first 1]cdef"
+
+
+def test_rules_of_ones_own_come_from_a_file(tmp_path: Path) -> None:
+    toml = tmp_path / "rules.toml"
+    toml.write_text('[[rules]]\nname = "customer"\npattern = "cust-([0-9]+)"\npart = 1\nignore_case = true\n')
+    assert (
+        Redactor((*DEFAULT_RULES, *read_rules(toml))).redact("CUST-17 a@b.example").text
+        == "CUST-[customer 1] [email 1]"
+    )
+    as_json = tmp_path / "rules.json"
+    as_json.write_text(json.dumps({"rules": [{"name": "x", "pattern": "abc"}]}))
+    assert redact("abc", read_rules(as_json)).text == "[x 1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[[rules]]\nname = "a"\npattern = "("', "no regular expression"),
+        ('[[rules]]\nname = "a"\npattern = "b"\npart = 3', "0 groups"),
+        ('[[rules]]\nname = "a"\npattern = "b"\npart = "x"', "no group 'x'"),
+        ('[[rules]]\nname = "a[1]"\npattern = "b"', "no brackets"),
+        ('[[rules]]\nname = "a"\npatern = "b"', "no patern"),
+        ('[[rules]]\nname = "a"', "a name and a pattern"),
+        ("rules = 3", "no list of rules"),
+        ("[[rules", "cannot be read"),
+    ],
+)
+def test_a_file_with_a_mistake_says_which(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=words):
+        read_rules(file)
+
+
+_PARTS = [value for values in PERSONAL.values() for value in values] + [
+    *SECRETS.values(),
+    " ",
+    "\n",
+    "a",
+    "[email 1]",
+    "@",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=8), st.sampled_from(_PARTS))).map(" ".join))
+def test_what_is_kept_has_nothing_more_to_strike_out_and_offsets_tell_what_was(text: str) -> None:
+    once = redact(text)
+    assert redact(once.text).text == once.text
+    rest, at = "", 0
+    for each in once.found:
+        assert at <= each.start < each.end <= len(text)
+        rest, at = rest + text[at : each.start] + "\0", each.end
+    rest += text[at:]
+    assert len(rest.split("\0")) - text.count("\0") == len(once.found) + 1
+
+
+@pytest.mark.parametrize("name", PERSONAL)
+@settings(max_examples=20, deadline=None)
+@given(before=st.text(max_size=20), after=st.text(max_size=20))
+def test_whatever_stands_around_it_words_apart_a_value_goes(name: str, before: str, after: str) -> None:
+    value = PERSONAL[name][0]
+    assert value not in redact(f"{before} <<{value}>> {after}").text
+
+
+_HOSTILE = [
+    *("a", "0", "@", "a@", "+1", "-", "-----BEGIN PRIVATE KEY-----", "eyJ", "eyJaaaaaaaaa.", "://", "://a:", "41 "),
+    *("a1B2", "password=", "::", "1:", "192.168.", "secret key=", "DE89", " ", "é", "(415) ", "Bearer "),
+]
+
+
+@pytest.mark.parametrize("piece", _HOSTILE)
+def test_the_work_for_a_hostile_text_grows_as_its_length_does(piece: str) -> None:
+    """A quadratic pattern would take hours for this; no time is asserted, the test ends."""
+    redact(piece * (300_000 // len(piece)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ["a", "a@", "://a:", "0"])
+def test_ten_megabytes_are_read_to_their_end(piece: str) -> None:
+    text = piece * (10_000_000 // len(piece)) + " ann@example.org"
+    assert redact(text).text.endswith(" [email 1]")
+
+
+def test_reports_strike_out_the_documented_forms_only() -> None:
+    redactor = Redactor(KNOWN_FORMS, placeholder="[redacted]")
+    assert redactor.redact(f"{SECRETS['api key']} of ann@example.org").text == "[redacted] of ann@example.org"
+    assert redactor.value({"n": 4111111111111111}) == {"n": 4111111111111111}
