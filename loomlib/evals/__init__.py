@@ -5,6 +5,7 @@ from .cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
 from .eval_set import EvalSet
 from .evaluator import LEVELS, Evaluator, NotApplicable, Score, Verdict
 from .outcomes import OUTCOME_STATES, Outcome
+from .shipped import shipped_sets
 from .tool_use import ExpectedTool, ToolUse
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "TurnAnswer",
     "UserScenario",
     "Verdict",
+    "shipped_sets",
 ]

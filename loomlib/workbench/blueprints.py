@@ -12,21 +12,28 @@ from ..plugins import load_plugins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """One template: its folder, what it shows, and prompts worth trying."""
+    """One template: its folder, what it shows, and prompts worth trying.
+
+    `variant_of` names the blueprint that it is a spoiled copy of, for evaluation exercises; "" for most.
+    """
 
     name: str
     folder: Path
     title: str
     description: str
     prompts: tuple[str, ...] = ()
+    variant_of: str = ""
 
 
 def list_blueprints() -> list[Blueprint]:
-    """Every blueprint, built-in ones first, then those of plugins, each group by name."""
-    built_in = sorted(path.parent for path in _built_in_folder().glob("*/agent.py"))
+    """Every blueprint: built-in ones by name, their variants for evaluation exercises, then those of plugins."""
+    built_in = sorted(
+        (_read(path.parent) for path in _built_in_folder().glob("*/agent.py")),
+        key=lambda found: (found.variant_of != "", found.name),
+    )
     plugins = load_plugins()
     foreign = [Path(str(plugins.get("blueprints", name))) for name in plugins.names("blueprints")]
-    return [_read(folder) for folder in (*built_in, *foreign)]
+    return [*built_in, *(_read(folder) for folder in foreign)]
 
 
 def find_blueprint(name: str) -> Blueprint | None:
@@ -64,4 +71,5 @@ def _read(folder: Path) -> Blueprint:
         title=str(about.get("title", folder.name)),
         description=str(about.get("description", "")),
         prompts=tuple(str(prompt) for prompt in about.get("prompts", ())),
+        variant_of=str(about.get("variant_of", "")),
     )

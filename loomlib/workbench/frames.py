@@ -23,7 +23,7 @@ _INVOCATIONS = (
 )  # fmt: skip
 _STUDIES = ("id", "agent", "state", "created_at", "finished_at", "labels")
 _EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "created_at", "finished_at", "labels")
-_BLUEPRINTS = ("name", "title", "description", "try")
+_BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
 
 def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
@@ -109,7 +109,8 @@ def eval_run_frame(rows: Iterable[EvalRunRow], counts: Mapping[str, int]) -> pd.
 def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
     """The templates that can be deployed by name."""
     return _frame(
-        _BLUEPRINTS, ((b.name, b.title, b.description, b.prompts[0] if b.prompts else "") for b in blueprints)
+        _BLUEPRINTS,
+        ((b.name, b.title, b.description, b.variant_of, b.prompts[0] if b.prompts else "") for b in blueprints),
     )
 
 

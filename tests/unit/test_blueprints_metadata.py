@@ -12,13 +12,21 @@ FOLDERS = sorted((Path(__file__).parents[2] / "loomlib" / "blueprints").glob("*/
 
 
 def test_there_are_the_promised_blueprints() -> None:
-    assert [path.parent.name for path in FOLDERS] == ["assistant", "calculator", "echo", "parallel_tools", "writer"]
+    names = {path.parent.name: tomllib.loads(path.read_text()).get("variant_of") for path in FOLDERS}
+    assert [name for name, of in names.items() if of is None] == [
+        "assistant", "calculator", "echo", "parallel_tools", "writer",
+    ]  # fmt: skip
+    assert {name: of for name, of in names.items() if of is not None} == {
+        "calculator_detour": "calculator",
+        "calculator_guessing": "calculator",
+        "calculator_wrong_argument": "calculator",
+    }
 
 
 @pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
 def test_a_blueprint_has_what_a_listing_shows(path: Path) -> None:
     told = tomllib.loads(path.read_text())
-    assert set(told) == {"title", "description", "response", "shows", "prompts"}
+    assert set(told) - {"variant_of"} == {"title", "description", "response", "shows", "prompts"}
     assert told["response"] in ("json", "stream")
     assert told["prompts"]
     assert (path.parent / "requirements.txt").read_text().strip()

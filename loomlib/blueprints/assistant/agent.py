@@ -2,6 +2,7 @@
 
 It streams: a JSON string is a piece of the answer's text, an object {"tool": …} says that a tool is being used.
 The payload is {"prompt": "Where is order A-1042, and what is the weather in Paris?"}.
+MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS in the environment change what it is made of, QUERY_SECONDS its slow tool.
 """
 
 import functools
@@ -18,8 +19,19 @@ from strands import Agent, tool
 from strands.models import BedrockModel
 
 MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
+SYSTEM_PROMPT = os.environ.get(
+    "SYSTEM_PROMPT",
+    "You are a shop's assistant. Use the tools for facts. Answer each question in a short sentence. "
+    "Goods can be returned within 30 days of delivery. "
+    "Shipping inside Europe is free for orders above 50 euros. "
+    "The warranty on desks and chairs lasts 5 years. "
+    "The shop is open on weekdays from 9 to 18 o'clock. "
+    "You can look up orders, but only a colleague can cancel, change or refund them.",
+)
 DATA = Path(__file__).parent / "data"
-QUERY_SECONDS = 1.2  # how long a remote database takes: connection, query, serialization
+QUERY_SECONDS = float(
+    os.environ.get("QUERY_SECONDS", "1.2")
+)  # how long a remote database takes: connection, query, serialization
 
 app = BedrockAgentCoreApp()
 
@@ -35,7 +47,7 @@ def orders() -> sqlite3.Connection:
 
 @tool
 def find_order(order_id: str) -> dict:
-    """Look up an order in the order database. Slow on purpose: it waits 1.2 seconds, as a remote database would.
+    """Look up and track an order, parcel, package or delivery. Slow on purpose, as a remote database would be.
 
     Args:
         order_id: The order's number, such as "A-1042".
@@ -113,13 +125,21 @@ def result(value) -> dict:
     return {"status": "success", "content": [{"text": value} if isinstance(value, str) else {"json": value}]}
 
 
+def described(used: list) -> list:
+    """The tools, with the descriptions that the environment gives them instead of their own (JSON, by tool name)."""
+    for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
+        for each in [each for each in used if each.tool_name == name]:
+            each.tool_spec = {**each.tool_spec, "description": description}
+    return used
+
+
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
     """The session's own agent: it remembers the conversation for as long as the session lives."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
-        tools=[find_order, get_weather, current_time, convert_units],
-        system_prompt="You are a shop's assistant. Use the tools for facts. Answer each question in a short sentence.",
+        tools=described([find_order, get_weather, current_time, convert_units]),
+        system_prompt=SYSTEM_PROMPT,
         callback_handler=None,  # the default one prints the answer to the log
     )
 

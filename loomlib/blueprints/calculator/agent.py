@@ -1,10 +1,12 @@
 """Calculator: an agent with one tool, which works out arithmetic exactly.
 
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
+MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS in the environment change what it is made of.
 """
 
 import ast
 import functools
+import json
 import operator
 import os
 from datetime import UTC, datetime
@@ -14,6 +16,10 @@ from strands import Agent, tool
 from strands.models import BedrockModel
 
 MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
+SYSTEM_PROMPT = os.environ.get(
+    "SYSTEM_PROMPT",
+    "You are a calculator. Work out every sum with the calculator tool. Answer in a short sentence.",
+)
 LARGEST_POWER = 1_000  # so that 9**9**9 is refused instead of computed for hours
 
 app = BedrockAgentCoreApp()
@@ -59,13 +65,21 @@ def calculator(expression: str) -> str:
     return str(int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value)
 
 
+def described(used: list) -> list:
+    """The tools, with the descriptions that the environment gives them instead of their own (JSON, by tool name)."""
+    for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
+        for each in [each for each in used if each.tool_name == name]:
+            each.tool_spec = {**each.tool_spec, "description": description}
+    return used
+
+
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
     """The session's own agent: it remembers the conversation for as long as the session lives."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
-        tools=[calculator],
-        system_prompt="You are a calculator. Work out every sum with the calculator tool. Answer in a short sentence.",
+        tools=described([calculator]),
+        system_prompt=SYSTEM_PROMPT,
         callback_handler=None,  # the default one prints the answer to the log
     )
 

@@ -1,9 +1,11 @@
 """Writer: an agent that streams a text word by word, in the length asked for, and can count words.
 
 It streams: each event is a JSON string, a piece of the text. The payload is {"prompt": "Write 120 words about autumn"}.
+MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS in the environment change what it is made of.
 """
 
 import functools
+import json
 import os
 from datetime import UTC, datetime
 
@@ -12,6 +14,9 @@ from strands import Agent, tool
 from strands.models import BedrockModel
 
 MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
+SYSTEM_PROMPT = os.environ.get(
+    "SYSTEM_PROMPT", "You are a writer. Write as much as asked for. Count with word_count, not in your head."
+)
 
 app = BedrockAgentCoreApp()
 
@@ -27,13 +32,21 @@ def word_count(text: str) -> str:
     return f"The text has {len(text.split())} words, {sentences} sentences and {len(text)} characters."
 
 
+def described(used: list) -> list:
+    """The tools, with the descriptions that the environment gives them instead of their own (JSON, by tool name)."""
+    for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
+        for each in [each for each in used if each.tool_name == name]:
+            each.tool_spec = {**each.tool_spec, "description": description}
+    return used
+
+
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
     """The session's own agent: it remembers the conversation for as long as the session lives."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
-        tools=[word_count],
-        system_prompt="You are a writer. Write as much as asked for. Count with word_count, not in your head.",
+        tools=described([word_count]),
+        system_prompt=SYSTEM_PROMPT,
         callback_handler=None,  # the default one prints the answer to the log
     )
 

@@ -15,6 +15,7 @@ from loomlib.errors import EvalSetInvalid, LoomError
 
 from ..cases import EvalCase
 from ..eval_set import EvalSet
+from ..shipped import shipped_path
 from . import adk, adk_config, adk_write, agentcore, csv_text, jsonl, native, strands
 from .detect import ADK, AGENTCORE, CSV, JSONL, LOOM, ROWS, STRANDS, form_of_document, form_of_lines
 from .fields import tell_twice
@@ -50,9 +51,12 @@ _SUFFIXES: Final = {".evalset.json": ADK, ".jsonl": JSONL, ".ndjson": JSONL, ".c
 
 
 def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
-    """The eval set of a file, or of a text that looks like one. `EvalSetInvalid` lists every place to mend."""
+    """The eval set of a file, of a shipped set's name, or of a text that looks like one.
+
+    `EvalSetInvalid` lists every place to mend.
+    """
     _known(format)
-    found = Source.of(source)
+    found = Source.of(shipped_path(source) or source)
     try:
         form = format or form_of_lines(found)
         return _read(found, form)
