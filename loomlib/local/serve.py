@@ -36,6 +36,7 @@ from .log_filter import LogFilter
 from .log_operations import LogOperations
 from .log_streams import LogStreams
 from .logs import Logs
+from .memory import EventPlane, MemoryControlPlane, MemoryStore
 from .models import ModelRoom
 from .operations import Operations
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
@@ -117,10 +118,16 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
     deployments = Deployments(home, runtimes, **place)
     behind = Behind(logs)
-    planes = (ControlPlane(runtimes, deployments, sessions, **place), EndpointPlane(runtimes), EvaluatorList())
+    memory = MemoryStore(home)
+    planes = (
+        ControlPlane(runtimes, deployments, sessions, **place),
+        EndpointPlane(runtimes),
+        EvaluatorList(),
+        MemoryControlPlane(memory, account_id=state.account_id, region=state.region),
+    )
     operations = (
         Operations("bedrock-agentcore-control", *planes),
-        Operations("bedrock-agentcore", EvaluationPlane(models)),
+        Operations("bedrock-agentcore", EvaluationPlane(models), EventPlane(memory)),
     )
     house = HouseKeeping(
         options=options,
@@ -181,6 +188,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         behind.close()
         logs.close()
         runtimes.close()
+        memory.close()
         _log.info("Ended")
 
 

@@ -21,9 +21,13 @@ class Refused(Exception):
         self.code, self.status, self.message, self.members = code, status, message, members
 
 
-def invalid(message: str) -> Refused:
+class Encoded(bytes):
+    """A result that is in the operation's wire form already."""
+
+
+def invalid(message: str, reason: str = "FieldValidationFailed") -> Refused:
     """400: the request breaks a rule."""
-    return Refused("ValidationException", 400, message, reason="FieldValidationFailed")
+    return Refused("ValidationException", 400, message, reason=reason)
 
 
 def not_found(message: str) -> Refused:

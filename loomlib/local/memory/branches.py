@@ -1,0 +1,79 @@
+"""Branches of a session: each forks off at an event, its root, and all but `main` have one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from loomlib.local.wire import invalid, not_found
+
+MAIN: Final = "main"
+"""The branch of events that name none."""
+_END: Final = (2**62, 2**62)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """The events of one branch up to a position, (milliseconds, seq), which is included."""
+
+    branch: str
+    until: tuple[int, int] = _END
+
+
+def branch_of_new_event(
+    connection: sqlite3.Connection, session_number: int, given: Mapping[str, str] | None, now_ms: int
+) -> tuple[str | None, str | None]:
+    """Branch and root event of an event that is about to be added; the first on a branch makes the branch."""
+    if given is None:
+        return None, None
+    name, root_event = given["name"], given.get("rootEventId")
+    if name == MAIN:
+        if root_event:
+            raise invalid(f"The branch {MAIN} has no root event; leave rootEventId out")
+        return MAIN, None
+    known = connection.execute(
+        "SELECT root_event FROM branches WHERE session_number = ? AND name = ?", (session_number, name)
+    ).fetchone()
+    if known:
+        if root_event and root_event != known["root_event"]:
+            raise invalid(f"The branch {name} exists already with the root event {known['root_event']}")
+        return name, known["root_event"]
+    if not root_event:
+        raise invalid(f"The branch {name} does not exist; give the rootEventId at which it forks off")
+    root = connection.execute(
+        "SELECT session_number, timestamp_ms, seq, branch FROM events "
+        "WHERE seq = ? AND event_id = ? AND expires_at > ?",
+        (seq_of(root_event), root_event, now_ms),
+    ).fetchone()
+    if root is None:
+        raise not_found(f"Event not found: {root_event}, the root of branch {name}")
+    if root["session_number"] != session_number:
+        raise invalid(f"The root event {root_event} belongs to another session", "EventInOtherSession")
+    connection.execute(
+        "INSERT INTO branches VALUES (?, ?, ?, ?, ?, ?)",
+        (session_number, name, root["branch"] or MAIN, root_event, root["timestamp_ms"], root["seq"]),
+    )
+    return name, root_event
+
+
+def segments(connection: sqlite3.Connection, session_number: int, name: str, *, parents: bool) -> list[Segment]:
+    """What a branch filter selects: the branch, and with `parents` its ancestors up to where it forked off."""
+    found = [Segment(branch=name)]
+    while parents and name != MAIN:
+        row = connection.execute(
+            "SELECT parent, root_timestamp_ms, root_seq FROM branches WHERE session_number = ? AND name = ?",
+            (session_number, name),
+        ).fetchone()
+        if row is None:
+            break
+        name = row["parent"]
+        found.append(Segment(branch=name, until=(row["root_timestamp_ms"], row["root_seq"])))
+    return found
+
+
+def seq_of(event_id: str) -> int:
+    """The position in the journal that an event id ends with; -1 when no event can have it."""
+    digits = event_id.rpartition("#")[2]
+    return int(digits, 16) if len(digits) <= 15 else -1

@@ -1,0 +1,170 @@
+"""The data plane's operations on short-term memory: events, and the actors and sessions that have some."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loomlib.local.wire import Encoded, not_found
+
+from .branches import segments, seq_of
+from .control_plane import read_memory
+from .filters import newest_matching
+from .paging import page_request
+from .store import MemoryStore
+from .writing import Row, add_event, delete_event
+
+Parameters = Mapping[str, Any]
+_HEAD = "e.memory_id, e.actor_id, e.session_id, e.event_id, e.timestamp_ms, e.branch, e.root_event, e.metadata, e.seq"
+
+
+class EventPlane:
+    """CreateEvent, GetEvent, ListEvents, DeleteEvent, ListActors and ListSessions.
+
+    `on_event` is called with the event's seq after an event is on disk; it may not block.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        on_event: Callable[[int], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._on_event, self._clock = store, on_event, clock
+
+    async def create_event(self, parameters: Parameters) -> Encoded:
+        now_ms = self._now_ms()
+        row = await self._store.write(lambda connection: add_event(connection, parameters, now_ms))
+        self._on_event(row["seq"])
+        return Encoded(f'{{"event": {shown(row)}}}'.encode())
+
+    async def get_event(self, parameters: Parameters) -> Encoded:
+        now_ms = self._now_ms()
+
+        def get(connection: sqlite3.Connection) -> sqlite3.Row:
+            memory_id: str = read_memory(connection, parameters)["id"]
+            row = connection.execute(
+                f"SELECT {_HEAD}, e.body FROM events e WHERE e.seq = ? AND e.event_id = ? AND e.memory_id = ? "  # noqa: S608
+                "AND e.actor_id = ? AND e.session_id = ? AND e.expires_at > ?",
+                (
+                    seq_of(parameters["eventId"]),
+                    parameters["eventId"],
+                    memory_id,
+                    parameters["actorId"],
+                    parameters["sessionId"],
+                    now_ms,
+                ),
+            ).fetchone()
+            if row is None:
+                raise not_found(f"Event not found: {parameters['eventId']}")
+            return row
+
+        return Encoded(f'{{"event": {shown(await self._store.read(get))}}}'.encode())
+
+    async def list_events(self, parameters: Parameters) -> Encoded:
+        asked = page_request(parameters, "ListEvents", int, int)
+        now_ms = self._now_ms()
+        given: Mapping[str, Any] = parameters.get("filter") or {}
+        with_payloads = parameters.get("includePayloads") is not False
+        columns = f"{_HEAD}, e.body" if with_payloads else f"{_HEAD}, '[]' AS body"
+        branch: Mapping[str, Any] | None = given.get("branch")
+
+        def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            memory_id: str = read_memory(connection, parameters)["id"]
+            number = _session_number(connection, memory_id, parameters["actorId"], parameters["sessionId"])
+            if number is None:
+                number = -1  # the filter is judged all the same
+            parts = None
+            if branch:
+                parents = bool(branch.get("includeParentBranches"))
+                parts = segments(connection, number, branch["name"], parents=parents)
+            query = newest_matching(
+                number, given.get("eventMetadata") or (), parts, asked.after, now_ms, asked.fetch, columns
+            )
+            return connection.execute(*query).fetchall()
+
+        rows = await self._store.read(find)
+        token = ""
+        if len(rows) > asked.size:
+            last = rows[asked.size - 1]
+            token = f', "nextToken": "{asked.token((last["timestamp_ms"], last["seq"]))}"'
+        listed = ", ".join(shown(row) for row in rows[: asked.size])
+        return Encoded(f'{{"events": [{listed}]{token}}}'.encode())
+
+    async def delete_event(self, parameters: Parameters) -> Encoded:
+        now_ms = self._now_ms()
+        await self._store.write(lambda connection: delete_event(connection, parameters, now_ms))
+        return Encoded(json.dumps({"eventId": parameters["eventId"]}).encode())
+
+    async def list_actors(self, parameters: Parameters) -> Encoded:
+        asked = page_request(parameters, "ListActors", str)
+
+        def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            memory_id: str = read_memory(connection, parameters)["id"]
+            return connection.execute(
+                "SELECT actor_id FROM sessions WHERE memory_id = ? AND actor_id > ? GROUP BY actor_id "
+                "ORDER BY actor_id LIMIT ?",
+                (memory_id, asked.after[0] if asked.after else "", asked.fetch),
+            ).fetchall()
+
+        actors = [{"actorId": row["actor_id"]} for row in await self._store.read(find)]
+        page = asked.page("actorSummaries", actors, lambda at: [actors[at]["actorId"]])
+        return Encoded(json.dumps(page).encode())
+
+    async def list_sessions(self, parameters: Parameters) -> Encoded:
+        asked = page_request(parameters, "ListSessions", int)
+        now_ms = self._now_ms()
+        filled, given = "", parameters.get("filter")
+        if given and given.get("eventFilter") == "HAS_EVENTS":
+            filled = "AND EXISTS (SELECT 1 FROM events e WHERE e.session_number = s.number AND e.expires_at > :now_ms) "
+
+        def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            return connection.execute(
+                "SELECT number, session_id, actor_id, created_at FROM sessions s WHERE memory_id = :memory "  # noqa: S608
+                f"AND actor_id = :actor AND number < :before {filled}ORDER BY number DESC LIMIT :fetch",
+                {
+                    "memory": read_memory(connection, parameters)["id"],
+                    "actor": parameters["actorId"],
+                    "before": asked.after[0] if asked.after else 2**62,
+                    "fetch": asked.fetch,
+                    "now_ms": now_ms,
+                },
+            ).fetchall()
+
+        rows = await self._store.read(find)
+        sessions = [
+            {"sessionId": row["session_id"], "actorId": row["actor_id"], "createdAt": row["created_at"] / 1000}
+            for row in rows
+        ]
+        page = asked.page("sessionSummaries", sessions, lambda at: [rows[at]["number"]])
+        return Encoded(json.dumps(page).encode())
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def shown(row: Row) -> str:
+    """An event's JSON in AWS's form; what was stored as JSON goes in as it is."""
+    head: dict[str, Any] = {
+        "memoryId": row["memory_id"],
+        "actorId": row["actor_id"],
+        "sessionId": row["session_id"],
+        "eventId": row["event_id"],
+        "eventTimestamp": row["timestamp_ms"] / 1000,
+    }
+    if row["branch"]:
+        head["branch"] = {"name": row["branch"], **({"rootEventId": row["root_event"]} if row["root_event"] else {})}
+    metadata = f', "metadata": {row["metadata"]}' if row["metadata"] else ""
+    return f'{json.dumps(head)[:-1]}, "payload": {row["body"]}{metadata}}}'
+
+
+def _session_number(connection: sqlite3.Connection, memory_id: str, actor_id: str, session_id: str) -> int | None:
+    row = connection.execute(
+        "SELECT number FROM sessions WHERE memory_id = ? AND actor_id = ? AND session_id = ?",
+        (memory_id, actor_id, session_id),
+    ).fetchone()
+    return row and row["number"]

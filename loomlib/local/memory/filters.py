@@ -1,0 +1,80 @@
+"""Event filters as SQL. Each event has terms (its branch, its metadata), kept in order, which lead straight to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loomlib.local.wire import invalid
+
+from .branches import MAIN, Segment
+
+Condition = tuple[str, list[Any]]
+
+
+def terms_of(branch: str | None, metadata: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The terms under which an event is found: `b` its branch, `k` a key of its metadata, `v` a key with its value."""
+    terms = [f"b{branch or MAIN}"]
+    for key, value in metadata.items():
+        terms += [f"k{key}", _valued(key, value["stringValue"])]
+    return terms
+
+
+def newest_matching(
+    session_number: int,
+    metadata_filters: Sequence[Mapping[str, Any]],
+    segments: Sequence[Segment] | None,
+    after: Sequence[int] | None,
+    now_ms: int,
+    limit: int,
+    columns: str,
+) -> Condition:
+    """SQL for the newest `limit` live events that match everything, older than the position `after`."""
+    wanted, unwanted = _terms_asked(metadata_filters)
+    conditions: list[Condition] = [("e.expires_at > ?", [now_ms])]
+    if segments is not None and len(segments) == 1:
+        wanted.append(f"b{segments[0].branch}")
+    elif segments is not None:
+        each = "(coalesce(e.branch, ?) = ? AND (e.timestamp_ms, e.seq) <= (?, ?))"
+        values = [value for one in segments for value in (MAIN, one.branch, *one.until)]
+        conditions.append((f"({' OR '.join([each] * len(segments))})", values))
+    if wanted:
+        # The first term leads; the events it names are looked up by their rowid, newest first, until the page is full.
+        source = "event_terms t CROSS JOIN events e ON e.seq = t.seq"
+        here, place = "t", [("t.session_number = ? AND t.term = ?", [session_number, wanted[0]])]
+    else:
+        source, here, place = "events e", "e", [("e.session_number = ?", [session_number])]
+    if after is not None:
+        place.append((f"({here}.timestamp_ms, {here}.seq) < (?, ?)", list(after)))
+    has = (
+        f"EXISTS (SELECT 1 FROM event_terms o WHERE o.session_number = ? AND o.term = ? "  # noqa: S608 - the texts are ours
+        f"AND o.timestamp_ms = {here}.timestamp_ms AND o.seq = {here}.seq)"
+    )
+    place += [(has, [session_number, term]) for term in wanted[1:]]
+    place += [(f"NOT {has}", [session_number, term]) for term in unwanted]
+    where = " AND ".join(text for text, _ in (*place, *conditions))
+    order = f"ORDER BY {here}.timestamp_ms DESC, {here}.seq DESC LIMIT ?"
+    values = [value for _, given in (*place, *conditions) for value in given]
+    return f"SELECT {columns} FROM {source} WHERE {where} {order}", [*values, limit]  # noqa: S608 - the texts are ours
+
+
+def _terms_asked(metadata_filters: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """The terms that an event must have, the most telling first, and those that it must not."""
+    equal: list[str] = []
+    existing: list[str] = []
+    missing: list[str] = []
+    for each in metadata_filters:
+        key, operator, right = each["left"]["metadataKey"], each["operator"], each.get("right")
+        if operator == "EQUALS_TO":
+            if right is None:
+                raise invalid(f"EQUALS_TO on the metadata key {key} needs the right side's metadataValue")
+            equal.append(_valued(key, right["metadataValue"]["stringValue"]))
+        elif right is not None:
+            raise invalid(f"{operator} on the metadata key {key} takes no right side")
+        else:
+            (existing if operator == "EXISTS" else missing).append(f"k{key}")
+    return equal + existing, missing
+
+
+def _valued(key: str, value: str) -> str:
+    return f"v{key}\0{value}"  # no key and no value may hold a zero character

@@ -1,0 +1,150 @@
+"""Changes of short-term memory, each inside a transaction of the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loomlib.local.wire import invalid, not_found
+
+from .branches import branch_of_new_event, seq_of
+from .control_plane import read_memory
+from .filters import terms_of
+
+Parameters = Mapping[str, Any]
+Row = Mapping[str, Any] | sqlite3.Row
+_DAY_MS = 86_400_000
+
+
+def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> Row:
+    """The new event's row; for a client token that was used before, the row of the event that it made."""
+    memory = read_memory(connection, parameters)
+    memory_id: str = memory["id"]
+    token, digest = parameters.get("clientToken") or None, _digest(parameters)
+    if token and (same := _made_before(connection, memory_id, token, digest, now_ms)):
+        return same
+    actor_id, session_id = parameters["actorId"], parameters.get("sessionId")
+    if session_id is None:
+        raise invalid("sessionId is missing: the local AgentCore keeps every event in a session")
+    extraction = _extraction(memory, parameters)
+    number = _session(connection, memory_id, actor_id, session_id, now_ms)
+    branch, root_event = branch_of_new_event(connection, number, parameters.get("branch"), now_ms)
+    timestamp_ms = int(parameters["eventTimestamp"] * 1000 + 0.5)
+    metadata: dict[str, Any] = parameters.get("metadata") or {}
+    row: dict[str, Any] = {
+        "memory_id": memory_id,
+        "actor_id": actor_id,
+        "session_id": session_id,
+        "session_number": number,
+        "event_id": "",
+        "timestamp_ms": timestamp_ms,
+        "branch": branch,
+        "root_event": root_event,
+        "body": json.dumps(parameters["payload"]),
+        "metadata": json.dumps(metadata) if metadata else None,
+        "extraction": extraction,
+        "client_token": token,
+        "digest": digest if token else None,
+        "created_at": now_ms,
+        "expires_at": now_ms + memory["eventExpiryDuration"] * _DAY_MS,
+    }
+    names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+    seq = connection.execute(f"INSERT INTO events ({names}) VALUES ({marks})", row).lastrowid or 0  # noqa: S608
+    row |= {"seq": seq, "event_id": f"{timestamp_ms:019d}#{seq:08x}"}
+    connection.execute("UPDATE events SET event_id = ? WHERE seq = ?", (row["event_id"], seq))
+    connection.executemany(
+        "INSERT INTO event_terms VALUES (?, ?, ?, ?)",
+        [(number, term, timestamp_ms, seq) for term in terms_of(branch, metadata)],
+    )
+    return row
+
+
+def delete_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> None:
+    memory_id: str = read_memory(connection, parameters)["id"]
+    event_id = parameters["eventId"]
+    row = connection.execute(
+        "SELECT * FROM events WHERE seq = ? AND event_id = ? AND memory_id = ? AND actor_id = ? AND session_id = ? "
+        "AND expires_at > ?",
+        (seq_of(event_id), event_id, memory_id, parameters["actorId"], parameters["sessionId"], now_ms),
+    ).fetchone()
+    if row is None:
+        raise not_found(f"Event not found: {event_id}")
+    remove(connection, row, now_ms)
+
+
+def remove(connection: sqlite3.Connection, row: sqlite3.Row, now_ms: int) -> None:
+    """Take one event out of every table; a session that it leaves empty is marked so."""
+    number, at, seq = row["session_number"], row["timestamp_ms"], row["seq"]
+    terms = terms_of(row["branch"], json.loads(row["metadata"] or "{}"))
+    connection.executemany(
+        "DELETE FROM event_terms WHERE session_number = ? AND term = ? AND timestamp_ms = ? AND seq = ?",
+        [(number, term, at, seq) for term in terms],
+    )
+    connection.execute("DELETE FROM events WHERE seq = ?", (seq,))
+    connection.execute(
+        "UPDATE sessions SET empty_since = ? WHERE number = ? "
+        "AND NOT EXISTS (SELECT 1 FROM events WHERE session_number = ?)",
+        (now_ms, number, number),
+    )
+
+
+def _made_before(
+    connection: sqlite3.Connection, memory_id: str, token: str, digest: bytes, now_ms: int
+) -> sqlite3.Row | None:
+    row = connection.execute(
+        "SELECT * FROM events WHERE memory_id = ? AND client_token = ?", (memory_id, token)
+    ).fetchone()
+    if row is not None and row["expires_at"] <= now_ms:
+        remove(connection, row, now_ms)
+        return None
+    if row is not None and row["digest"] != digest:
+        raise invalid("clientToken was used already, with other parameters", "IdempotentParameterMismatchException")
+    return row
+
+
+def _session(connection: sqlite3.Connection, memory_id: str, actor_id: str, session_id: str, now_ms: int) -> int:
+    row = connection.execute(
+        "SELECT number, empty_since FROM sessions WHERE memory_id = ? AND actor_id = ? AND session_id = ?",
+        (memory_id, actor_id, session_id),
+    ).fetchone()
+    if row is None:
+        made = connection.execute(
+            "INSERT INTO sessions (memory_id, actor_id, session_id, created_at) VALUES (?, ?, ?, ?)",
+            (memory_id, actor_id, session_id, now_ms),
+        )
+        return made.lastrowid or 0
+    if row["empty_since"] is not None:
+        connection.execute("UPDATE sessions SET empty_since = NULL WHERE number = ?", (row["number"],))
+    return row["number"]
+
+
+def _extraction(memory: Mapping[str, Any], parameters: Parameters) -> str | None:
+    """How long-term memory is to treat the event, as JSON: `mode` "SKIP", `namespaceVariables`."""
+    config: Mapping[str, Any] = parameters.get("extractionConfig") or {}
+    given: Mapping[str, str] = config.get("namespaceVariables") or {}
+    keys: Sequence[Mapping[str, Any]] = memory.get("namespaceKeys") or ()
+    rules: dict[str, Mapping[str, Any]] = {each["key"]: each["validation"] for each in keys if "validation" in each}
+    known = {each["key"] for each in keys}
+    for key, value in given.items():
+        if key not in known:
+            raise invalid(f"extractionConfig.namespaceVariables: {key} is none of the memory's namespaceKeys")
+        rule = rules.get(key, {})
+        if (allowed := rule.get("allowedValues")) and value not in allowed:
+            raise invalid(f"extractionConfig.namespaceVariables: {key} must be one of {', '.join(allowed)}")
+        if (pattern := rule.get("regexPattern")) and not re.fullmatch(pattern, value):
+            raise invalid(f"extractionConfig.namespaceVariables: {key} must match {pattern}")
+    mode = parameters.get("extractionMode")
+    found: dict[str, Any] = {
+        **({"mode": mode} if mode else {}),
+        **({"namespaceVariables": dict(given)} if given else {}),
+    }
+    return json.dumps(found) if found else None
+
+
+def _digest(parameters: Parameters) -> bytes:
+    given = {name: value for name, value in parameters.items() if name != "clientToken"}
+    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).digest()
