@@ -147,11 +147,12 @@ def latency(place: Place, agent: str, session: str | None) -> int:
 @click.argument("agent")
 @click.option("--session", help="The session's newest call (else the agent's newest invocation).")
 @click.option("--last", default=1, show_default=True, type=click.IntRange(1, 10_000), help="How many invocations.")
+@click.option("--source", help="A plugin's span source to ask instead of CloudWatch (see `loom plugins`).")
 @pass_place
-def trace(place: Place, agent: str, session: str | None, last: int) -> int:
+def trace(place: Place, agent: str, session: str | None, last: int, source: str | None) -> int:
     """Print where the time of an invocation went, by its spans; waits for spans that are on their way."""
     with place.connect() as bench:
-        found = bench.agent(agent).traces(last, session_id=session, progress=_waiting)
+        found = bench.agent(agent).traces(last, session_id=session, source=source, progress=_waiting)
     if not found:
         raise LoomError("No invocation is stored", on=session or agent, try_=f'loom invoke {agent} "…"')
     if place.as_json:

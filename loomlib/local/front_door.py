@@ -16,6 +16,7 @@ from .house_keeping import HouseKeeping
 from .invoke import Invoke
 from .log_operations import REQUEST_LIMIT_BYTES, LogOperations
 from .models import ModelRefused
+from .models.tokens import count_request
 from .operations import Operations
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
@@ -145,6 +146,8 @@ class FrontDoor:
                 async for frame in frames:
                     await send({"type": "http.response.body", "body": frame, "more_body": True})
                 await send({"type": "http.response.body", "body": b""})
+            elif operation == "count-tokens":
+                await send_json(send, count_request(request), headers=named)
             else:
                 raise not_implemented(f"{operation} of models")
         except ModelRefused as refused:

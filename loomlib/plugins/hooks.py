@@ -76,7 +76,7 @@ class Hooks(Protocol):
 
     @_hookspec
     def loom_span_sources(self) -> Mapping[str, Factory]:
-        """Places to read spans from."""
+        """Places to read spans from, for `inv.trace(source=…)`: factories of a `loomlib.telemetry.SpanSource`."""
         ...
 
     @_hookspec

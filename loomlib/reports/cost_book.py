@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +54,13 @@ class CostBook:
         priced_as: str = "",
         active_vcpus: float = 0.0,
         memory_gb: float = 0.0,
+        count_missing: bool = False,
     ) -> CostBook:
         """The last `days`, today included (UTC). `prices` is a file of your own prices, over the shipped table (empty:
         `prices.toml` in Loom's home, when it is there). `priced_as` prices every call as that model, for a "what if".
 
-        `active_vcpus` and `memory_gb` estimate what the runtime used during each call; 0 leaves that unknown.
+        `active_vcpus` and `memory_gb` estimate what the runtime used during each call; with 0 its usage log is asked,
+        and without one it is unknown. `count_missing` has CountTokens count what no span states.
         """
         if days < 1:
             raise ValueError(f"days must be at least 1, not {days}")
@@ -80,7 +83,11 @@ class CostBook:
                     CostEntry(
                         agent=agent.name,
                         day=day_of(row.client_invoke_time) or until,
-                        cost=view.cost(prices=table, runtime=use, priced_as=priced_as or None) if known else None,
+                        cost=view.cost(
+                            prices=table, runtime=use, priced_as=priced_as or None, count_missing=count_missing
+                        )
+                        if known
+                        else None,
                         simulated=any("simulated" in label for label in row.labels),
                     )
                 )
@@ -239,8 +246,13 @@ class CostBook:
         return {
             "outcome": outcome,
             "limit_usd_per_day": limit,
-            "sentence": f"Gate {outcome}: {told}, limit ${limit:g} a day.",
+            "sentence": f"Gate {outcome}: {told}, limit {_dollars(limit)} a day.",
         }
+
+
+def _dollars(value: float) -> str:
+    """A limit as it was given: `$0.5`, `$0.000001`."""
+    return f"${Decimal(str(value)):f}"
 
 
 _KINDS = {"input": "tokens read", "output": "tokens written"}

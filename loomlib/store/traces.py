@@ -64,6 +64,16 @@ class Traces:
                             "No such invocation", on=f"id {invocation_id} in {self._database.where}"
                         ) from error
 
+    def note(self, invocation_id: int, **details: Any) -> bool:
+        """Adds facts that were found beside the spans to what is kept; False where nothing is kept yet."""
+        of_it = traces.c.invocation_id == invocation_id
+        with self._database.write() as connection:
+            known = connection.execute(select(traces.c.details).where(of_it)).scalar_one_or_none()
+            if known is None:
+                return False
+            connection.execute(update(traces).where(of_it).values(details={**known, **details}))
+        return True
+
     def get(self, invocation_id: int) -> TraceRow | None:
         """What is kept of an invocation's trace, or None."""
         return self.get_many([invocation_id]).get(invocation_id)

@@ -9,6 +9,7 @@ from .logs import LogPage, LogReader, LogSource
 from .queries import READY_QUERIES, ReadyQuery
 from .sessions import Lives, ProcessLife, process_lives
 from .skew import SkewBound
+from .span_sources import NamedSource, SpanSource
 from .start_lines import StartLine, choose_start, parse_start, parse_start_time, start_lines
 from .traces import (
     PARTS,
@@ -60,6 +61,7 @@ __all__ = [
     "LogRecord",
     "LogSource",
     "ModelCall",
+    "NamedSource",
     "Parallelism",
     "Part",
     "Patience",
@@ -71,6 +73,7 @@ __all__ = [
     "Span",
     "SpanBatch",
     "SpanEvent",
+    "SpanSource",
     "StartLine",
     "Step",
     "ToolCall",

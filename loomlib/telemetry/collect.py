@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .collected import Collected, Patience, TracedCall, trace_from
+from .collected import FINAL_AFTER_S, Collected, Patience, TracedCall, trace_from
 from .looking import look
 from .process_words import GIVEN_UP_S, ProcessWords, Word, read_words
 from .span_records import SpanReader, TraceSource
+from .span_sources import NamedSource
 from .traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -61,10 +63,10 @@ class _Sought:
 
 
 class TraceCollector:
-    """Collects traces through one connection."""
+    """Collects traces through one connection, or from a plugin's span source (`elsewhere`)."""
 
-    def __init__(self, clients: Clients) -> None:
-        self._reader = SpanReader(clients)
+    def __init__(self, clients: Clients, *, elsewhere: NamedSource | None = None) -> None:
+        self._reader, self._elsewhere = SpanReader(clients), elsewhere
 
     def collect(
         self,
@@ -85,10 +87,14 @@ class TraceCollector:
         while waiting:
             now_s = time.time()
             late = {each.call.invocation_id for each in waiting if _is_too_late(each.call, patience, now_s)}
-            findings = look(self._reader, source, [each.call for each in waiting], late)
+            wanted = [each.call for each in waiting]
+            findings = (
+                look(self._reader, source, wanted, late) if self._elsewhere is None else self._elsewhere.look(wanted)
+            )
             for each in waiting:
                 each.take(findings.of(each.call))
-            self._listen(source, waiting, patience, now_s, late)
+            if self._elsewhere is None:
+                self._listen(source, waiting, patience, now_s, late)
             for each in waiting:
                 each.is_settled = _is_settled(each, patience, now_s)
             waiting = [each for each in waiting if not each.is_settled]
@@ -99,7 +105,10 @@ class TraceCollector:
                 break
             if waiting:
                 time.sleep(min(patience.interval_s, patience.wait_s - waited_s))
-        return {each.call.invocation_id: self._outcome(source, each, patience) for each in sought}
+        has_group = cache(partial(self._reader.has_group, source))
+        if self._elsewhere is not None:
+            has_group = _always
+        return {each.call.invocation_id: _outcome(each, patience, has_group) for each in sought}
 
     def _listen(
         self, source: TraceSource, sought: Sequence[_Sought], patience: Patience, now_s: float, late: Set[int]
@@ -117,31 +126,39 @@ class TraceCollector:
                 for each in each_sort:
                     each.hear(words)
 
-    def _outcome(self, source: TraceSource, sought: _Sought, patience: Patience) -> Collected:
-        return Collected(
-            call=sought.call,
-            state=self._state(source, sought, patience),
-            trace=sought.trace,
-            records=sought.records,
-            unreadable=sought.unreadable,
-            looks=sought.looks,
-        )
 
-    def _state(self, source: TraceSource, sought: _Sought, patience: Patience) -> str:
-        if not sought.call.reached_agent:
-            return "not_reached"
-        if sought.trace.spans:
-            is_whole = "partial" not in sought.trace.marks and (sought.is_settled or _has_top(sought.trace))
-            return "found" if is_whole else "partial"
-        if not sought.records and not self._reader.has_group(source, sought.call.qualifier):
-            return "no_group"
-        if sought.word is not None:
-            return "exports_nothing" if sought.word == "silent" else sought.word
-        now_s, call = time.time(), sought.call
-        if not _is_too_late(call, patience, now_s):
-            return "not_found_yet"
-        may_come = patience.is_told and call.done_s is not None and now_s - call.done_s <= GIVEN_UP_S
-        return "undelivered" if may_come else "exports_nothing"
+def _always(_: str) -> bool:
+    return True
+
+
+def _outcome(sought: _Sought, patience: Patience, has_group: Callable[[str], bool]) -> Collected:
+    done_s = sought.call.done_s
+    return Collected(
+        call=sought.call,
+        state=_state(sought, patience, has_group),
+        trace=sought.trace,
+        records=sought.records,
+        unreadable=sought.unreadable,
+        looks=sought.looks,
+        is_final=done_s is not None and time.time() - done_s > max(FINAL_AFTER_S, patience.horizon_s),
+    )
+
+
+def _state(sought: _Sought, patience: Patience, has_group: Callable[[str], bool]) -> str:
+    if not sought.call.reached_agent:
+        return "not_reached"
+    if sought.trace.spans:
+        is_whole = "partial" not in sought.trace.marks and (sought.is_settled or _has_top(sought.trace))
+        return "found" if is_whole else "partial"
+    if not sought.records and not has_group(sought.call.qualifier):
+        return "no_group"
+    if sought.word is not None:
+        return "exports_nothing" if sought.word == "silent" else sought.word
+    now_s, call = time.time(), sought.call
+    if not _is_too_late(call, patience, now_s):
+        return "not_found_yet"
+    may_come = patience.is_told and call.done_s is not None and now_s - call.done_s <= GIVEN_UP_S
+    return "undelivered" if may_come else "exports_nothing"
 
 
 def _is_settled(sought: _Sought, patience: Patience, now_s: float) -> bool:

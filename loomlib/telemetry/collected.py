@@ -23,6 +23,8 @@ time in which it must (`exports_nothing`); the endpoint has no log group (`no_gr
 reached the agent (`not_reached`). `undelivered` and `died` are known of the local AgentCore only."""
 
 _NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
+FINAL_AFTER_S: Final = 3600.0
+"""What is missing an hour after the answer is not looked for again: CloudWatch's own delays are minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ class Collected:
     """The trace of one invocation, or why there is none; then `trace` is empty, and marked so.
 
     `records` are the spans and messages as they are stored, one JSON text each. `unreadable` tells of records that are
-    no spans although they look like it.
+    no spans although they look like it. `is_final`: whatever is missing is too late to come.
     """
 
     call: TracedCall
@@ -95,6 +97,7 @@ class Collected:
     records: tuple[str, ...] = field(default=(), repr=False)
     unreadable: tuple[str, ...] = ()
     looks: int = 0
+    is_final: bool = False
 
     def __post_init__(self) -> None:
         if self.state not in TRACE_STATES:
@@ -109,7 +112,7 @@ class Collected:
     @property
     def is_complete(self) -> bool:
         """Whether looking again would bring nothing new."""
-        return self.state == "found"
+        return self.state == "found" or self.is_final
 
     @property
     def is_unconfigured(self) -> bool:

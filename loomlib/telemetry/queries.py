@@ -33,7 +33,7 @@ class ReadyQuery:
 
 
 _OF_RUNTIME = "filter resource.attributes.cloud.resource_id like /{runtime_id}/"
-_STREAMS = "Agents that stream never log `Invocation completed`, so they are not in it; span_percentiles has them all."
+_STREAMS: Final = "Agents that stream never log `Invocation completed`: {} has them all."
 
 READY_QUERIES: Final = (
     ReadyQuery(
@@ -46,7 +46,7 @@ READY_QUERIES: Final = (
 | stats count() as n, avg(duration) as avg_s, pct(duration, 50) as p50_s, pct(duration, 90) as p90_s,
         pct(duration, 99) as p99_s, max(duration) as max_s""",
         numbers=("n", "avg_s", "p50_s", "p90_s", "p99_s", "max_s"),
-        note=_STREAMS,
+        note=_STREAMS.format("span_percentiles"),
     ),
     ReadyQuery(
         name="span_percentiles",
@@ -108,7 +108,20 @@ READY_QUERIES: Final = (
 | sort duration_s desc
 | limit 10""",
         numbers=("duration_s",),
-        note=_STREAMS,
+        note=_STREAMS.format("slowest_sessions_by_spans"),
+    ),
+    ReadyQuery(
+        name="slowest_sessions_by_spans",
+        answers="Which sessions' agents worked longest, and how long did their longest answer take, by the spans?",
+        group="spans",
+        text=f"""{_OF_RUNTIME}
+| filter name like /^invoke_agent/
+| fields durationNano / 1000000 as ms, attributes.session.id as session_id
+| stats count() as invocations, sum(ms) as together_ms, max(ms) as longest_ms by session_id
+| sort together_ms desc
+| limit 10""",
+        numbers=("invocations", "together_ms", "longest_ms"),
+        note="Agents that call other agents are counted with them, so their sessions seem busier than they are.",
     ),
     ReadyQuery(
         name="slowest_spans",

@@ -22,12 +22,17 @@ class AgentTelemetry:
     qualifier: str
 
     def traces(
-        self, last: int = 20, *, session_id: str | None = None, progress: Callable[[str], None] | None = None
+        self,
+        last: int = 20,
+        *,
+        session_id: str | None = None,
+        source: str | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> Traces:
         """The traces of the `last` stored invocations (of a session), newest first.
 
         Those that are kept whole come from the store; the others cost one query window together. Spans that are still
-        on their way are waited for, as in `Invocation.trace`.
+        on their way are waited for, as in `Invocation.trace`, which `source` is for too.
 
             agent.traces(last=100).parts()
         """
@@ -36,7 +41,7 @@ class AgentTelemetry:
         if last < 1:
             raise ValueError(f"last must be at least 1, not {last}")
         rows = self.bench.store.invocations.list(self.entry.id, session_id, limit=last)
-        views = self.bench.find_traces(self.entry, rows, progress=progress)
+        views = self.bench.find_traces(self.entry, rows, source=source, progress=progress)
         return Traces(views, agent_name=self.entry.name, labels=self.bench.labels)
 
     def queries(self) -> AgentQueries:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping
 from math import inf
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +21,7 @@ from ..settings import Settings
 from ..store import InvocationRow, Store
 from ..telemetry import AgentStart, LogReader, find_agent_start
 from .agent import Agent
+from .bench_telemetry import BenchTelemetry
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
 from .frames import agent_frame, blueprint_frame, eval_run_frame, study_frame
@@ -31,13 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..evals.runs import EvalRun
-    from ..telemetry.cost import PriceTable, UsageLogs
-    from ..telemetry.diagnosis import RuleBook
-    from .trace_view import TraceView
-    from .tracer import Tracer
 
 
-class Workbench:
+class Workbench(BenchTelemetry):
     """A store, a catalog and a connection to one AgentCore; made by `connect()`, closed by `close()` or `with`."""
 
     def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: House) -> None:
@@ -168,60 +164,6 @@ class Workbench:
             interval_s=interval_s,
             progress=looked,
         )
-
-    def find_traces(
-        self, entry: AgentEntry, rows: Sequence[InvocationRow], *, progress: Callable[[str], None] | None = None
-    ) -> list[TraceView]:
-        """The traces of an agent's stored invocations, in that order (see `Invocation.trace`)."""
-        from ..aws.token_counts import count_tokens
-        from .trace_view import TraceView
-        from .wait_line import WaitLine
-
-        found = self._tracer.trace(entry, rows, progress=progress or WaitLine())
-        return [
-            TraceView(
-                each,
-                agent_name=entry.name,
-                labels=each.row.labels,
-                remedy=self._tracer.patience.remedy,
-                count_tokens=partial(count_tokens, self.clients),
-                rules=self._rules,
-                prices=self._prices,
-                find_use=partial(
-                    self._usage_logs.use_of,
-                    entry.arn,
-                    each.row.session_id,
-                    each.row.client_invoke_time,
-                    each.row.client_done_time,
-                ),
-            )
-            for each in found
-        ]
-
-    @cached_property
-    def _usage_logs(self) -> UsageLogs:
-        from ..telemetry.cost import UsageLogs
-
-        return UsageLogs(self.clients)
-
-    @cached_property
-    def _rules(self) -> RuleBook:
-        from ..plugins import load_plugins
-        from ..telemetry.diagnosis import rule_book
-
-        return rule_book(home=self.settings.home, plugins=load_plugins())
-
-    @cached_property
-    def _prices(self) -> PriceTable:
-        from ..telemetry.cost import price_table
-
-        return price_table(home=self.settings.home)
-
-    @cached_property
-    def _tracer(self) -> Tracer:
-        from .tracer import Tracer  # diagnosis and prices are read when a trace is, not by every `connect()`
-
-        return Tracer(self.store, self.clients, patience=self._house.patience(), same_clock=self._house.same_clock)
 
     def record_of(self, row: InvocationRow) -> InvocationRecord:
         """The record that a stored row means."""

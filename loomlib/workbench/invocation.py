@@ -92,16 +92,16 @@ class Invocation:
         self.record = self.agent.bench.stored_invocation(self.record)
         return found
 
-    def trace(self, *, progress: Callable[[str], None] | None = None) -> TraceView:
+    def trace(self, *, source: str | None = None, progress: Callable[[str], None] | None = None) -> TraceView:
         """Where the time went: the agent's spans, and how they divide the client's duration; kept once whole.
 
         Spans arrive late (within a second locally, after two to three minutes on AWS), so this polls with a deadline
         and tells `progress` how it stands (a line in the notebook, unless one is given). When nothing is found the
-        `state` says why, and what can be done.
+        `state` says why, and what can be done. `source` names a plugin's span source to ask instead of CloudWatch.
 
             inv.trace().breakdown()
         """
-        return self.agent.bench.find_traces(self.agent.entry, [self._row()], progress=progress)[0]
+        return self.agent.bench.find_traces(self.agent.entry, [self._row()], source=source, progress=progress)[0]
 
     def layers(self) -> LayersView:
         """What six places say about this invocation, side by side, each with what it cannot see.

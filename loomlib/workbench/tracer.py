@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import StoreError
@@ -15,21 +15,28 @@ from ..telemetry.collected import trace_from
 from ..telemetry.diagnosis import ClientSide, client_side
 from ..telemetry.logs import LogReader
 from ..telemetry.process_starts import processes_began
+from ..telemetry.span_sources import NamedSource
+from .runtime_uses import kept_use
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
     from ..aws import Clients
+    from ..telemetry.cost import RuntimeUse
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedInvocation:
-    """A stored invocation with what was collected of its trace; `client` is None when it never ended."""
+    """A stored invocation with what was collected of its trace.
+
+    `client` is None when it never ended; `use`, its CPU and memory, is None until it is known and kept.
+    """
 
     row: InvocationRow
     collected: Collected
     client: ClientSide | None
+    use: RuntimeUse | None = None
 
 
 class Tracer:
@@ -45,22 +52,28 @@ class Tracer:
         entry: AgentEntry,
         rows: Sequence[InvocationRow],
         *,
+        source: NamedSource | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[TracedInvocation]:
-        """The traces of an agent's invocations, in their order. What is kept whole is not fetched again."""
-        kept = {id: row for id, row in self._store.traces.get_many([row.id for row in rows]).items() if row.is_complete}
-        found = {row.id: _restored(row, kept[row.id]) for row in rows if row.id in kept}
+        """The traces of an agent's invocations, in their order. What is kept for good is not fetched again.
+
+        With a `source` only what it gave is taken from the store.
+        """
+        stored = self._store.traces.get_many([row.id for row in rows])
+        kept = {id: row for id, row in stored.items() if row.is_complete and _is_from(row, source)}
+        exports = bool(rows) and self._store.traces.has_spans(rows[0].agent_id)
+        found = {row.id: _restored(row, kept[row.id], agent_exports=exports) for row in rows if row.id in kept}
         is_cold = {id: row.details.get("is_cold") for id, row in kept.items()}
         wanted = [row for row in rows if row.id not in kept]
         if wanted:
             others = {row.id: self._others(row) for row in wanted}
-            exports = self._store.traces.has_spans(wanted[0].agent_id)
             calls = [TracedCall.of(row, others[row.id].values(), agent_exports=exports) for row in wanted]
-            collected = self._collector.collect(entry.arn, calls, self.patience, progress=progress)
+            collected = self._collect(entry, calls, source, progress)
             opening = {row.id for row in wanted if _is_ours(row) and all(id > row.id for id in others[row.id])}
             is_cold |= self._began(entry, collected, opening)
             for id, each in collected.items():
-                self._keep(each, is_cold[id])
+                if each.is_complete or id not in stored or not stored[id].is_complete:
+                    self._keep(each, {"is_cold": is_cold[id], **({} if source is None else {"source": source.name})})
             found |= collected
         if len(rows) == 1:
             rows = [self._with_start(entry, rows[0], found[rows[0].id])]
@@ -69,9 +82,23 @@ class Tracer:
                 row=row,
                 collected=found[row.id],
                 client=client_side(row, is_cold=is_cold[row.id], same_clock=self._same_clock),
+                use=kept_use(kept[row.id].details) if row.id in kept else None,
             )
             for row in rows
         ]
+
+    def _collect(
+        self,
+        entry: AgentEntry,
+        calls: Sequence[TracedCall],
+        source: NamedSource | None,
+        progress: Callable[[str], None] | None,
+    ) -> dict[int, Collected]:
+        if source is None:
+            return self._collector.collect(entry.arn, calls, self.patience, progress=progress)
+        patience = replace(self.patience, why=f"asking {source.name}", remedy="", is_told=False)
+        elsewhere = TraceCollector(self._clients, elsewhere=source)
+        return elsewhere.collect(entry.arn, calls, patience, progress=progress)
 
     def _with_start(self, entry: AgentEntry, row: InvocationRow, found: Collected) -> InvocationRow:
         """Where no server's span says when the agent began, its start line may: one look, no waiting."""
@@ -95,8 +122,8 @@ class Tracer:
         found = self._store.invocations.trace_ids(row.agent_id, row.session_id)
         return {id: trace_id for id, trace_id in found.items() if id != row.id}
 
-    def _keep(self, collected: Collected, is_cold: bool | None) -> None:
-        if not collected.records:
+    def _keep(self, collected: Collected, details: Mapping[str, object]) -> None:
+        if not collected.call.reached_agent or not (collected.records or collected.is_complete):
             return
         try:
             self._store.traces.put(
@@ -107,7 +134,7 @@ class Tracer:
                 is_complete=collected.is_complete,
                 span_count=len(collected.trace.spans),
                 records=collected.records,
-                details={"is_cold": is_cold},
+                details=details,
             )
         except StoreError as error:  # it is collected all the same, and can be again
             _log.warning("A trace is collected but not kept: %s", error, extra={"id": collected.call.invocation_id})
@@ -118,8 +145,17 @@ def _is_ours(row: InvocationRow) -> bool:
     return row.session_id.startswith("loom-")
 
 
-def _restored(row: InvocationRow, kept: TraceRow) -> Collected:
+def _is_from(kept: TraceRow, source: NamedSource | None) -> bool:
+    return source is None or kept.details.get("source") == source.name
+
+
+def _restored(row: InvocationRow, kept: TraceRow, *, agent_exports: bool) -> Collected:
     trace, unreadable = trace_from(kept.records, trace_id=kept.trace_id)
     return Collected(
-        call=TracedCall.of(row), state=kept.state, trace=trace, records=kept.records, unreadable=unreadable
+        call=TracedCall.of(row, agent_exports=agent_exports),
+        state=kept.state,
+        trace=trace,
+        records=kept.records,
+        unreadable=unreadable,
+        is_final=kept.state != "found",
     )

@@ -86,9 +86,13 @@ class Traces(Sequence["TraceView"]):
         """One row a finding, the costliest first."""
         return rows_frame(self.findings().table(), CAUSE_COLUMNS)
 
-    def cost(self, *, prices: cost.PriceTable | None = None, priced_as: str | None = None) -> cost.CostTotal:
+    def cost(
+        self, *, prices: cost.PriceTable | None = None, priced_as: str | None = None, count_missing: bool = False
+    ) -> cost.CostTotal:
         """What these invocations cost together (see `TraceView.cost`)."""
-        return cost.total_cost(view.cost(prices=prices, priced_as=priced_as) for view in self._views)
+        return cost.total_cost(
+            view.cost(prices=prices, priced_as=priced_as, count_missing=count_missing) for view in self._views
+        )
 
     def costs(self) -> pd.DataFrame:
         """One row an invocation: what it cost, its tokens, and what of it is unknown."""

@@ -11,6 +11,7 @@ import json
 import re
 
 from loomlib.local.models.json_values import JsonObject, as_list, as_object
+from loomlib.local.models.refusals import invalid
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
@@ -33,6 +34,14 @@ def estimate_input_tokens(body: JsonObject) -> int:
         )
     tools = as_list(as_object(body.get("toolConfig")).get("tools"))
     return max(1, total + sum(estimate_tokens(_json(tool)) for tool in tools))
+
+
+def count_request(body: JsonObject) -> JsonObject:
+    """CountTokens' answer for its body: a Converse request is counted as a call would count it. Others are refused."""
+    request = as_object(as_object(body.get("input")).get("converse"))
+    if not request:
+        raise invalid("The local AgentCore counts the tokens of input.converse only.")
+    return {"inputTokens": estimate_input_tokens(request)}
 
 
 def split_tokens(text: str) -> list[str]:

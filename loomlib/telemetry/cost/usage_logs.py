@@ -115,7 +115,9 @@ def use_between(records: Iterable[UsageRecord], start_s: float, end_s: float) ->
     return RuntimeUse(
         vcpu_s=_sum((each.vcpu_hours, share) for each, share in shares),
         memory_gb_s=_sum((each.gb_hours, share) for each, share in shares),
-        basis=f"measured by {local}" if local else f"the runtime's usage log, {len(shares)} records",
+        basis=f"measured by {local}"
+        if local
+        else f"the runtime's usage log, {len(shares)} {'record' if len(shares) == 1 else 'records'}",
         is_estimate=bool(local) or any(share < 1 for _, share in shares),
     )
 

@@ -62,5 +62,5 @@ def test_without_a_record_the_use_is_unknown_and_not_zero() -> None:
 def test_a_record_without_memory_leaves_memory_unknown() -> None:
     record = UsageRecord(start_s=NOW_S, end_s=NOW_S + 1, vcpu_hours=1 / 3600, gb_hours=None)
     assert use_between([record], NOW_S, NOW_S + 1) == RuntimeUse(
-        vcpu_s=Decimal(str(1 / 3600)) * Decimal("1.0") * 3600, basis="the runtime's usage log, 1 records"
+        vcpu_s=Decimal(str(1 / 3600)) * Decimal("1.0") * 3600, basis="the runtime's usage log, 1 record"
     )
