@@ -75,6 +75,10 @@ def _named(said: str, options: Mapping[str, Any], threshold: float | None, plugi
         names = plugins.names("evaluators")
         found = next(((n, inside, plugins.given("evaluators", n)) for n, inside in readings if n in names), None)
         if found is None:
+            if said.startswith("adk:"):
+                from .judges.adk import unknown
+
+                raise unknown(said.partition("(")[0].strip().removeprefix("adk:"))
             return plugins.get("evaluators", said)  # raises, naming what is near
     name, inside, given = found
     chosen = dict(options) | _with_first(inside, given)
@@ -86,7 +90,7 @@ def _named(said: str, options: Mapping[str, Any], threshold: float | None, plugi
 def _own(name: str) -> Callable[..., Any] | None:
     """Built-in names win over plugins' in any case, so that plugins need not be looked for."""
     own = builtins.MAKERS.get(name) or builtins.FROM_STRANDS.get(name)
-    if own is None and name.partition(":")[0] in ("judge", "agentcore", "strands", "rubric"):
+    if own is None and name.partition(":")[0] in ("judge", "agentcore", "strands", "rubric", "adk"):
         from .judges.factories import FACTORIES
 
         # strands_evals writes its class's name into an experiment.

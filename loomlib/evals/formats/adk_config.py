@@ -4,7 +4,7 @@
 |---|---|
 | `tool_trajectory_avg_score` | `trajectory` with `match` (EXACT, IN_ORDER, ANY_ORDER) and `arguments` |
 | `response_match_score` | `rouge1` |
-| any other | `adk:<criterion>` with the criterion's own options |
+| any other | `adk:<criterion>` with the criterion's own options (see `loomlib.evals.judges.adk`) |
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ FILE_NAME: Final = "test_config.json"
 _PREFIX: Final = "adk:"
 _TRAJECTORY: Final = "tool_trajectory_avg_score"
 _RESPONSE: Final = "response_match_score"
+_WITH_TEXTS: Final = both("include_intermediate_responses_in_final")
 MATCH_TYPES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
 
 
@@ -47,9 +48,12 @@ def _choice(metric: str, value: object, path: Path, problems: Problems) -> Evalu
         fields = Fields(value, path, problems, what="a threshold, or")
         threshold = fields.number("threshold")
         options = fields.plain(fields.rest(), path) or {}
+        for key in _WITH_TEXTS:
+            if options.get(key) is False:  # which is what ADK does without it
+                del options[key]
     if metric == _TRAJECTORY:
         return EvaluatorChoice(name="trajectory", options=_matching(options, path, problems), threshold=threshold)
-    name = "rouge1" if metric == _RESPONSE else _PREFIX + metric
+    name = "rouge1" if metric == _RESPONSE and not options else _PREFIX + metric
     return EvaluatorChoice(name=name, options=options, threshold=threshold)
 
 

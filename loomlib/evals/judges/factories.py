@@ -11,6 +11,8 @@ from loomlib.aws.evaluation import BUILTIN_LEVELS
 
 from ..cases import Rubric
 from ..evaluator import Evaluator
+from .adk import make_adk
+from .adk_kinds import EXACT, JUDGES, WITHOUT_COUNTERPART
 from .agentcore import AgentCoreJudge
 from .answer_judges import AssertionJudge, CorrectnessJudge, HelpfulnessJudge, RubricJudge
 from .judge import ModelJudge
@@ -49,7 +51,13 @@ def _custom(**options: Any) -> Evaluator:
 
 
 def _strands(evaluator: str, **options: Any) -> Evaluator:
-    return StrandsJudge(evaluator=evaluator, **options)
+    """One of strands_evals' evaluators with the options that an experiment writes (`model_id` is a model's id)."""
+    kept = {name: options.pop(name) for name in ("rubric", "model") if options.get(name) is not None}
+    if (model_id := options.pop("model_id", None)) and "model" not in kept:
+        kept["model"] = model_id
+    column = str(options.pop("name", None) or "")
+    given = {name: value for name, value in options.items() if value is not None}
+    return StrandsJudge(evaluator=evaluator, column=column, options=given, **kept)
 
 
 def _panel(**options: Any) -> Evaluator:
@@ -79,5 +87,6 @@ FACTORIES: Final[Mapping[str, Callable[..., Evaluator]]] = {
     "agentcore": _custom,
     **{f"agentcore:{each}": partial(_agentcore, each) for each in BUILTIN_LEVELS},
     **{f"strands:{each}": partial(_strands, each) for each in STRANDS_EVALUATORS},
+    **{f"adk:{each}": partial(make_adk, each) for each in (*EXACT, *JUDGES, *WITHOUT_COUNTERPART)},
 }
 """Factories of judges by name. A judge named this way has no connection yet: `connected_to(clients)` gives it one."""

@@ -78,6 +78,8 @@ class Panel:
         if all(isinstance(each, NotApplicable) for each in said):
             return cast("NotApplicable", said[0])
         failed = {name: each for name, each in zip(names, said, strict=True) if isinstance(each, JudgeFailed)}
+        if len(failed) == len(said) and len({(each.kind, each.what) for each in failed.values()}) == 1:
+            raise next(iter(failed.values()))  # nothing that a panel could say better
         votes: dict[str, dict[str, Score]] = {}
         for name, each in zip(names, said, strict=True):
             for score in each if isinstance(each, list) else ():

@@ -12,7 +12,7 @@ import importlib
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import AwsError
@@ -49,6 +49,11 @@ STRANDS_EVALUATORS: Final[Mapping[str, str]] = {
     "ToolParameterAccuracy": "component",
 }
 """The evaluators that can be asked, and what each judges."""
+OPTIONS: Final = (
+    "version", "system_prompt", "assertion_system_prompt", "reference_system_prompt", "include_inputs",
+    "trajectory_description", "uses_environment_state",
+)  # fmt: skip
+"""What an evaluator of the library may be given beside its rubric, its model and its name."""
 _BY_RUBRIC: Final = ("Output", "Trajectory")
 _lock = threading.Lock()
 
@@ -58,11 +63,14 @@ class StrandsJudge:
     """One of strands_evals' evaluators, by its name without "Evaluator".
 
     `rubric` is for Output and Trajectory; without one the case's rubrics are used. A case with an expected answer is
-    judged against it by Correctness, one with assertions by them in GoalSuccessRate.
+    judged against it by Correctness, one with assertions by them in GoalSuccessRate. `options` are the library's own
+    (`OPTIONS`: prompts, a version of them), as an experiment's `to_dict` writes them; `column` is a name of one's own.
     """
 
     evaluator: str
     rubric: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    column: str = ""
     model: ConverseJudge | str = DEFAULT_MODEL
 
     is_quick = False
@@ -70,10 +78,12 @@ class StrandsJudge:
     def __post_init__(self) -> None:
         if self.evaluator not in STRANDS_EVALUATORS:
             raise ValueError(f"strands_evals has {', '.join(STRANDS_EVALUATORS)}, not {self.evaluator!r}")
+        if unknown := [each for each in self.options if each not in OPTIONS]:
+            raise ValueError(f"strands:{self.evaluator} has the options {', '.join(OPTIONS)}, not {', '.join(unknown)}")
 
     @property
     def name(self) -> str:
-        return f"strands:{self.evaluator}"
+        return self.column or f"strands:{self.evaluator}"
 
     @property
     def level(self) -> str:
@@ -86,7 +96,8 @@ class StrandsJudge:
     @property
     def digest(self) -> str:
         model = self.model if isinstance(self.model, str) else self.model.key
-        return digest_of("StrandsJudge", self.evaluator, self.rubric, model, _version())
+        more = [dict(self.options)] if self.options else []
+        return digest_of("StrandsJudge", self.evaluator, self.rubric, model, _version(), *more)
 
     def connected_to(self, clients: Clients) -> StrandsJudge:
         """This judge with its model behind `clients`."""
@@ -110,7 +121,11 @@ class StrandsJudge:
         library = await asyncio.to_thread(load_strands_evals)
         model = StrandsModel(self.model)
         kind = getattr(library.evaluators, f"{self.evaluator}Evaluator")
-        given: dict[str, Any] = {"model": model, **({"rubric": rubric} if self.evaluator in _BY_RUBRIC else {})}
+        given: dict[str, Any] = {
+            **self.options,
+            "model": model,
+            **({"rubric": rubric} if self.evaluator in _BY_RUBRIC else {}),
+        }
         try:
             outputs: Sequence[Any] = await kind(**given).evaluate_async(
                 evaluation_data(library, self.evaluator, case, answer)

@@ -11,8 +11,10 @@ import loomlib as loom
 from loomlib import local
 from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn
 from loomlib.evals.judges import SIMULATED_JUDGE
+from loomlib.evals.judges.adk import OTHER_MODEL
 from loomlib.evals.runs import rescore
 
+DATA = Path(__file__).parents[2] / "data" / "evals"
 JUDGES = ["judge:correctness", "agentcore:Builtin.Helpfulness", "strands:HelpfulnessEvaluator"]
 
 
@@ -48,3 +50,36 @@ def test_a_functions_judges_and_those_of_a_rescoring_are_connected_by_clients(be
     assert [(each.passed, each.state) for each in run.outcomes()] == [(True, "scored")]
     anew = rescore(run, ["judge:helpfulness"], clients=bench.clients)
     assert anew.scores()["labels"].tolist() == [(SIMULATED_JUDGE,)]
+
+
+def shop(prompt: str) -> dict[str, object]:
+    """An agent that knows the samples' order."""
+    order = {"name": "lookup_order", "arguments": {"order_id": "7"}, "result": "shipped", "status": "success"}
+    return {"text": "Order 7 is shipped.", "tools": [order] if "7" in prompt else []}
+
+
+def test_adks_own_sample_is_evaluated_with_its_own_criteria(bench: loom.Workbench) -> None:
+    evalset = EvalSet.read(DATA / "adk" / "orders.evalset.json")
+    asked = EvalSet(
+        name=evalset.name, cases=evalset.where(lambda case: bool(case.turns)).cases, evaluators=evalset.evaluators
+    )
+    run = loom.evaluate(shop, asked, store=bench.store, clients=bench.clients)
+    scores = run.scores()
+    assert run.failures().empty, run.failures().to_dict("records")
+    assert set(scores["state"]) == {"scored"}, scores.to_dict("records")
+    judged = scores[scores["evaluator"].str.startswith("adk:")]
+    assert set(judged["evaluator"]) == {"adk:final_response_match_v2", "adk:rubric_based_final_response_quality_v1"}
+    assert all(SIMULATED_JUDGE in labels for labels in judged["labels"])
+    gemini = judged[judged["evaluator"] == "adk:final_response_match_v2"]
+    assert all(OTHER_MODEL in labels for labels in gemini["labels"])
+
+
+def test_strandss_own_sample_is_evaluated_with_its_own_evaluators(bench: loom.Workbench) -> None:
+    evalset = EvalSet.read(DATA / "strands_experiment.json")
+    run = loom.evaluate(shop, evalset, store=bench.store, clients=bench.clients)
+    scores = run.scores().set_index("evaluator")
+    assert run.failures().empty, run.failures().to_dict("records")
+    assert scores["state"].tolist() == ["scored"] * 6
+    assert scores["passed"].all(), scores.to_dict("records")
+    for name in ("strands:Output", "strands:Trajectory", "strands:GoalSuccessRate"):
+        assert scores.loc[name, "labels"] == (SIMULATED_JUDGE,)
