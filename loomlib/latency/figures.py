@@ -8,13 +8,14 @@ from math import floor as floor_of
 from math import log10
 from typing import TYPE_CHECKING, Any
 
+from loomlib.charts import styled
 from loomlib.statistics.numbers import milliseconds, number, percent
 
 from .floor import Floor
 from .measurements import Measurement, of_scenario
 from .parts import split_time
 from .scenarios import Scenario
-from .theme import FAILED_COLOUR, FAILED_SYMBOL, GRID, INK, LOOKS, PART_COLOURS, PART_PATTERNS, PLOT_FONT
+from .theme import FAILED_COLOUR, FAILED_SYMBOL, LOOKS, PART_COLOURS, PART_PATTERNS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -166,46 +167,6 @@ def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
 
     given = {name: value for name, value in spec.items() if name != "traces"}
     return go.Figure(styled(spec["traces"], subtitle=escape(subtitle), **given))
-
-
-def styled(
-    traces: Sequence[Mapping[str, Any]],
-    *,
-    title: str,
-    subtitle: str,
-    xaxis: Mapping[str, Any],
-    yaxis: Mapping[str, Any],
-    empty: str = "No answered call yet.",
-    barmode: str = "group",
-    height: int = 380,
-    legend_y: float = -0.2,
-) -> dict[str, Any]:
-    """`traces` with the layout that all of Loom's charts share; `title` and `subtitle` are escaped already."""
-    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True}
-    layout: dict[str, Any] = {
-        "title": {
-            "text": title,
-            "subtitle": {"text": subtitle, "font": {"size": 12}},
-            "x": 0,
-            "xanchor": "left",
-            "xref": "paper",
-            "font": {"size": 15},
-        },
-        "font": {"family": PLOT_FONT, "size": 12, "color": INK},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "xaxis": {**axis, **xaxis},
-        "yaxis": {**axis, **yaxis},
-        "barmode": barmode,
-        "legend": {"orientation": "h", "x": 0, "y": legend_y, "yanchor": "top", "traceorder": "normal"},
-        "margin": {"l": 60, "r": 20, "t": 70, "b": 60},
-        "height": height,
-    }
-    if not traces:
-        layout["annotations"] = [
-            {"text": empty, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
-        ]
-    return {"data": list(traces), "layout": layout}
 
 
 def floor_note(floor: Floor) -> str:

@@ -126,7 +126,7 @@ class ScenarioParts:
         """A stacked bar a scenario: the mean milliseconds of each part, which add up to the mean duration."""
         import plotly.graph_objects as go
 
-        from .figures import styled
+        from loomlib.charts import styled
 
         scenarios = [scenario for scenario in reversed(Scenario) if scenario in self.inside]
         traces = [_bars(name, [(each, self.inside[each]) for each in scenarios]) for name in self._drawn()]

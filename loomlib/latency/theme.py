@@ -28,11 +28,7 @@ LOOKS = {
 
 FAILED_COLOUR = "#8a8f98"
 FAILED_SYMBOL = "x"
-INK = "#767b84"
-"""Text and axes: about 4.5 : 1 on white and on a dark page alike, since a chart cannot know which it is on."""
-GRID = "rgba(128,128,128,0.22)"
 
 PART_COLOURS = {"start-up": "#56B4E9", "answer": "#E69F00", "unsplit": "#b5b9c1", "floor": "#9aa3b2"}
 PART_PATTERNS = {"start-up": "", "answer": "/", "unsplit": ".", "floor": "x"}
 FONT = "var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',sans-serif)"
-PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from loomlib.latency.figures import styled
+from loomlib.charts import shown, styled
 from loomlib.telemetry.cost import Amount
-from loomlib.telemetry.traces.figures import shown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -7,7 +7,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from loomlib.latency.figures import styled
+from loomlib.charts import styled
 from loomlib.telemetry.traces.theme import PART_COLOURS
 
 if TYPE_CHECKING:

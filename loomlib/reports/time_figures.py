@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loomlib.latency.figures import styled
+from loomlib.charts import shown, styled
 from loomlib.telemetry.traces import PARTS
-from loomlib.telemetry.traces.figures import WHOLE_LANE, lane, shown
+from loomlib.telemetry.traces.figures import WHOLE_LANE, lane
 from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from sqlalchemy import Connection, Table, bindparam, func, null, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -12,6 +12,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from .database import Database
 from .eval_rows import StoredAnswer, StoredResult, StoredScore
 from .eval_tables import eval_answers, eval_results, eval_scores
+
+TakenFigures: TypeAlias = tuple[int, int, float | None, int | None, int | None, float | None]
 
 _AT_ONCE = 500
 """Values in one query; SQLite takes a thousand variables at least."""
@@ -106,6 +108,18 @@ class EvalAnswers:
         )
         with self._database.read() as connection:
             return [(StoredResult._make(each[:6]), each[6], each[7]) for each in connection.execute(chosen)]
+
+    def taken_by_run(self, run_id: str) -> list[TakenFigures]:
+        """Repeat, place, duration (ms), tokens read, tokens written and cost (US dollars) of each answer that came."""
+        columns = [eval_answers.c[name] for name in ("duration_ms", "input_tokens", "output_tokens", "cost")]
+        chosen = (
+            select(eval_results.c.repeat, eval_results.c.place, *columns)
+            .join(eval_answers, eval_answers.c.id == eval_results.c.answer_id)
+            .where(eval_results.c.run_id == run_id, ~eval_answers.c.is_failure)
+            .order_by(eval_results.c.repeat, eval_results.c.place)
+        )
+        with self._database.read() as connection:
+            return [cast("TakenFigures", tuple(each)) for each in connection.execute(chosen)]
 
     def of_run(
         self, run_id: str, *, after: tuple[int, int] = (-1, -1), limit: int

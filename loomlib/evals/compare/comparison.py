@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from loomlib.statistics.multiplicity import holm
 from loomlib.statistics.numbers import number, plural
@@ -18,12 +18,21 @@ from .words import p_text, percent_text, printable, score_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 MARGIN = 0.02
 COLUMNS = ("evaluator", "verdict", "cases", "baseline", "new", "difference [95 %]", "p (Holm)", "won", "lost", "effect")
+_ORDER = {LOST: 0, WON: 1, SAME: 2}
 FLIP_COLUMNS = ("case", "evaluator", "verdict", "baseline", "new", "tags")
-_SHOWN = 50
-"""Flips listed on a page; the DataFrame has them all."""
+_OPENED = 40
+_PAGE_ROWS, _MOST_PAGES = 100, 10
+"""Flips on a page: some open to their evidence, the others are rows in folded pages; the DataFrame has them all."""
+
+
+class Evidence(Protocol):
+    """Who can show what lies behind a flip: both runs' answers."""
+
+    def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +48,7 @@ class Comparison:
     names: tuple[str, str] = ("new", "baseline")
     only_new: tuple[str, ...] = ()
     only_baseline: tuple[str, ...] = ()
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
     _by_name: Mapping[str, EvaluatorComparison] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -109,8 +119,7 @@ class Comparison:
 
     def flip_rows(self, verdict: str | None = None) -> list[tuple[str, ...]]:
         """One row a case that differs (see `flips`) in the order of `FLIP_COLUMNS`, as text; lost ones first."""
-        order = {LOST: 0, WON: 1, SAME: 2}
-        flips = sorted(self.flips(verdict), key=lambda flip: order[flip.verdict])
+        flips = sorted(self.flips(verdict), key=lambda flip: _ORDER[flip.verdict])
         return [_flip_row(flip, is_rate=self[flip.evaluator].is_rate) for flip in flips]
 
     def table(self) -> pd.DataFrame:
@@ -162,19 +171,43 @@ class Comparison:
     def __str__(self) -> str:
         return printable("\n".join(self.sentences()))
 
+    def figures(self) -> dict[str, go.Figure]:
+        """Charts by name: `differences` with their intervals, and `flips`, cases won and lost."""
+        from ..displays.figures import draw_comparison
+
+        return draw_comparison(self)
+
     def _repr_html_(self) -> str:
         from .page import folded, listed, page, table
 
-        rows = self.flip_rows()
-        shown = f", the first {_SHOWN}" if len(rows) > _SHOWN else ""
         return page(
             f"{self.names[0]} against {self.names[1]}",
             [self.headline(), *(gate.sentence() for gate in self.gates())],
             table(COLUMNS, self.rows()),
-            folded(f"Cases that went differently ({number(len(rows), 0)}{shown})", table(FLIP_COLUMNS, rows[:_SHOWN])),
+            *self._flip_pages(),
             folded("The evidence in words", listed([each.sentence() for each in self.evaluators])),
             folded("What was not compared, and what to keep in mind", listed(self.notes())),
         )
+
+    def _flip_pages(self) -> list[str]:
+        from .page import folded, table
+
+        flips = sorted(self.flips(), key=lambda flip: _ORDER[flip.verdict])
+        if not flips:
+            return ['<p class="loom-quiet">No case went differently.</p>']
+        opened = _OPENED if self.evidence else 0
+        parts = [f"<h4>Cases that went differently: {number(len(flips), 0)}</h4>"]
+        if self.evidence:
+            parts.append(self.evidence.folds(flips[:opened], self.names))
+        rows = [_flip_row(each, is_rate=self[each.evaluator].is_rate) for each in flips[opened:]]
+        for start in range(0, min(len(rows), _PAGE_ROWS * _MOST_PAGES), _PAGE_ROWS):
+            some = rows[start : start + _PAGE_ROWS]
+            first = opened + start + 1
+            label = f"{number(first, 0)} to {number(first + len(some) - 1, 0)} of {number(len(flips), 0)}"
+            parts.append(folded(label, table(FLIP_COLUMNS, some), is_open=not opened and start == 0))
+        if (more := len(rows) - _PAGE_ROWS * _MOST_PAGES) > 0:
+            parts.append(f'<p class="loom-quiet">… {number(more, 0)} more; all of them are in .flip_frame()</p>')
+        return parts
 
 
 def compare(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,9 @@ from .stored_words import answer_of_row, judge_failures_of, score_of_row
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
-    from loomlib.store import EvalRunRow, Store, StoredScore
+    from loomlib.store import EvalRunRow, Store, StoredResult, StoredScore
 
     from ..compare import Comparison, Summary
 
@@ -144,42 +145,68 @@ class EvalRun:
 
     def judgements(self) -> Iterator[Judgement]:
         """Every case and repeat with its answer and all that was said of it, read a few hundred at a time."""
-        cases: tuple[EvalCase, ...] = self.evalset.cases
-        bench, after = self._bench, (-1, -1)
+        after = (-1, -1)
         while True:
             with self._place.open() as store:
-                page = store.eval_answers.of_run(self.id, after=after, limit=_PAGE)
-                scores: dict[int, list[StoredScore]] = {}
-                for score in store.eval_answers.scores_of([answer.id for _, answer in page]):
-                    scores.setdefault(score.answer_id, []).append(score)
-            for result, row in page:
-                case = cases[result.place]
-                verdicts: dict[str, tuple[Score, ...] | NotApplicable | CaseFailure] = {}
-                failures = judge_failures_of(result.judge_failures)
-                for number in bench.of(result.place):
-                    card = bench.cards[number]
-                    said = [
-                        score_of_row(each)
-                        for each in scores.get(row.id, ())
-                        if each.evaluator_digest == card.digest and each.case_digest == case.digest
-                    ]
-                    if card.name in failures:
-                        verdicts[card.name] = failures[card.name]
-                    elif said and isinstance(said[0], NotApplicable):
-                        verdicts[card.name] = said[0]
-                    elif said:
-                        verdicts[card.name] = tuple(each for each in said if isinstance(each, Score))
-                yield Judgement(
-                    case_id=case.id,
-                    place=result.place,
-                    repeat=result.repeat,
-                    is_reused=result.is_reused,
-                    answer=answer_of_row(row, repeat=result.repeat),
-                    verdicts=verdicts,
-                )
+                page = self._page(store, after, _PAGE)
+            yield from page
             if len(page) < _PAGE:
                 return
-            after = (page[-1][0].repeat, page[-1][0].place)
+            after = (page[-1].repeat, page[-1].place)
+
+    def judgements_at(self, positions: Sequence[tuple[int, int]]) -> list[Judgement]:
+        """The same for some (place in the set, repeat), in that order; what is not answered yet is left out."""
+        found: list[Judgement] = []
+        with self._place.open() as store:
+            for place, repeat in positions:
+                page = self._page(store, (repeat, place - 1), 1)
+                found += [each for each in page if (each.place, each.repeat) == (place, repeat)]
+        return found
+
+    def __getitem__(self, case_id: str) -> tuple[Judgement, ...]:
+        """What became of one case: a judgement for each repeat. `run["sum of two"][0].answer.text`."""
+        place = next((n for n, case in enumerate(self.evalset.cases) if case.id == case_id), None)
+        if place is None:
+            raise KeyError(case_id)
+        return tuple(self.judgements_at([(place, repeat) for repeat in range(self.repeats)]))
+
+    def _page(self, store: Store, after: tuple[int, int], limit: int) -> list[Judgement]:
+        cases: tuple[EvalCase, ...] = self.evalset.cases
+        page = store.eval_answers.of_run(self.id, after=after, limit=limit)
+        scores: dict[int, list[StoredScore]] = {}
+        for score in store.eval_answers.scores_of([answer.id for _, answer in page]):
+            scores.setdefault(score.answer_id, []).append(score)
+        return [
+            Judgement(
+                case_id=cases[result.place].id,
+                place=result.place,
+                repeat=result.repeat,
+                is_reused=result.is_reused,
+                answer=answer_of_row(row, repeat=result.repeat),
+                verdicts=self._verdicts(cases[result.place], result, scores.get(row.id, ())),
+            )
+            for result, row in page
+        ]
+
+    def _verdicts(
+        self, case: EvalCase, result: StoredResult, scores: Sequence[StoredScore]
+    ) -> dict[str, tuple[Score, ...] | NotApplicable | CaseFailure]:
+        verdicts: dict[str, tuple[Score, ...] | NotApplicable | CaseFailure] = {}
+        failures = judge_failures_of(result.judge_failures)
+        for number in self._bench.of(result.place):
+            card = self._bench.cards[number]
+            said = [
+                score_of_row(each)
+                for each in scores
+                if each.evaluator_digest == card.digest and each.case_digest == case.digest
+            ]
+            if card.name in failures:
+                verdicts[card.name] = failures[card.name]
+            elif said and isinstance(said[0], NotApplicable):
+                verdicts[card.name] = said[0]
+            elif said:
+                verdicts[card.name] = tuple(each for each in said if isinstance(each, Score))
+        return verdicts
 
     def scores(self) -> pd.DataFrame:
         """One row a case, repeat and evaluator (and part): value, passed, state, rationale."""
@@ -209,10 +236,22 @@ class EvalRun:
         return summarize(self.outcomes(), title=title)
 
     def compare(self, baseline: EvalRun, **options: Any) -> Comparison:
-        """This run against `baseline`, paired by case (see `loomlib.evals.compare.compare`)."""
-        from ..compare import compare
+        """This run against `baseline`, paired by case (see `loomlib.evals.compare.compare`).
 
-        return compare(self.outcomes(), baseline.outcomes(), **options)
+        Shown on a page, each case that went differently opens to both answers and to where their paths part.
+        """
+        from ..compare import compare
+        from ..displays import FlipEvidence
+
+        options.setdefault("names", _names(self, baseline))
+        found = compare(self.outcomes(), baseline.outcomes(), **options)
+        return replace(found, evidence=FlipEvidence(self, baseline))
+
+    def figures(self, baseline: EvalRun | None = None) -> dict[str, go.Figure]:
+        """Charts by name: `quality` (with the baseline's beside it) and `taken`, what each case took."""
+        from ..displays import draw_run
+
+        return draw_run(self, baseline)
 
     @property
     def _set_name(self) -> str:
@@ -227,9 +266,18 @@ class EvalRun:
         return f"{head}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from ..displays import run_html
 
-        how = f"{self.state}: {self.reason}" if self.reason else self.state
-        head = escape(" · ".join((f"evaluation {self.id}", how, *self.labels)))
-        page: str = getattr(self.summary(), "_repr_html_")()  # noqa: B009 - the notebook's own name for it
-        return f"<p>{head}</p>{page}"
+        return run_html(self)
+
+
+def _names(new: EvalRun, baseline: EvalRun) -> tuple[str, str]:
+    """What tells the two apart: the targets' names, the runs' own where those are the same, else their ids."""
+    for names in (
+        (new.target.name, baseline.target.name),
+        (new.name, baseline.name),
+        (new.id, baseline.id),
+    ):
+        if all(names) and names[0] != names[1]:
+            return names
+    return new.id, f"{baseline.id} (baseline)"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
+from loomlib.charts import GRID, INK, PLOT_FONT, shown
+
 from .breakdown import Breakdown
-from .theme import FAILED_COLOUR, GRID, INK, PART_COLOURS, PART_NAMES, PART_PATTERNS, PLOT_FONT
+from .theme import FAILED_COLOUR, PART_COLOURS, PART_NAMES, PART_PATTERNS
 from .waterfall import Bar
 
 if TYPE_CHECKING:
@@ -22,20 +23,7 @@ MOST_BARS = 400
 """More bars than this are unreadable and slow: the longest are drawn, the table has them all."""
 WHOLE_LANE = "where the time went"
 """The line above the spans, on which the breakdown's stretches lie."""
-_LONGEST_NAME = 48
 _ROW_PX = 24
-
-
-def shown(text: str, longest: int = _LONGEST_NAME) -> str:
-    """A stranger's text for plotly: one line, short, and inert.
-
-    Control characters and directional overrides are replaced (they could reorder the text around them), lone
-    surrogates too (they are no Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
-    """
-    plain = "".join(each if each.isprintable() else "\ufffd" for each in text[: longest + 1])
-    if len(plain) > longest:
-        plain = plain[: longest - 1] + "…"
-    return escape(plain, quote=False).replace("$", "&#36;")
 
 
 def draw_waterfall(

@@ -34,7 +34,3 @@ PART_NAMES = {
     "unknown": "unknown",
 }
 FAILED_COLOUR = "#D55E00"
-INK = "#767b84"
-"""Text and axes: about 4.5 : 1 on white and on a dark page alike."""
-GRID = "rgba(128,128,128,0.22)"
-PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"

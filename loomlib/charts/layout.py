@@ -1,0 +1,69 @@
+"""The layout that all of Loom's charts share, and foreign text as plotly may be given it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+INK = "#767b84"
+"""Text and axes: about 4.5 : 1 on white and on a dark page alike, since a chart cannot know which it is on."""
+GRID = "rgba(128,128,128,0.22)"
+PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours (Color Universal Design, 2008), told apart by colour-blind readers."""
+SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star")
+"""One for each colour of the palette, so that colour never carries meaning alone."""
+
+
+def styled(
+    traces: Sequence[Mapping[str, Any]],
+    *,
+    title: str,
+    subtitle: str,
+    xaxis: Mapping[str, Any],
+    yaxis: Mapping[str, Any],
+    empty: str = "No answered call yet.",
+    barmode: str = "group",
+    height: int = 380,
+    legend_y: float = -0.2,
+) -> dict[str, Any]:
+    """`traces` with the layout that all of Loom's charts share; `title` and `subtitle` are escaped already."""
+    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True}
+    layout: dict[str, Any] = {
+        "title": {
+            "text": title,
+            "subtitle": {"text": subtitle, "font": {"size": 12}},
+            "x": 0,
+            "xanchor": "left",
+            "xref": "paper",
+            "font": {"size": 15},
+        },
+        "font": {"family": PLOT_FONT, "size": 12, "color": INK},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": {**axis, **xaxis},
+        "yaxis": {**axis, **yaxis},
+        "barmode": barmode,
+        "legend": {"orientation": "h", "x": 0, "y": legend_y, "yanchor": "top", "traceorder": "normal"},
+        "margin": {"l": 60, "r": 20, "t": 70, "b": 60},
+        "height": height,
+    }
+    if not traces:
+        layout["annotations"] = [
+            {"text": empty, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+        ]
+    return {"data": list(traces), "layout": layout}
+
+
+def shown(text: str, longest: int = 48) -> str:
+    """A stranger's text for plotly: one line, short, and inert.
+
+    Control characters and directional overrides are replaced (they could reorder the text around them), lone
+    surrogates too (they are no Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
+    """
+    plain = "".join(each if each.isprintable() else "\ufffd" for each in text[: longest + 1])
+    if len(plain) > longest:
+        plain = plain[: longest - 1] + "…"
+    return escape(plain, quote=False).replace("$", "&#36;")

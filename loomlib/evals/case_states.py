@@ -1,0 +1,102 @@
+"""What became of a case: one word for a case and repeat, and one for a case with all its repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from .answers import CaseFailure
+from .evaluator import NotApplicable, Score
+from .outcomes import ANSWER_FAILED, JUDGE_FAILED, Outcome
+from .outcomes import NOT_APPLICABLE as DOES_NOT_APPLY
+
+if TYPE_CHECKING:
+    from .cases import EvalCase
+    from .runs.eval_run import EvalRun, Judgement
+
+FAILED, NOT_ANSWERED, NOT_JUDGED = "failed", "not answered", "not judged"
+SCORED, PASSED, NOT_APPLICABLE = "scored", "passed", "not applicable"
+
+CASE_STATES: Final = (FAILED, NOT_ANSWERED, NOT_JUDGED, SCORED, PASSED, NOT_APPLICABLE)
+"""In the order in which they deserve a look. A case failed when one of its evaluators says so; "scored" ones have
+scores and no bar; of a "not judged" one nobody says that it failed, and somebody could not tell."""
+
+_RANKS: Final[Mapping[str, int]] = {state: rank for rank, state in enumerate(CASE_STATES)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """One case with everything that was said of its repeats. `state` is that of the worst repeat."""
+
+    case: EvalCase
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def state(self) -> str:
+        """One of `CASE_STATES`."""
+        return worst([state_of(each) for each in self.judgements])
+
+    def failing(self) -> tuple[Judgement, ...]:
+        """The repeats that are in that state."""
+        return tuple(each for each in self.judgements if state_of(each) == self.state)
+
+
+def worst(states: Sequence[str]) -> str:
+    """The one that deserves the first look; without any, nobody has judged yet."""
+    return min(states, key=_RANKS.__getitem__, default=NOT_JUDGED)
+
+
+def state_of(judgement: Judgement) -> str:
+    """What became of one case and repeat."""
+    if judgement.answer.failure is not None:
+        return NOT_ANSWERED
+    states: list[str] = []
+    for said in judgement.verdicts.values():
+        if isinstance(said, CaseFailure):
+            states.append(NOT_JUDGED)
+        elif isinstance(said, NotApplicable):
+            states.append(NOT_APPLICABLE)
+        else:
+            states += [_of_score(each) for each in said]
+    return worst(states)
+
+
+def states_of_outcomes(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], str]:
+    """The same for every case and repeat of a run, without reading the answers: (case id, repeat) → state."""
+    found: dict[tuple[str, int], str] = {}
+    for each in outcomes:
+        state = _of_outcome(each)
+        at = (each.case_id, each.repeat)
+        known = found.get(at)
+        if known is None or _RANKS[state] < _RANKS[known]:
+            found[at] = state
+    return found
+
+
+def case_results(run: EvalRun) -> Iterator[CaseResult]:
+    """Every case of a run with its repeats, in the set's order."""
+    cases = run.evalset.cases
+    if run.repeats == 1:
+        for each in run.judgements():
+            yield CaseResult(case=cases[each.place], judgements=(each,))
+        return
+    found: dict[int, list[Judgement]] = {}
+    for each in run.judgements():
+        found.setdefault(each.place, []).append(each)
+    for place in sorted(found):
+        yield CaseResult(case=cases[place], judgements=tuple(found[place]))
+
+
+def _of_score(score: Score) -> str:
+    return SCORED if score.passed is None else PASSED if score.passed else FAILED
+
+
+def _of_outcome(outcome: Outcome) -> str:
+    if outcome.state == ANSWER_FAILED:
+        return NOT_ANSWERED
+    if outcome.state == JUDGE_FAILED:
+        return NOT_JUDGED
+    if outcome.state == DOES_NOT_APPLY:
+        return NOT_APPLICABLE
+    return SCORED if outcome.passed is None else PASSED if outcome.passed else FAILED

@@ -1,0 +1,259 @@
+"""Evaluations as charts: quality by evaluator, what cases took, quality beside cost, differences and flips.
+
+Each has a table beside it with the same numbers. Names of evaluators and runs come from strangers: `shown` makes them
+inert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.charts import PALETTE, SYMBOLS, shown, styled
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.numbers import number
+
+from ..case_states import CASE_STATES, states_of_outcomes
+from ..compare.comparison import Comparison
+from ..compare.summaries import EvaluatorSummary
+from .taken import taken_by, typical
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from ..runs.eval_run import EvalRun
+
+MOST_DOTS: Final = 2_000
+_LOST, _WON = "#D55E00", "#0072B2"
+_COLOURS: Final[Mapping[str, str]] = {
+    "failed": "#D55E00", "not answered": "#767b84", "not judged": "#E69F00", "scored": "#56B4E9",
+    "passed": "#0072B2", "not applicable": "#b5b9c1",
+}  # fmt: skip
+_SYMBOL_OF: Final[Mapping[str, str]] = {
+    "failed": "x", "not answered": "circle-open", "not judged": "diamond-open", "scored": "square",
+    "passed": "circle", "not applicable": "line-ew-open",
+}  # fmt: skip
+
+
+def draw_run(run: EvalRun, baseline: EvalRun | None = None) -> dict[str, go.Figure]:
+    """`quality`: each evaluator's rate or mean with its interval; `taken`: what cases took, by what became of them."""
+    runs = {"this run": run} if baseline is None else {"this run": run, "baseline": baseline}
+    subtitle = shown(" · ".join((run.target.name, run.evalset.name, *run.labels)), 300)
+    return {"quality": _figure(_quality(runs, subtitle)), "taken": _figure(_taken(run, subtitle))}
+
+
+def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
+    """Quality beside cost: one mark a run, its evaluator's estimate over what a case takes (the median).
+
+    Dollars where they are known of every run, else model tokens, else milliseconds.
+    """
+    found = {name: taken_by(run) for name, run in runs.items()}
+    axis = typical(found)
+    traces: list[dict[str, Any]] = []
+    for place, (name, run) in enumerate(runs.items()):
+        estimate = _measure(run.summary()[evaluator])
+        x = axis.of.get(name)
+        if estimate.value is None or x is None:
+            continue
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers+text",
+                "name": shown(name),
+                "x": [x],
+                "y": [estimate.value],
+                "text": [shown(name, 30)],
+                "textposition": "top center",
+                "error_y": _bars([estimate]),
+                "marker": _marker(place, size=11),
+                "hovertemplate": f"{shown(name)}<br>%{{y:.1%}}, {axis.label} %{{x:.4g}}<extra></extra>",
+            }
+        )
+    return _figure(
+        styled(
+            traces,
+            title="Quality beside cost",
+            subtitle=f"{shown(evaluator)}, with 95 % intervals; up and to the left is better",
+            empty="No run with a known quality and cost.",
+            xaxis={"title": {"text": f"{axis.label}, median of a case"}, "rangemode": "tozero"},
+            yaxis={"title": {"text": shown(evaluator)}, "range": [-0.04, 1.12], "tickformat": ".0%"},
+        )
+    )
+
+
+def draw_comparison(comparison: Comparison) -> dict[str, go.Figure]:
+    """`differences`: each evaluator's difference with its interval and the margin; `flips`: cases won and lost."""
+    new, baseline = comparison.names
+    subtitle = f"{shown(new)} against {shown(baseline)}"
+    return {"differences": _figure(_differences(comparison, subtitle)), "flips": _figure(_flips(comparison, subtitle))}
+
+
+def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
+    traces: list[dict[str, Any]] = []
+    names: dict[str, None] = {}
+    for place, (label, run) in enumerate(runs.items()):
+        known = [(each.evaluator, _measure(each)) for each in run.summary().evaluators]
+        known = [(name, estimate) for name, estimate in known if estimate.value is not None]
+        names |= dict.fromkeys(name for name, _ in known)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": label,
+                "x": [estimate.value for _, estimate in known],
+                "y": [shown(name) for name, _ in known],
+                "error_x": _bars([estimate for _, estimate in known]),
+                "marker": _marker(place),
+                "hovertemplate": f"%{{y}}: %{{x:.1%}}<extra>{label}</extra>",
+            }
+        )
+    return styled(
+        [trace for trace in traces if trace["x"]],
+        title="Quality by evaluator: pass rate, or mean score where there is no bar",
+        subtitle=subtitle,
+        empty="Nothing was scored, or the cases are too few.",
+        xaxis={"range": [-0.02, 1.02], "tickformat": ".0%"},
+        yaxis={"categoryorder": "array", "categoryarray": [shown(name) for name in reversed(names)]},
+        height=140 + 46 * max(2, len(names)),
+        legend_y=-0.28,
+    )
+
+
+def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
+    states = states_of_outcomes(run.outcomes())
+    found = taken_by(run)
+    cases = run.evalset.cases
+    unit = found.unit
+    lanes = [state for state in reversed(CASE_STATES) if state in set(states.values())]
+    dots: dict[str, list[tuple[float, float, str]]] = {state: [] for state in lanes}
+    rows = [row for row in found.rows if row.value(unit) is not None]
+    step = -(-len(rows) // MOST_DOTS) if rows else 1
+    for n, row in enumerate(rows[::step]):
+        case, value = cases[row.place], row.value(unit)
+        state = states.get((case.id, row.repeat))
+        if state is not None and value is not None:
+            # A fixed spread in place of chance: equal cases do not hide each other, and a page is the same each time.
+            dots[state].append((value, lanes.index(state) + ((n * 0.618) % 1 - 0.5) * 0.5, shown(case.id)))
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": state,
+            "x": [x for x, _, _ in dots[state]],
+            "y": [y for _, y, _ in dots[state]],
+            "text": [name for _, _, name in dots[state]],
+            "hovertemplate": f"%{{text}}: %{{x:.4g}} {unit}<extra>{state}</extra>",
+            "marker": {"color": _COLOURS[state], "symbol": _SYMBOL_OF[state], "size": 7, "opacity": 0.8},
+        }
+        for state in reversed(lanes)
+        if dots[state]
+    ]
+    some = f" (every {step}th of {number(len(rows), 0)})" if step > 1 else ""
+    return styled(
+        traces,
+        title=f"What each case took, by what became of it{some}",
+        subtitle=subtitle,
+        empty="Nothing is known of what the cases took.",
+        xaxis={"title": {"text": found.label}, "rangemode": "tozero"},
+        yaxis={"tickmode": "array", "tickvals": list(range(len(lanes))), "ticktext": lanes, "zeroline": False},
+        height=170 + 60 * max(1, len(lanes)),
+        legend_y=-0.3,
+    )
+
+
+def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
+    known = [each for each in comparison.evaluators if each.difference.value is not None]
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "difference, 95 % interval",
+            "x": [each.difference.value for each in known],
+            "y": [shown(each.evaluator) for each in known],
+            "error_x": _bars([each.difference for each in known]),
+            "text": [each.verdict for each in known],
+            "hovertemplate": "%{y}: %{x:+.1%}, %{text}<extra></extra>",
+            "marker": _marker(0),
+        }
+    ]
+    chart = styled(
+        traces if known else [],
+        title="How much better or worse, by evaluator",
+        subtitle=subtitle,
+        empty="Too few cases in common.",
+        xaxis={"tickformat": "+.0%", "zeroline": True, "zerolinewidth": 2},
+        yaxis={"autorange": "reversed"},
+        height=150 + 46 * max(2, len(known)),
+        legend_y=-0.35,
+    )
+    if known and comparison.margin:
+        chart["layout"]["shapes"] = [
+            {
+                "type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1,
+                "x0": -comparison.margin, "x1": -comparison.margin,
+                "line": {"color": _LOST, "dash": "dot", "width": 1.5},
+            }
+        ]  # fmt: skip
+        chart["layout"]["annotations"] = [
+            {
+                "text": "worst allowed", "xref": "x", "yref": "paper", "x": -comparison.margin, "y": 1.0,
+                "xanchor": "right", "yanchor": "bottom", "showarrow": False, "font": {"size": 11},
+            }
+        ]  # fmt: skip
+    return chart
+
+
+def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
+    them = comparison.evaluators
+    names = [shown(each.evaluator) for each in them]
+
+    def bar(word: str, counts: Sequence[int], sign: int, colour: str, pattern: str) -> dict[str, Any]:
+        return {
+            "type": "bar",
+            "orientation": "h",
+            "name": word,
+            "x": [sign * count for count in counts],
+            "y": names,
+            "text": [f"{number(count, 0)} {word}" if count else "" for count in counts],
+            "textposition": "auto",
+            "hovertemplate": f"%{{y}}: %{{text}}<extra>{word}</extra>",
+            "marker": {"color": colour, "pattern": {"shape": pattern, "fgcolor": "rgba(0,0,0,0.25)", "size": 6}},
+        }
+
+    most = max((max(each.won, each.lost) for each in them), default=0)
+    traces = [
+        bar("lost", [each.lost for each in them], -1, _LOST, "/"),
+        bar("won", [each.won for each in them], 1, _WON, ""),
+    ]
+    return styled(
+        traces if most else [],
+        title="Cases that went differently",
+        subtitle=subtitle,
+        empty="No case went differently.",
+        xaxis={"range": [-most * 1.15 - 1, most * 1.15 + 1], "showticklabels": False, "zeroline": True},
+        yaxis={"autorange": "reversed"},
+        barmode="relative",
+        height=150 + 46 * max(2, len(names)),
+        legend_y=-0.2,
+    )
+
+
+def _measure(each: EvaluatorSummary) -> Estimate:
+    return each.pass_rate if each.has_bar else each.mean
+
+
+def _bars(estimates: Sequence[Estimate]) -> dict[str, Any]:
+    """Intervals as plotly wants them: how far they reach to either side."""
+    high = [0.0 if e.value is None or e.high is None else max(0.0, e.high - e.value) for e in estimates]
+    low = [0.0 if e.value is None or e.low is None else max(0.0, e.value - e.low) for e in estimates]
+    return {"type": "data", "symmetric": False, "array": high, "arrayminus": low, "thickness": 1.5, "width": 5}
+
+
+def _marker(place: int, size: int = 9) -> dict[str, Any]:
+    return {"color": PALETTE[place % len(PALETTE)], "symbol": SYMBOLS[place % len(SYMBOLS)], "size": size}
+
+
+def _figure(spec: dict[str, Any]) -> go.Figure:
+    import plotly.graph_objects as go
+
+    return go.Figure(spec)

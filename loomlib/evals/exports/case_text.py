@@ -1,0 +1,94 @@
+"""What is wrong with a case, as text: each repeat's verdicts with their rationale, and where the path parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loomlib.statistics.numbers import number, plural
+
+from ..alignment import view_text
+from ..answers import CaseFailure
+from ..case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, state_of
+from ..compare.words import printable, score_text
+from ..displays.case_body import Said, alignment_rows, cut, facts, line, verdict_word
+from ..evaluator import NotApplicable
+
+if TYPE_CHECKING:
+    from ..case_states import CaseResult
+    from ..runs.eval_run import Judgement
+
+_TOLD = {FAILED: ("failed",), NOT_JUDGED: ("not judged",)}
+
+
+def headline(result: CaseResult) -> str:
+    """The reason in a line: `trajectory: The paths part at step 1: …`, and how many repeats it is about."""
+    worst = result.failing()
+    if not worst:
+        return result.state
+    first, state = worst[0], result.state
+    if state == NOT_ANSWERED and first.answer.failure is not None:
+        why = f"{first.answer.failure.kind}: {first.answer.failure.message}"
+    else:
+        why = "; ".join(
+            _short(name, said) for name, said in first.verdicts.items() if _word(said) in _TOLD.get(state, ())
+        )
+    of = (
+        f" (in {number(len(worst), 0)} of {plural(len(result.judgements), 'repeat')})"
+        if len(result.judgements) > 1
+        else ""
+    )
+    return printable(line(f"{why or state}{of}", 400))
+
+
+def describe(result: CaseResult) -> str:
+    """The whole of it, several lines, without a character that a terminal would obey."""
+    return printable("\n\n".join(_repeat(result, each, of=len(result.judgements)) for each in result.failing()))
+
+
+def _repeat(result: CaseResult, judgement: Judgement, *, of: int) -> str:
+    case, answer = result.case, judgement.answer
+    lines = [f"repeat {judgement.repeat + 1} of {of}: {state_of(judgement)}"] if of > 1 else []
+    for place, turn in enumerate(case.turns):
+        lines.append(f"asked     {cut(turn.prompt, 500)}")
+        if place < len(answer.turns):
+            lines.append(f"answered  {cut(answer.turns[place].text, 500) or '(nothing)'}")
+        if turn.expected_answer is not None:
+            lines.append(f"expected  {cut(turn.expected_answer, 500)}")
+    if answer.failure is not None:
+        lines.append(f"no answer {answer.failure.kind}: {cut(answer.failure.message, 500)}")
+    for name, said in judgement.verdicts.items():
+        lines += _lines(name, said)
+    return "\n".join(lines if answer.failure else [*lines, facts(answer)])
+
+
+def _lines(name: str, said: Said) -> list[str]:
+    if isinstance(said, CaseFailure):
+        return [f"{name}: not judged, {said.kind}: {cut(said.message, 500)}"]
+    if isinstance(said, NotApplicable):
+        return [f"{name}: not applicable, {cut(said.reason, 500)}"]
+    lines: list[str] = []
+    for each in said:
+        title = " · ".join(filter(None, (name, each.part, *each.labels)))
+        why = f": {cut(each.rationale, 500)}" if each.rationale else ""
+        lines.append(f"{title}: {verdict_word(each)}, {score_text(each.value)}{why}")
+        if rows := alignment_rows(each):
+            lines += [f"    {row}" for row in view_text(rows).splitlines()]
+    return lines
+
+
+def _short(name: str, said: Said) -> str:
+    if isinstance(said, CaseFailure):
+        return f"{name}: {said.kind}: {said.message}"
+    if isinstance(said, NotApplicable):
+        return f"{name}: {said.reason}"
+    why = next((each.rationale for each in said if each.passed is False and each.rationale), "")
+    return f"{name}: {why}" if why else f"{name} failed"
+
+
+def _word(said: Said) -> str:
+    if isinstance(said, CaseFailure):
+        return "not judged"
+    if isinstance(said, NotApplicable):
+        return "not applicable"
+    words = [verdict_word(each) for each in said]
+    return "failed" if "failed" in words else words[0] if words else "not judged"

@@ -1,0 +1,116 @@
+"""A run as JSON for a build: the summary, gates, the comparison, and every case with what was said of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..answers import CaseFailure
+from ..case_states import CaseResult, case_results, state_of
+from ..displays.case_body import Said
+from ..evaluator import NotApplicable
+from .junit import write_whole
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
+    from ..compare import Comparison, GateVerdict
+    from ..runs.eval_run import EvalRun, Judgement
+
+EVALUATION_SCHEMA: Final = "loom.evaluation/1"
+
+
+def run_document(
+    run: EvalRun, gates: Sequence[GateVerdict] = (), comparison: Comparison | None = None, *, cases: bool = True
+) -> dict[str, Any]:
+    """The run as plain values, ready for JSON; without `cases` only what sums it up."""
+    from ..compare import exit_code
+
+    summary = run.summary()
+    found: dict[str, Any] = {
+        "schema": EVALUATION_SCHEMA,
+        "run_id": run.id,
+        "name": run.name,
+        "state": run.state,
+        "reason": run.reason,
+        "set": {
+            "name": run.evalset.name, "version": run.evalset.version, "digest": run.evalset.digest,
+            "cases": len(run.evalset.cases),
+        },
+        "target": {"name": run.target.name, "key": run.target.key, "agent_arn": run.target.agent_arn},
+        "labels": list(run.labels),
+        "repeats": run.repeats,
+        "sentences": summary.sentences(),
+        "summary": summary.summary(),
+        "gates": [gate.summary() for gate in gates],
+        "exit_code": exit_code(gates),
+    }  # fmt: skip
+    if comparison is not None:
+        found["comparison"] = comparison.summary()
+    if cases:
+        found["cases"] = [_case(each) for each in case_results(run)]
+    return found
+
+
+def write_json(
+    run: EvalRun,
+    path: str | PathLike[str],
+    gates: Sequence[GateVerdict] = (),
+    comparison: Comparison | None = None,
+) -> Path:
+    """The document as a file, in ASCII, so that no answer can break its encoding."""
+    text = json.dumps(run_document(run, gates, comparison), indent=1, ensure_ascii=True, allow_nan=False, default=str)
+    return write_whole(path, text + "\n")
+
+
+def _case(result: CaseResult) -> dict[str, Any]:
+    return {
+        "id": result.case.id,
+        "state": result.state,
+        "tags": list(result.case.tags),
+        "asked": result.case.prompt,
+        "repeats": [_repeat(each) for each in result.judgements],
+    }
+
+
+def _repeat(judgement: Judgement) -> dict[str, Any]:
+    answer = judgement.answer
+    found: dict[str, Any] = {
+        "repeat": judgement.repeat,
+        "state": state_of(judgement),
+        "answer": answer.text,
+        "tools": None if answer.tools is None else [tool.name for tool in answer.tools],
+        "duration_ms": answer.duration_ms,
+        "ttft_ms": answer.turns[0].ttft_ms if answer.turns else None,
+        "tokens": answer.tokens,
+        "cost_usd": answer.cost,
+        "attempts": answer.attempts,
+        "trace_id": next((turn.trace_id for turn in reversed(answer.turns) if turn.trace_id), None),
+        "verdicts": {name: _said(each) for name, each in judgement.verdicts.items()},
+    }
+    if answer.failure is not None:
+        found["failure"] = {"kind": answer.failure.kind, "message": answer.failure.message}
+    return found
+
+
+def _said(said: Said) -> dict[str, Any]:
+    if isinstance(said, CaseFailure):
+        return {"state": "judge_failed", "kind": said.kind, "message": said.message}
+    if isinstance(said, NotApplicable):
+        return {"state": "not_applicable", "reason": said.reason}
+    return {
+        "state": "scored",
+        "scores": [
+            {
+                "value": each.value,
+                "passed": each.passed,
+                "part": each.part,
+                "rationale": each.rationale,
+                "labels": list(each.labels),
+                "details": dict(each.details),
+            }
+            for each in said
+        ],
+    }

@@ -1,0 +1,137 @@
+"""A run as JUnit XML: one test case a case.
+
+A low score is a failure, no answer and no judgement are errors, a case that expects nothing of any evaluator is
+skipped.
+
+The form is the one that Jenkins, GitLab and GitHub's actions read (`testsuites` of one `testsuite`). XML 1.0 has no
+place for control characters and lone surrogates, not even escaped: each becomes U+FFFD. A case with repeats fails when
+one of them does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from xml.sax.saxutils import escape, quoteattr
+
+from ..case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult, case_results
+from .case_text import describe, headline
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from ..compare import GateVerdict
+    from ..runs.eval_run import EvalRun
+
+_NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""https://www.w3.org/TR/xml/#charsets"""
+_ELEMENTS: Final = {FAILED: "failure", NOT_ANSWERED: "error", NOT_JUDGED: "error", NOT_APPLICABLE: "skipped"}
+
+
+def junit_xml(run: EvalRun, gates: Sequence[GateVerdict] = ()) -> str:
+    """The document as text. Each gate is a test case of its own beside the cases: missed fails, unclear is skipped."""
+    counted: Counter[str] = Counter()
+    cases: list[str] = []
+    suite = f"{run.evalset.name} · {run.target.name}"
+    seconds = 0.0
+    for result in case_results(run):
+        element = _ELEMENTS.get(result.state, "")
+        took = sum(each.answer.duration_ms or 0.0 for each in result.judgements) / 1000
+        counted[element] += 1
+        seconds += took
+        cases.append(_case(result, element, took, run.target.name))
+    for gate in gates:
+        element = {"missed": "failure", "unclear": "skipped"}.get(gate.outcome, "")
+        counted[element] += 1
+        name = f"gate: {gate.evaluator}"
+        cases.append(_testcase(name, "loom.gates", 0.0, element, gate.outcome, gate.sentence(), gate.sentence()))
+    numbers = (
+        f'tests="{counted.total()}" failures="{counted["failure"]}" errors="{counted["error"]}" '
+        f'skipped="{counted["skipped"]}" time="{seconds:.3f}"'
+    )
+    facts = _properties(
+        [("run", run.id), ("state", run.state), ("target", run.target.key), ("set", run.evalset.digest)]
+        + [("label", label) for label in run.labels]
+    )
+    return "\n".join(
+        [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            f"<testsuites {numbers}>",
+            f"<testsuite name={_attribute(suite)} {numbers}>",
+            facts,
+            *cases,
+            "</testsuite>",
+            "</testsuites>",
+            "",
+        ]
+    )
+
+
+def write_junit(run: EvalRun, path: str | PathLike[str], gates: Sequence[GateVerdict] = ()) -> Path:
+    """The document as a file, whole or not at all."""
+    return write_whole(path, junit_xml(run, gates))
+
+
+def write_whole(path: str | PathLike[str], text: str) -> Path:
+    """A file that is never seen half-written; folders on the way to it are made."""
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(file)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+    return file
+
+
+def _case(result: CaseResult, element: str, took: float, target: str) -> str:
+    message, text = (headline(result), describe(result)) if element else ("", "")
+    facts = [("tag", tag) for tag in result.case.tags]
+    return _testcase(result.case.id, f"loom.{target}", took, element, result.state, message, text, facts)
+
+
+def _testcase(
+    name: str,
+    classname: str,
+    took: float,
+    element: str,
+    kind: str,
+    message: str,
+    text: str,
+    facts: Iterable[tuple[str, str]] = (),
+) -> str:
+    head = f'<testcase name={_attribute(name)} classname={_attribute(classname)} time="{took:.3f}"'
+    inside = _properties(facts)
+    if element == "skipped":
+        inside += f"<skipped message={_attribute(message)}/>"
+    elif element:
+        inside += f"<{element} type={_attribute(kind)} message={_attribute(message)}>{_text(text)}</{element}>"
+    return f"{head}>{inside}</testcase>" if inside else f"{head}/>"
+
+
+def _properties(facts: Iterable[tuple[str, str]]) -> str:
+    told = "".join(f"<property name={_attribute(name)} value={_attribute(value)}/>" for name, value in facts)
+    return f"<properties>{told}</properties>" if told else ""
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_clean(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+
+
+def _text(text: str) -> str:
+    return escape(_clean(text), {"\r": "&#13;"})
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
