@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .formats import Losses
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class EvalSet:
     """Cases in their order, each id once. `evaluators` are what the set itself asks for (ADK's test_config.json).
 
@@ -110,3 +110,28 @@ class EvalSet:
         from .formats import from_rows
 
         return from_rows(rows, name=name)
+
+    def capture(self, source: object, **options: Any) -> EvalSet:
+        """The set with one more case: what an invocation, a trace or several of a session were asked, cleaned.
+
+            evalset = evalset.capture(agent.invoke("What is 17 * 23?"), tags=["production"])
+
+        The options: `expected` (the answer and tools are what the case expects), `tags`, `redact` (rules), `id`,
+        `replace_known` (see `loomlib.evals.capture.capture`).
+        """
+        from .capture import capture
+
+        return capture(self, source, **options)
+
+    def __repr__(self) -> str:
+        return f"<EvalSet {self.name!r}, version {self.version}: {len(self.cases)} cases>"
+
+    def __str__(self) -> str:
+        from .displays import set_text
+
+        return set_text(self)
+
+    def _repr_html_(self) -> str:
+        from .displays import set_html
+
+        return set_html(self)
