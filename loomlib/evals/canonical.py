@@ -35,6 +35,8 @@ def words_of_case(case: EvalCase) -> dict[str, Any]:
         words["rubrics"] = [_rubric(each) for each in case.rubrics]
     if case.evaluators:
         words["evaluators"] = [words_of_choice(each) for each in case.evaluators]
+    if case.session_tools is not None:
+        words["session_tools"] = [_tool(each) for each in case.session_tools]
     if case.final_state is not None:
         words["final_state"] = case.final_state
     if case.reference_tokens is not None:
@@ -59,6 +61,7 @@ def words_asked(case: EvalCase) -> list[Any]:
 def case_of_words(words: Mapping[str, Any], *, source: str = "") -> EvalCase:
     """The case of these plain values."""
     scenario = words.get("scenario")
+    session_tools = words.get("session_tools")
     return EvalCase(
         id=words["id"],
         turns=tuple(_turn_of(each) for each in words.get("turns", ())),
@@ -72,6 +75,7 @@ def case_of_words(words: Mapping[str, Any], *, source: str = "") -> EvalCase:
         reference_tokens=words.get("reference_tokens"),
         reference_steps=words.get("reference_steps"),
         evaluators=tuple(EvaluatorChoice(**each) for each in words.get("evaluators", ())),
+        session_tools=None if session_tools is None else tuple(ExpectedTool(**each) for each in session_tools),
         expected_interactions=tuple(words.get("expected_interactions", ())),
         metadata=words.get("metadata", {}),
         source=source,

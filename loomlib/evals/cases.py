@@ -63,7 +63,9 @@ class EvalCase:
     turn's payload as `"state"` where it is not empty; `final_state` is what the session should end with.
     `forbidden_tools` may not be called. `reference_tokens` (model tokens, both directions) and `reference_steps` (tool
     calls; the expected ones when None) are what efficiency is measured against. `evaluators` are asked for this case
-    beside the set's and the run's. `source` says where it was read or captured from.
+    beside the set's and the run's. `session_tools` are the tools expected of the whole conversation, for a case that
+    does not say which turn needs which (AgentCore's datasets); None expects nothing. `source` says where it was read or
+    captured from.
     """
 
     id: str
@@ -78,6 +80,7 @@ class EvalCase:
     reference_tokens: int | None = None
     reference_steps: int | None = None
     evaluators: tuple[EvaluatorChoice, ...] = ()
+    session_tools: tuple[ExpectedTool, ...] | None = None
     expected_interactions: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     source: str = ""
@@ -100,9 +103,16 @@ class EvalCase:
 
     @property
     def expected_tools(self) -> tuple[ExpectedTool, ...] | None:
-        """The tools of all turns in order; None when no turn expects any."""
+        """Those of the whole conversation, else of all turns in order; None when nothing is expected of the tools."""
+        if self.session_tools is not None:
+            return self.session_tools
         known = [turn.expected_tools for turn in self.turns if turn.expected_tools is not None]
         return tuple(tool for tools in known for tool in tools) if known else None
+
+    @property
+    def has_session_tools_only(self) -> bool:
+        """Whether tools are expected of the whole conversation and of no turn, so that no turn can be compared alone."""
+        return self.session_tools is not None and all(turn.expected_tools is None for turn in self.turns)
 
     @cached_property
     def asked_digest(self) -> str:

@@ -51,10 +51,14 @@ class ToolCalls(Judgement):
         """The whole and one part a call; not applicable without a call, or when nothing can be checked."""
         parts: list[Score] = []
         place = 0
+        whole = self._of_session(case, answer)
         for number, turn in enumerate(answer.turns):
             tools = tools_known(case, turn.tools, turn.tools_state)
             expected = case.turns[number].expected_tools if number < len(case.turns) else None
             partners = {} if expected is None else self._partners(expected, tools)
+            if whole is not None:
+                expected = case.session_tools
+                partners = {index: whole[place + index] for index in range(len(tools)) if place + index in whole}
             for index, use in enumerate(tools):
                 place += 1
                 verdicts = self._verdicts(use, None if expected is None else partners.get(index, _NOT_EXPECTED))
@@ -66,6 +70,12 @@ class ToolCalls(Judgement):
         wrong = [part for part in parts if part.value < 1]
         rationale = f"{len(wrong)} of {len(parts)} calls: {wrong[0].part}: {wrong[0].rationale}" if wrong else ""
         return [self.score(value, rationale), *parts]
+
+    def _of_session(self, case: EvalCase, answer: CaseAnswer) -> dict[int, ExpectedTool] | None:
+        """The expected call of each, by its place in the conversation, where nothing is expected of single turns."""
+        if not case.has_session_tools_only or answer.tools is None:
+            return None
+        return self._partners(case.session_tools or (), answer.tools)
 
     def _partners(self, expected: Sequence[ExpectedTool], tools: Sequence[ToolUse]) -> dict[int, ExpectedTool]:
         """The expected call of each: first those that fit altogether, then those of the same tool."""

@@ -47,7 +47,8 @@ class PathJudgement(Judgement):
 
     `arguments` True: they count, as the case states them; False: only names count; a mapping: fields that a matcher
     compares ({"date": "ignore"}). `over` says what is compared: the "turns" one by one (ADK), or the "conversation"
-    with all that its turns expect (AgentCore).
+    with all that its turns expect (AgentCore). A case that expects tools of the whole conversation and of no turn
+    (`session_tools`) is always compared so.
     """
 
     level: ClassVar[str] = "trajectory"
@@ -73,7 +74,7 @@ class PathJudgement(Judgement):
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
         """The mean over the turns that expect something of the tools; an empty expectation expects no call."""
-        if self.over == "conversation":
+        if self.over == "conversation" or case.has_session_tools_only:
             expected = case.expected_tools
             return self.NOTHING if expected is None else self.compare(expected, tools_of_answer(case, answer), case)
 

@@ -17,6 +17,7 @@ _READY_PERSONAS: Final = ("EXPERT", "NOVICE", "EVALUATOR")
 
 REASONS: Final = {
     "turns.expected_tools": "in ADK a turn with texts on the way expects that no tool is used",
+    "session_tools": "ADK expects tools of each turn, not of the whole conversation",
     "turns.expected_tools.matchers": "ADK compares arguments exactly",
     "turns.payload": "ADK sends a content, not a payload",
     "scenario.max_turns": "ADK limits turns in its user simulator's configuration",

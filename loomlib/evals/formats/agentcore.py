@@ -1,8 +1,8 @@
 """AgentCore evaluation datasets: scenarios of turns (predefined) or of a simulated user, as JSON or JSON lines.
 
 Shapes: the dataset types of the `bedrock-agentcore` package, schema types AGENTCORE_EVALUATION_PREDEFINED_V1 and
-AGENTCORE_EVALUATION_SIMULATED_V1. The expected trajectory is a list of tool names for the whole conversation; read from
-a conversation of several turns it stands at the last one.
+AGENTCORE_EVALUATION_SIMULATED_V1. The expected trajectory is a list of tool names for the whole conversation: a case's
+`session_tools`, or what its turn expects where there is only one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ _KEPT: Final = "agentcore"
 
 REASONS: Final = {
     "turns.expected_tools": "an AgentCore dataset has one trajectory for the whole conversation, not one for each turn",
+    "session_tools": "AgentCore has one list of tools: of a single turn it is what the turn expects",
+    "session_tools.arguments": "AgentCore compares the names of tools, not their arguments",
+    "session_tools.matchers": "AgentCore compares the names of tools, not their arguments",
+    "session_tools.result": "AgentCore compares the names of tools, not their results",
     "turns.expected_tools.arguments": "AgentCore compares the names of tools, not their arguments",
     "turns.expected_tools.matchers": "AgentCore compares the names of tools, not their arguments",
     "turns.expected_tools.result": "AgentCore compares the names of tools, not their results",
@@ -59,7 +63,7 @@ def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | N
     metadata = fields.mapping("metadata") or {}
     found: dict[str, Any] = {"assertions": fields.texts("assertions")}
     if fields.has("turns"):
-        found["turns"] = _turns(fields)
+        found["turns"], found["session_tools"] = _turns(fields)
     elif fields.has("actor_profile"):
         found["scenario"], kept = _simulated(fields)
         metadata = {**metadata, _KEPT: kept} if kept else metadata
@@ -69,29 +73,30 @@ def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | N
     return None if problems.count > before else EvalCase(id=id or "", metadata=metadata, **found)
 
 
-def _turns(fields: Fields) -> tuple[Turn, ...]:
+def _turns(fields: Fields) -> tuple[tuple[Turn, ...], tuple[ExpectedTool, ...] | None]:
+    """The turns, and the tools of the conversation where it has several."""
     names = fields.texts("expected_trajectory")
     tools = tuple(ExpectedTool(name=name) for name in names if name.strip())
+    expected = tools if fields.has("expected_trajectory") else None
     if len(tools) < len(names):
         fields.wrong("expected_trajectory", "a name is empty", "give the name of every tool")
     values = list(fields.items("turns"))
     if not values:
         fields.wrong("turns", "there is none", 'add at least one: {"input": "…"}')
     turns: list[Turn] = []
-    for n, (value, path) in enumerate(values):
+    for value, path in values:
         each = Fields(value, path, fields.problems, what="a turn")
         prompt, payload = _input(each)
-        is_last = n == len(values) - 1
         turns.append(
             Turn(
                 prompt=prompt,
                 payload=payload,
                 expected_answer=each.text("expected_response"),
-                expected_tools=tools if is_last and fields.has("expected_trajectory") else None,
+                expected_tools=expected if len(values) == 1 else None,
             )
         )
         each.nothing_else()
-    return tuple(turns)
+    return tuple(turns), None if len(values) == 1 else expected
 
 
 def _input(fields: Fields) -> tuple[str, dict[str, Any] | None]:

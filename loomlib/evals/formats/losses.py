@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..cases import EvalCase, Turn
+from ..cases import EvalCase
 from ..eval_set import EvalSet
 from ..tool_use import ExpectedTool
 from .plain import plain
@@ -96,6 +96,7 @@ def _differing(one: Any, other: Any, names: Sequence[str], prefix: str = "") -> 
 
 def _case(case: EvalCase, other: EvalCase) -> Iterator[str]:
     yield from _differing(case, other, _CASE_FIELDS)
+    yield from _tools(case.session_tools, other.session_tools, "session_tools")
     if case.scenario is None or other.scenario is None:
         if case.scenario is not other.scenario:
             yield "scenario"
@@ -108,12 +109,10 @@ def _case(case: EvalCase, other: EvalCase) -> Iterator[str]:
     for turn, read in zip(case.turns, other.turns, strict=True):
         if turn != read:
             yield from _differing(turn, read, _TURN_FIELDS, "turns.")
-            yield from _tools(turn, read)
+            yield from _tools(turn.expected_tools, read.expected_tools, "turns.expected_tools")
 
 
-def _tools(turn: Turn, other: Turn) -> Iterator[str]:
-    name = "turns.expected_tools"
-    tools, read = turn.expected_tools, other.expected_tools
+def _tools(tools: tuple[ExpectedTool, ...] | None, read: tuple[ExpectedTool, ...] | None, name: str) -> Iterator[str]:
     if tools is None or read is None or [tool.name for tool in tools] != [tool.name for tool in read]:
         if tools != read:
             yield name

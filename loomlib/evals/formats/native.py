@@ -229,6 +229,7 @@ _CASE: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     "reference_tokens": Fields.whole,
     "reference_steps": Fields.whole,
     "evaluators": _evaluators,
+    "session_tools": _tools,
     "expected_interactions": read_mappings,
     "metadata": Fields.mapping,
     "source": Fields.text,

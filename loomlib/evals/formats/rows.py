@@ -13,6 +13,7 @@
 | `initial_state`, `final_state`, `scenario`, `metadata` | a JSON object |
 | `reference_tokens`, `reference_steps` | whole numbers |
 | `evaluators` | names (`a; b`), or a JSON list |
+| `session_tools` | the tools expected of the whole conversation, as `expected_tools` |
 | `expected_interactions` | a JSON list |
 | `source` | where the case came from |
 
@@ -33,12 +34,12 @@ from .problems import Problems, shown
 TURN_COLUMNS: Final = ("prompt", "expected_answer", "expected_tools", "expected_texts", "payload", "turn_rubrics")
 CASE_COLUMNS: Final = (
     "assertions", "rubrics", "tags", "initial_state", "final_state", "forbidden_tools", "reference_tokens",
-    "reference_steps", "evaluators", "expected_interactions", "scenario", "metadata", "source",
+    "reference_steps", "evaluators", "session_tools", "expected_interactions", "scenario", "metadata", "source",
 )  # fmt: skip
 COLUMNS: Final = ("id", "turn", *TURN_COLUMNS, *CASE_COLUMNS)
 
 TEXT_COLUMNS: Final = frozenset(("id", "prompt", "expected_answer", "source"))
-_SPLIT: Final = frozenset(("tags", "forbidden_tools", "expected_tools", "evaluators"))
+_SPLIT: Final = frozenset(("tags", "forbidden_tools", "expected_tools", "session_tools", "evaluators"))
 _LISTS: Final = _SPLIT | {"assertions", "rubrics", "turn_rubrics", "expected_texts", "expected_interactions"}
 _OBJECTS: Final = frozenset(("payload", "initial_state", "final_state", "scenario", "metadata"))
 

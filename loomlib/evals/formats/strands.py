@@ -27,6 +27,7 @@ REASONS: Final = {
     "turns": "a case of strands has one input: only the first turn stands",
     "turns.expected_tools.matchers": "strands has no rules for single arguments",
     "turns.prompt": "a turn with a payload sends the payload",
+    "session_tools": "a case of strands has one turn, and the tools are that turn's",
     "scenario": "a case of strands has an input and no plan; the plan stands in the metadata as task_description",
     "assertions": "a case of strands has one assertion: several stand in one, line by line",
     "metadata": "a scenario's plan stands there as task_description, for strands' user simulator",
@@ -147,7 +148,7 @@ def _fields(case: EvalCase) -> dict[str, Any]:
     payload: dict[str, Any] | None = turn.get("payload")
     is_wrapped = payload is not None and payload.keys() == {"input"} and not isinstance(payload["input"], (str, dict))
     state: Mapping[str, Any] | None = fields.get("final_state")
-    tools: list[Any] | None = turn.get("expected_tools")
+    tools: list[Any] | None = turn.get("expected_tools", fields.get("session_tools"))
     return {
         "name": case.id,
         "input": turn["prompt"] if payload is None else payload["input"] if is_wrapped else payload,

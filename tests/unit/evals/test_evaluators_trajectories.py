@@ -323,3 +323,33 @@ def test_the_lucky_guess_passes_on_its_answer_and_fails_on_its_path() -> None:
 def test_a_matching_says_at_once_that_its_matcher_does_not_exist() -> None:
     with pytest.raises(ValueError, match="there is no matcher"):
         ToolMatching({"a": "fuzzy"})
+
+
+@pytest.mark.parametrize("match", ["EXACT", "IN_ORDER", "ANY_ORDER"])
+def test_tools_that_are_expected_of_the_conversation_are_compared_over_all_turns(match):
+    case = case_of(Turn(prompt="a"), Turn(prompt="b"), session_tools=expected("look", "book"))
+    right = answer_of(TurnAnswer(text="", tools=used("look")), TurnAnswer(text="", tools=used("book")))
+    other = answer_of(TurnAnswer(text="", tools=used("look", "look")), TurnAnswer(text="", tools=used("pay")))
+    choice = f"trajectory:{match}"
+    assert whole(judged(choice, case, right)).passed
+    assert whole(judged(choice, case, other)).value == 0.0
+    assert whole(judged("trajectory_edit", case, other)).value == pytest.approx(1 / 3)
+    assert whole(judged("tool_used", case, other)).value == 0.5
+    assert whole(judged("efficiency:steps", case, other)).value == pytest.approx(2 / 3)
+    unknown = answer_of(TurnAnswer(text="", tools=used("look")), TurnAnswer(text=""))
+    with pytest.raises(JudgeFailed):
+        judged(choice, case, unknown)
+
+
+def test_each_call_is_judged_by_what_the_conversation_expects_where_no_turn_says_more():
+    case = case_of(Turn(prompt="a"), Turn(prompt="b"), session_tools=expected("look", "book"))
+    answer = answer_of(TurnAnswer(text="", tools=used("pay", "book")), TurnAnswer(text="", tools=used("look")))
+    found = judged("tool_calls:chosen", case, answer)
+    assert [part.value for part in found[1:]] == [0.0, 1.0, 1.0]
+
+
+def test_turns_that_expect_tools_themselves_are_compared_turn_by_turn():
+    case = case_of(Turn(prompt="a", expected_tools=expected("look")), Turn(prompt="b"), session_tools=expected("book"))
+    answer = answer_of(TurnAnswer(text="", tools=used("look")), TurnAnswer(text="", tools=used("book")))
+    assert whole(judged("trajectory", case, answer)).passed
+    assert not whole(judged("trajectory(over='conversation')", case, answer)).passed

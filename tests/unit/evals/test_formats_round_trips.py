@@ -2,13 +2,15 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from format_cases import FULL, eval_sets
 from hypothesis import HealthCheck, given, settings
 
 from loomlib.errors import LoomError
-from loomlib.evals import EvalCase, EvalSet, Turn
+from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn
+from loomlib.evals.canonical import case_of_text, text_of_case
 from loomlib.evals.formats import FORMATS, from_frame, read, render, to_frame
 from loomlib.evals.formats.files import _configured, _read
 from loomlib.evals.formats.native import case_fields, set_fields
@@ -37,9 +39,9 @@ def without(document, path):
 
 def plain_case(case):
     document = json.loads(json.dumps(case_fields(case)))
-    for turn in document.get("turns", ()):
-        if "expected_tools" in turn:
-            turn["expected_tools"] = [t if isinstance(t, dict) else {"name": t} for t in turn["expected_tools"]]
+    for owner, name in ((document, "session_tools"), *((turn, "expected_tools") for turn in document.get("turns", ()))):
+        if name in owner:
+            owner[name] = [t if isinstance(t, dict) else {"name": t} for t in owner[name]]
     return document
 
 
@@ -64,6 +66,7 @@ def test_looms_own_forms_lose_nothing(form, evalset):
     again = read_again(rendered, form, "other")
     assert again == evalset
     assert again.digest == evalset.digest
+    assert all(case_of_text(text_of_case(case)).digest == case.digest for case in evalset)
     assert "".join(render(again, form).parts) == "".join(render(evalset, form).parts)
 
 
@@ -116,6 +119,25 @@ def test_agentcore_says_which_fields_it_drops():
         "turns.rubrics",
     )
     assert "not their arguments" in str(render(one, "agentcore").losses)
+
+
+def test_what_is_expected_of_a_whole_conversation_stays_so_in_agentcores_form():
+    path = (ExpectedTool(name="lookup"), ExpectedTool(name="close"))
+    talk = EvalCase(id="talk", turns=(Turn(prompt="a", expected_answer="b"), Turn(prompt="c")), session_tools=path)
+    evalset = EvalSet(name="talks", cases=(talk, replace(talk, id="none", session_tools=())))
+    written = render(evalset, "agentcore")
+    assert not written.losses
+    again = read_again(written, "agentcore", "talks")
+    assert again == evalset
+    assert again.digest == evalset.digest
+    assert (
+        len({case.digest for case in (talk, replace(talk, session_tools=None), replace(talk, session_tools=()))}) == 3
+    )
+    assert len({case.asked_digest for case in (talk, replace(talk, session_tools=None))}) == 1
+    with_arguments = replace(talk, session_tools=(ExpectedTool(name="lookup", arguments={"id": 7}),))
+    losses = render(EvalSet(name="talks", cases=(with_arguments,)), "agentcore").losses
+    assert losses.fields == ("session_tools.arguments",)
+    assert render(evalset, "adk").losses.fields == ("session_tools",)
 
 
 def test_every_form_can_write_a_set_that_says_everything():
