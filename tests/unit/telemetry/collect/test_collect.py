@@ -349,6 +349,30 @@ def test_missing_permissions_are_no_missing_spans() -> None:
         collect(Forbidden(), call())
 
 
+class Unlisted(LogGroups):
+    def describe_log_groups(self, *, logGroupNamePrefix: str, limit: int) -> dict[str, Any]:
+        said = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+        raise ClientError(said, "DescribeLogGroups")  # pyright: ignore[reportArgumentType]
+
+
+def test_where_groups_may_not_be_listed_an_endpoint_is_not_said_to_have_none() -> None:
+    (found,) = collect(Unlisted(), call(), patience=LATE)
+    assert found.state == "exports_nothing"
+
+
+def test_many_calls_ask_once_whether_their_endpoint_ran() -> None:
+    asked: list[str] = []
+
+    class Counted(LogGroups):
+        def describe_log_groups(self, *, logGroupNamePrefix: str, limit: int) -> dict[str, Any]:
+            asked.append(logGroupNamePrefix)
+            return super().describe_log_groups(logGroupNamePrefix=logGroupNamePrefix, limit=limit)
+
+    found = collect(Counted(), *(call(number, ago_s=300 - number) for number in range(20)), patience=LATE)
+    assert {each.state for each in found} == {"no_group"}
+    assert asked == [GROUP]
+
+
 def test_a_process_began_for_a_call_when_its_first_line_came_after_it() -> None:
     groups = LogGroups()
     first, second, silent = call(0, ago_s=10), call(1, ago_s=5, session_id=call(0).session_id), call(2, ago_s=5)
