@@ -212,6 +212,7 @@ class Exchange:
             content_type=line.headers.get("content-type"),
             labels=call.labels,
             payload_digest=call.payload.digest,
+            retry_after_s=_seconds(line.headers.get("retry-after")),
         )
         self.record = record  # from here on cancel() does nothing: the outcome is on its way to the store
         self.record = record = replace(record, stored=await self._ledger.finish(record))
@@ -239,6 +240,11 @@ class Exchange:
             client_duration_ms=duration_ms,
             invocation_id=record.id,
         )
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Of a Retry-After header in seconds; its other form, a date, needs the service's clock and is passed over."""
+    return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None
 
 
 def _nobody_listens(_event: InvocationEvent) -> None:

@@ -22,6 +22,7 @@ class InvocationRecord:
     Times are Unix seconds by the client's clock; durations come from a monotonic clock. `ttft_ms` runs from the moment
     the request was sent to the first byte of the body, a new connection (`connect_ms`) included. `chunk_offsets_ms` has
     one entry for each chunk. `stored` is False when the database refused the outcome; the measurement holds anyway.
+    `retry_after_s` is how long the service asked to wait before another try; it is not stored.
     """
 
     id: int
@@ -50,6 +51,7 @@ class InvocationRecord:
     labels: tuple[str, ...] = ()
     payload_digest: str | None = None
     stored: bool = True
+    retry_after_s: float | None = None
 
     def __post_init__(self) -> None:
         if self.status not in STATES:

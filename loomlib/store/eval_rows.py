@@ -51,7 +51,10 @@ class EvalRunRow:
 
 
 class StoredAnswer(NamedTuple):
-    """An answer (or a failure to answer, whose `key` is None). `body` is JSON in ASCII; `id` is the store's."""
+    """An answer, or a failure to answer. Without a `key` (a failure has none) only its own run uses it.
+
+    `body` is JSON in ASCII; `id` is the store's.
+    """
 
     id: int
     key: str | None

@@ -66,7 +66,7 @@ eval_answers = Table(
     metadata,
     # Given out by the writer, one after the other: neighbours in time are neighbours on disk.
     Column("id", Integer, primary_key=True, autoincrement=False),
-    # The content it is found by; a failure to answer has none, so that nobody ever uses it again.
+    # The content it is found by; what only its own run may use has none, a failure to answer above all.
     Column("key", Text),
     Column("is_failure", Boolean, nullable=False),
     Column("duration_ms", Double),

@@ -1,11 +1,13 @@
-"""Several cases asked side by side, their answers handed on as they come."""
+"""Cases asked one after the other in a slice of time, or side by side, their answers handed on as they come."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from statistics import median
+from typing import Final, TypeAlias
 
 from ..answers import CaseAnswer
 from ..cases import EvalCase
@@ -15,6 +17,27 @@ Unit: TypeAlias = "tuple[int, int]"
 """Repeat and place in the set."""
 
 Answered: TypeAlias = "tuple[Unit, CaseAnswer]"
+
+
+_SLICE_S: Final = 0.05
+"""How long a plain function is asked case after case before what it answered is kept."""
+_SLOW_MS: Final = 5.0
+"""A function that mostly takes longer than this for a case is asked several at once."""
+
+
+def ask_slice(asker: Asker, cases: Sequence[EvalCase], owed: deque[Unit], *, at_most: int) -> list[Answered]:
+    """A plain function asked in this thread until the slice is over."""
+    answers: list[Answered] = []
+    until = time.perf_counter() + _SLICE_S
+    while owed and len(answers) < at_most and time.perf_counter() < until:
+        unit = owed.popleft()
+        answers.append((unit, asker.ask_now(cases[unit[1]], unit[0])))
+    return answers
+
+
+def is_slow(answers: Sequence[Answered]) -> bool:
+    """By the median: a busy machine makes some calls of any function long."""
+    return bool(answers) and median([answer.duration_ms or 0.0 for _, answer in answers]) > _SLOW_MS
 
 
 class Lanes:

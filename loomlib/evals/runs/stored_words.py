@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from loomlib.store import StoredAnswer, StoredScore
@@ -58,6 +59,16 @@ def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> Stored
         next((_ascii(each.trace_id) for each in reversed(turns) if each.trace_id), None),
         _encode(body),
     )
+
+
+def writable_row(answer: CaseAnswer, key: str | None) -> StoredAnswer:
+    """The row of an answer; of one whose tools cannot be written (nested too deeply) all but these."""
+    with suppress(RecursionError, TypeError, ValueError):
+        return stored_answer(answer, key=key)
+    turns = tuple(
+        replace(turn, tools=None, tools_state="the tools' values could not be written") for turn in answer.turns
+    )
+    return stored_answer(replace(answer, turns=turns, state=None, metadata={}), key=key)
 
 
 def answer_of_row(row: StoredAnswer, *, repeat: int) -> CaseAnswer:

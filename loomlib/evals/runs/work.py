@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from loomlib.store import StoredAnswer, StoredResult, StoredScore
@@ -19,22 +16,19 @@ from ..eval_set import EvalSet
 from .asking import TRIED_AGAIN, Asker
 from .callables import CallableTarget
 from .judging import Case, Judges
-from .lanes import Lanes, Unit
+from .lanes import Lanes, Unit, ask_slice, is_slow
 from .manner import Manner
 from .meter import Meter
 from .ports import Target
 from .progress import Snapshot
-from .stored_words import answer_of_row, judge_failures_of, judge_failures_text, stored_answer
+from .stored_words import answer_of_row, judge_failures_of, judge_failures_text, writable_row
+from .tally import Tally
 
 if TYPE_CHECKING:
     from loomlib.store import Store
 
     from .panel import Panel
 
-_SLICE_S: Final = 0.05
-"""How long a plain function is asked case after case before what it answered is kept."""
-_SLOW_MS: Final = 5.0
-"""A function that mostly takes longer than this for a case is asked several at once."""
 _AT_ONCE: Final = 250
 """Answers in one write. More would live so long that the garbage collector looks at everything again and again."""
 _LOOKED_FOR: Final = ("", "not_found_yet", "partial")
@@ -55,32 +49,29 @@ class RunWork:
         report: Callable[[Snapshot], None],
     ) -> None:
         self._store, self._run_id, self._set, self._target = store, run_id, evalset, target
-        self._panel, self._manner, self._report = panel, manner, report
+        self._panel, self._manner = panel, manner
         self._judges = Judges(panel, concurrency=manner.judge_concurrency, timeout_s=manner.judge_timeout_s)
         self._meter = Meter(manner.budget)
         self._slow: set[asyncio.Task[None]] = set()
-        self._said = Snapshot(owed=manner.repeats * len(evalset.cases), answered=0)
-        self._stage = ""
+        self._tally = Tally(manner.repeats * len(evalset.cases), report)
         key = target.key if target is not None else ""
-        self._key = key if key and manner.reuse else f"{key} run:{run_id}"
+        self._key = key if manner.reuse else ""
 
     async def run(self) -> str:
         """Do what is owed; the reason when a budget ended it before, else ""."""
         try:
             owed = await self._take_up()
             reason = await self._ask(owed) if owed and self._target is not None else ""
-            self._tell("judging")
+            self._tally.stage("judging")
             while self._slow:
                 await asyncio.wait(self._slow)
-            self._tell("")
+            self._tally.stage("")
             return reason
         finally:
             for task in self._slow:
                 task.cancel()
             if self._slow:
                 await asyncio.wait(self._slow)
-
-    # What is there already.
 
     async def _take_up(self) -> deque[Unit]:
         """Judge what is answered and not judged, in this run and in others; the units that nobody answered."""
@@ -94,12 +85,12 @@ class RunWork:
         owed = [(repeat, place) for repeat in range(repeats) for place in range(count)]
         if answered:
             owed = [unit for unit in owed if unit not in answered]
-        if self._target is None or not (self._target.key and self._manner.reuse):
+        if not self._key:
             return deque(owed)
         left: deque[Unit] = deque()
         for at in range(0, len(owed), _AT_ONCE):
             units = owed[at : at + _AT_ONCE]
-            keys = [self._answer_key(unit) for unit in units]
+            keys = [self._answer_key(unit) or "" for unit in units]
             known = self._store.eval_answers.by_key(keys)
             used = [
                 StoredResult(self._run_id, *unit, known[key].id, True)
@@ -108,7 +99,7 @@ class RunWork:
             ]
             left.extend(unit for unit, key in zip(units, keys, strict=True) if key not in known)
             self._store.eval_answers.use(used)
-            self._note(reused=len(used))
+            self._tally.note(reused=len(used))
             await self._judge_kept(used, {row.id: row for row in known.values()})
         return left
 
@@ -145,7 +136,7 @@ class RunWork:
             case = Case(each.repeat, each.place, self._set.cases[each.place], answer, each.answer_id, owed)
             case.failures.update(judge_failures_of(each.judge_failures))
             cases.append(case)
-        self._note(answered=len(results), judged=len(results) - len(cases), judge_failures=failed_judging)
+        self._tally.note(answered=len(results), judged=len(results) - len(cases), judge_failures=failed_judging)
         if any(self._lacks_traces(case.answer) for case in cases):
             cases = await self._collect(cases)
         self._judge(cases)
@@ -178,25 +169,14 @@ class RunWork:
         again: deque[Unit] = deque()
         retries = self._manner.retries
         while owed and not self._meter.is_late:
-            answers = await asyncio.to_thread(self._slice, asker, owed)
+            answers = await asyncio.to_thread(ask_slice, asker, self._set.cases, owed, at_most=_AT_ONCE)
             again.extend(unit for unit, answer in answers if retries and _is_tried_again(answer))
             self._keep([(unit, answer) for unit, answer in answers if not (retries and _is_tried_again(answer))])
-            if self._manner.concurrency > 1 and _is_slow([answer for _, answer in answers]):
+            if self._manner.concurrency > 1 and is_slow(answers):
                 await self._ask_agent(asker, owed)
         if again:
             await self._ask_agent(asker, again, tried=1)
             owed.extendleft(reversed(again))
-
-    def _slice(self, asker: Asker, owed: deque[Unit]) -> list[tuple[Unit, CaseAnswer]]:
-        answers: list[tuple[Unit, CaseAnswer]] = []
-        cases, until = self._set.cases, time.perf_counter() + _SLICE_S
-        while len(answers) < _AT_ONCE and time.perf_counter() < until:
-            try:
-                unit = owed.popleft()
-            except IndexError:  # another thread took the last
-                break
-            answers.append((unit, asker.ask_now(cases[unit[1]], unit[0])))
-        return answers
 
     async def _ask_agent(self, asker: Asker, owed: deque[Unit], *, tried: int = 0) -> None:
         """Up to `concurrency` cases at once; answers are kept as they come, those that wait together in one write."""
@@ -222,7 +202,7 @@ class RunWork:
         if held:
             self._judge(await self._collect(held))
 
-    # Keeping and judging.
+    # Keeping.
 
     def _keep(self, answers: Sequence[tuple[Unit, CaseAnswer]]) -> None:
         self._judge(self._stored(answers))
@@ -231,7 +211,7 @@ class RunWork:
         """Keep these answers; those that can be judged."""
         if not answers:
             return []
-        rows = [_row(answer, self._answer_key(unit)) for unit, answer in answers]
+        rows = [writable_row(answer, self._answer_key(unit)) for unit, answer in answers]
         results = [StoredResult(self._run_id, *unit, 0, False) for unit, _ in answers]
         kept = self._store.eval_answers.put(rows, results)
         cases: list[Case] = []
@@ -241,11 +221,11 @@ class RunWork:
             if stored.is_failure:
                 failed += 1
                 continue
-            if stored.key == row.key and stored.body is not row.body:  # somebody else's answer came first
+            if stored.body is not row.body:  # somebody else's answer came first
                 answer = answer_of_row(stored, repeat=unit[0])
             bench = self._panel.bench.of(unit[1])
             cases.append(Case(*unit, self._set.cases[unit[1]], answer, stored.id, bench))
-        self._note(answered=len(answers), answer_failures=failed)
+        self._tally.note(answered=len(answers), answer_failures=failed)
         return cases
 
     def _judge(self, cases: Sequence[Case]) -> None:
@@ -261,12 +241,12 @@ class RunWork:
             else:
                 done.append(case)
         self._store.eval_answers.score(scores, self._failures(cases))
-        self._note(judged=len(done), judge_failures=sum(len(case.failures) for case in done))
+        self._tally.note(judged=len(done), judge_failures=sum(len(case.failures) for case in done))
 
     async def _judge_slow(self, case: Case) -> None:
         scores = await self._judges.judge_slow(case)
         await asyncio.to_thread(self._store.eval_answers.score, scores, self._failures([case]))
-        self._note(judged=1, judge_failures=len(case.failures))
+        self._tally.note(judged=1, judge_failures=len(case.failures))
 
     def _failures(self, cases: Sequence[Case]) -> dict[tuple[str, int, int], str | None]:
         return {
@@ -292,7 +272,7 @@ class RunWork:
     async def _collect(self, cases: list[Case]) -> list[Case]:
         """The same with what their traces tell, all in one batch; kept too."""
         assert self._target is not None
-        self._tell("reading traces")
+        self._tally.stage("reading traces")
         turns = [turn for case in cases for turn in case.answer.turns]
         found = deque(await self._target.collect_tools(turns))
         rows: list[StoredAnswer] = []
@@ -301,53 +281,19 @@ class RunWork:
             if more == case.answer.turns:
                 continue
             case.answer = replace(case.answer, turns=more)
-            row = _row(case.answer, None)._replace(id=case.answer_id)
+            row = writable_row(case.answer, None)._replace(id=case.answer_id)
             rows.append(row)
             self._meter.learn(row)
         await asyncio.to_thread(self._store.eval_answers.complete, rows)
-        self._tell("")
+        self._tally.stage("")
         return cases
 
-    # Telling.
-
-    def _answer_key(self, unit: Unit) -> str:
+    def _answer_key(self, unit: Unit) -> str | None:
+        """What the answer is found by later: target, words and repeat; None where only this run may use it."""
+        if not self._key:
+            return None
         return digest_of_text(canonical_text([self._key, self._set.cases[unit[1]].asked_digest, unit[0]]))
-
-    def _note(
-        self, *, answered: int = 0, judged: int = 0, reused: int = 0, answer_failures: int = 0, judge_failures: int = 0
-    ) -> None:
-        said = self._said
-        self._said = replace(
-            said,
-            answered=said.answered + answered,
-            judged=said.judged + judged,
-            reused=said.reused + reused,
-            answer_failures=said.answer_failures + answer_failures,
-            judge_failures=said.judge_failures + judge_failures,
-            elapsed_s=self._meter.elapsed_s,
-            stage=self._stage,
-        )
-        self._report(self._said)
-
-    def _tell(self, stage: str) -> None:
-        self._stage = stage
-        self._note()
 
 
 def _is_tried_again(answer: CaseAnswer) -> bool:
     return answer.failure is not None and answer.failure.kind in TRIED_AGAIN
-
-
-def _is_slow(answers: Sequence[CaseAnswer]) -> bool:
-    """By the median: a busy machine makes some calls of any function long."""
-    return bool(answers) and median([answer.duration_ms or 0.0 for answer in answers]) > _SLOW_MS
-
-
-def _row(answer: CaseAnswer, key: str | None) -> StoredAnswer:
-    """The row of an answer; of one whose tools cannot be written (nested too deeply) all but these."""
-    with suppress(RecursionError, TypeError, ValueError):
-        return stored_answer(answer, key=key)
-    turns = tuple(
-        replace(turn, tools=None, tools_state="the tools' values could not be written") for turn in answer.turns
-    )
-    return stored_answer(replace(answer, turns=turns, state=None, metadata={}), key=key)
