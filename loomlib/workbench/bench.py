@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from ..agents import AgentEntry, Catalog, InvocationRecord, Invoker, record_from_row
@@ -30,6 +31,8 @@ from .house import House
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..evals import EvalSet
+    from ..evals.capture import Collection
     from ..evals.runs import EvalRun
 
 
@@ -144,6 +147,24 @@ class Workbench(BenchTelemetry):
         from ..evals.runs import EvalRun
 
         return EvalRun.load(self.store, id)
+
+    def collect_cases(
+        self,
+        evalset: EvalSet,
+        *agents: str,
+        since: datetime | timedelta | None = None,
+        by_session: bool = True,
+        **options: Any,
+    ) -> Collection:
+        """What these agents (all, when none is named) were asked since then, as cases: failures and some successes.
+
+        The options are those of `loomlib.evals.capture.collect_cases`: `failures`, `successes`, `seed`, `evaluators` …
+
+            bench.collect_cases(evalset, "calculator", since=timedelta(days=1)).evalset.write("set.json")
+        """
+        from .capturing import collect
+
+        return collect(self, evalset, agents, since=since, by_session=by_session, **options)
 
     def find_start(self, record: InvocationRecord, *, progress: Callable[[str], None] | None = None) -> AgentStart:
         """When the agent began with an invocation, by its logs; stored once found (see `Invocation.latency`)."""

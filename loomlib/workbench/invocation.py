@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import InvocationRecord
+    from ..evals import EvalCase
+    from ..evals.capture import Conversation
     from ..store import InvocationRow
     from ..telemetry import AgentStart
     from .agent import Agent
@@ -124,6 +126,21 @@ class Invocation:
         """This invocation when its answer is complete; otherwise raises `InvocationFailed`."""
         self.record.raise_for_status()
         return self
+
+    def captured(self) -> Conversation:
+        """What was asked and answered, with the tools of its trace: `EvalSet.capture` takes it."""
+        from .capturing import captured_invocation
+
+        return captured_invocation(self)
+
+    def as_case(self, **options: Any) -> EvalCase:
+        """This as a case of its own, cleaned: `expected`, `tags`, `redact` and `id` as for `EvalSet.capture`.
+
+        evalset.with_cases(inv.as_case(tags=["production"]))
+        """
+        from .capturing import case_of_invocation
+
+        return case_of_invocation(self, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything of the record, ready for JSON."""

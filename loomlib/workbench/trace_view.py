@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+    from ..evals.capture import Conversation
     from .tracer import TracedInvocation
 
 
@@ -95,6 +96,12 @@ class TraceView:
     def unreadable(self) -> tuple[str, ...]:
         """Records that look like spans and are none, with what is wrong."""
         return self._found.collected.unreadable
+
+    def captured(self) -> Conversation:
+        """What was asked and answered, with its tools: `EvalSet.capture` takes it."""
+        from .capturing import captured_trace
+
+        return captured_trace(self, self._found.row, self._agent_name)
 
     def breakdown(self) -> traces.Breakdown:
         """Where the time went: model, tools, memory, agent overhead, cold start, service and network, unknown.

@@ -1,0 +1,134 @@
+"""Commands that make cases of what an agent was asked: `loom evals capture`, `loom evals collect`."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from .output import emit_json, printable, say
+from .place import Place, pass_place
+
+if TYPE_CHECKING:
+    from ..evals import EvalSet
+
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO: Final = re.compile(r"([0-9]{1,6})([mhdw])")
+
+
+@click.group()
+def evals() -> None:
+    """Eval sets: cases out of what agents were really asked."""
+
+
+@evals.command()
+@click.argument("agent")
+@click.option("--into", "path", required=True, type=click.Path(dir_okay=False), help="The set's file; made when new.")
+@click.option("--session", help="A whole session as one case (else the last invocation).")
+@click.option("--invocation", "ids", type=int, multiple=True, help="Id of a stored invocation; repeatable.")
+@click.option("--tag", "tags", multiple=True, help="Tag of the case; repeatable.")
+@click.option("--no-expectation", is_flag=True, help="Do not expect what the agent answered and did.")
+@click.option("--rules", type=click.Path(exists=True, dir_okay=False), help="More rules of redaction (TOML or JSON).")
+@pass_place
+def capture(
+    place: Place,
+    agent: str,
+    path: str,
+    session: str | None,
+    ids: tuple[int, ...],
+    tags: tuple[str, ...],
+    no_expectation: bool,
+    rules: str | None,
+) -> None:
+    """Make a case of what AGENT was asked, secrets and personal data struck out."""
+    before = _set(path)
+    with place.connect() as bench:
+        after = bench.agent(agent).capture(
+            before, list(ids) or None, session_id=session, tags=tags, expected=not no_expectation, redact=_rules(rules)
+        )
+    after.write(path)
+    new = [case for case in after.cases if case.id not in {known.id for known in before.cases}]
+    if place.as_json:
+        emit_json({"path": path, "cases": len(after), "added": [case.id for case in new]})
+    elif new:
+        say(f"captured {new[0].id} into {path}: {printable(new[0].prompt[:80])}  ({len(after)} cases)")
+    else:
+        say(f"{path} stays as it is: it asks this already  ({len(after)} cases)")
+
+
+@evals.command()
+@click.argument("agents", nargs=-1)
+@click.option("--into", "path", required=True, type=click.Path(dir_okay=False), help="The set's file; made when new.")
+@click.option("--since", default="1d", show_default=True, help="How far back: 30m, 12h, 7d, 2w.")
+@click.option("--failures", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Share of failures.")
+@click.option("--successes", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Share of successes.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed picks others.")
+@click.option(
+    "-e", "--evaluator", "evaluators", multiple=True, help="Whoever does not pass it is a failure; repeatable."
+)
+@click.option("--tag", "tags", multiple=True, help="Tag of the cases; repeatable.")
+@click.option("--rules", type=click.Path(exists=True, dir_okay=False), help="More rules of redaction (TOML or JSON).")
+@pass_place
+def collect(
+    place: Place,
+    agents: tuple[str, ...],
+    path: str,
+    since: str,
+    failures: float,
+    successes: float,
+    seed: int,
+    evaluators: tuple[str, ...],
+    tags: tuple[str, ...],
+    rules: str | None,
+) -> None:
+    """Let production flow back: failures and some successes of AGENTS (all, when none is named) into a set."""
+    before, ago = _set(path), _ago(since)
+    with place.connect() as bench:
+        found = bench.collect_cases(
+            before,
+            *agents,
+            since=ago,
+            failures=failures,
+            successes=successes,
+            seed=seed,
+            evaluators=evaluators,
+            tags=tags,
+            redact=_rules(rules),
+        )
+    if found.taken or not Path(path).exists():
+        found.evalset.write(path)
+    if place.as_json:
+        rows = [{name: getattr(each, name) for name in each.__slots__} for each in found.looked_at]
+        emit_json({"path": path, "cases": len(found.evalset), "looked_at": rows})
+        return
+    say(found.sentence())
+    for each in found.taken:
+        say(f"  + {each.case_id}  {printable(each.why)}")
+
+
+def _set(path: str) -> EvalSet:
+    from ..evals import EvalSet
+
+    file = Path(path)
+    return EvalSet.read(file) if file.exists() else EvalSet(name=file.name.partition(".")[0] or "captured", cases=())
+
+
+def _rules(path: str | None) -> Any:
+    if path is None:
+        return None
+    from ..redaction import DEFAULT_RULES, read_rules
+
+    return (*DEFAULT_RULES, *read_rules(path))
+
+
+def _ago(text: str) -> timedelta:
+    found = _AGO.fullmatch(text.strip())
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no time like 30m, 12h, 7d or 2w", param_hint="--since")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+COMMANDS = (evals,)

@@ -1,0 +1,19 @@
+"""What an agent was really asked becomes cases: captured one by one, or collected from production."""
+
+from .capturing import capture
+from .case_making import asked_key, case_of
+from .collecting import Collected, Collection, collect_cases
+from .conversation import Capturable, CapturedTurn, Conversation, conversation_of
+
+__all__ = [
+    "Capturable",
+    "CapturedTurn",
+    "Collected",
+    "Collection",
+    "Conversation",
+    "asked_key",
+    "capture",
+    "case_of",
+    "collect_cases",
+    "conversation_of",
+]

@@ -1,0 +1,98 @@
+"""A case of a conversation: cleaned first, named by what is asked, expecting what the agent did."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from ..canonical import words_of_scenario
+from ..cases import EvalCase, Turn
+from ..digests import digest_of
+from ..tool_use import ExpectedTool
+
+if TYPE_CHECKING:
+    from loomlib.redaction import Document, Redactor
+
+    from .conversation import CapturedTurn, Conversation
+
+_LONGEST_MESSAGE = 500
+
+
+def case_of(
+    conversation: Conversation,
+    *,
+    redactor: Redactor | None,
+    expected: bool = True,
+    tags: tuple[str, ...] = (),
+    id: str | None = None,
+) -> EvalCase:
+    """The conversation as a case. What `redactor` strikes out is in no part of it; None keeps everything.
+
+    With `expected` the answers and tools are what the case expects, but for turns that failed: what went wrong is
+    nothing to expect. Without it they are in the metadata, for whoever writes the expectation.
+    """
+    document = None if redactor is None else redactor.document()
+    turns = tuple(_turn(turn, document, expected=expected) for turn in conversation.turns)
+    told: dict[str, Any] = {
+        "agent": conversation.agent_name,
+        "session_id": conversation.session_id,
+        "invocations": [turn.invocation_id for turn in conversation.turns if turn.invocation_id is not None],
+        "traces": [turn.trace_id for turn in conversation.turns if turn.trace_id],
+        "failures": [turn.failure for turn in conversation.turns if turn.failure is not None],
+        "errors": [_clean(turn.error[:_LONGEST_MESSAGE], document) for turn in conversation.turns if turn.error],
+        "notes": list(dict.fromkeys(turn.note for turn in conversation.turns if turn.note)),
+    }
+    if not expected:
+        told["answers"] = [
+            None if each.answer is None else _clean(each.answer, document) for each in conversation.turns
+        ]
+    if document is not None and document.counts:
+        told["redacted"] = dict(sorted(document.counts.items()))
+    case = EvalCase(
+        id="captured",
+        turns=turns,
+        tags=tuple(dict.fromkeys(("captured", *tags))),
+        metadata={"captured": {name: value for name, value in told.items() if value}},
+        source=f"captured from {conversation.agent_name or 'a trace'}",
+    )
+    object.__setattr__(case, "id", id or f"captured-{asked_key(case)[:12]}")
+    return case
+
+
+def asked_key(case: EvalCase) -> str:
+    """A hash of what is asked, the same for words that differ in case, width or white space only."""
+    return digest_of(
+        [[_normal(turn.prompt), turn.payload] for turn in case.turns],
+        None if case.scenario is None else words_of_scenario(case.scenario),
+        case.initial_state or None,
+    )
+
+
+def _turn(turn: CapturedTurn, document: Document | None, *, expected: bool) -> Turn:
+    prompt = _clean(turn.prompt, document)
+    payload = None if turn.payload is None else dict(turn.payload if document is None else document.value(turn.payload))
+    if not expected or turn.failure is not None:
+        return Turn(prompt=prompt, payload=payload)
+    tools = None
+    if turn.tools is not None:
+        tools = tuple(
+            ExpectedTool(
+                name=_clean(use.name, document) if use.name.strip() else "(no name)",
+                arguments=use.arguments if use.arguments is None or document is None else document.value(use.arguments),
+            )
+            for use in turn.tools
+        )
+    return Turn(
+        prompt=prompt,
+        payload=payload,
+        expected_answer=None if turn.answer is None else _clean(turn.answer, document),
+        expected_tools=tools,
+    )
+
+
+def _clean(text: str, document: Document | None) -> str:
+    return text if document is None else document.text(text)
+
+
+def _normal(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

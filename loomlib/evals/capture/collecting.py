@@ -1,0 +1,177 @@
+"""Production flows back: every failure and a share of what went well, each question once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import EvalError
+
+from .capturing import redactor_of
+from .case_making import asked_key, case_of
+from .conversation import Conversation, conversation_of
+from .scoring import failed_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from loomlib.redaction import Redactor, Rule
+
+    from ..eval_set import EvalSet
+    from ..runs.panel import Choice
+
+OURS = ("evaluation", "study", "benchmark")
+"""Labels of invocations that Loom made itself: a set's own questions do not flow back into it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """What became of one conversation. `kind` is "failure" or "success"; `why` says why, and what was done with it."""
+
+    session_id: str
+    invocation_ids: tuple[int, ...]
+    kind: str
+    taken: bool
+    why: str
+    case_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """The set with what was taken, and a line for every conversation that was looked at."""
+
+    evalset: EvalSet
+    looked_at: tuple[Collected, ...]
+
+    @property
+    def taken(self) -> tuple[Collected, ...]:
+        """What became a case."""
+        return tuple(each for each in self.looked_at if each.taken)
+
+    def table(self) -> pd.DataFrame:
+        """One row a conversation: what it was, whether it was taken, and why."""
+        import pandas as pd
+
+        columns = ["session_id", "invocation_ids", "kind", "taken", "why", "case_id"]
+        return pd.DataFrame([[getattr(each, name) for name in columns] for each in self.looked_at], columns=columns)
+
+    def sentence(self) -> str:
+        """What was taken, in one line."""
+        seen, taken = (Counter(each.kind for each in some) for some in (self.looked_at, self.taken))
+        return (
+            f"{len(self.taken)} of {len(self.looked_at)} conversations became cases: {taken['failure']} of "
+            f"{seen['failure']} failures, {taken['success']} of {seen['success']} successes; "
+            f"the set has {len(self.evalset)} cases"
+        )
+
+    def __str__(self) -> str:
+        lines = [f"  {'+' if each.taken else ' '} {each.session_id or '–'}  {each.why}" for each in self.looked_at[:50]]
+        return "\n".join([self.sentence(), *lines])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{'taken' if each.taken else 'left'}</td><td>{escape(each.kind)}</td>"
+            f"<td>{escape(each.why)}</td><td><code>{escape(each.case_id)}</code></td></tr>"
+            for each in self.looked_at[:200]
+        )
+        head = "".join(f'<th scope="col">{each}</th>' for each in ("", "kind", "why", "case"))
+        return f"<p>{escape(self.sentence())}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def collect_cases(
+    evalset: EvalSet,
+    conversations: Iterable[object],
+    *,
+    failures: float = 1.0,
+    successes: float = 0.1,
+    seed: int = 0,
+    is_failure: Callable[[Conversation], bool | str] | None = None,
+    evaluators: Sequence[Choice] = (),
+    tags: Sequence[str] = (),
+    redact: Redactor | Sequence[Rule] | None = None,
+    leave: Sequence[str] = OURS,
+    complete: Callable[[Sequence[Conversation]], Sequence[Conversation]] | None = None,
+) -> Collection:
+    """The set with cases of what happened in production, sampled, cleaned and deduplicated.
+
+    `failures` and `successes` are the shares that are taken (1: all). Which ones is told by a hash of the session's id
+    and `seed`: a run of the next night picks the same again and finds them in the set. A failure is a conversation
+    with a failed invocation, one of which `is_failure` says so (its text is the reason), or one that an evaluator does
+    not let pass (its own bar decides). Evaluators that need an expectation do not apply. A success becomes a case that
+    expects what the agent did, tagged "success"; a failure one without expectation, tagged "failure", whose answer is
+    in its metadata. Conversations with a label of `leave` are not looked at.
+
+    `complete` adds what is costly to know (the tools, from traces); it is asked once, with those that are taken, or
+    with all when evaluators judge them.
+    """
+    for name, share in (("failures", failures), ("successes", successes)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} is a share between 0 and 1, not {share}")
+    redactor = redactor_of(redact)
+    known = {asked_key(case): case.id for case in evalset.cases}
+    ids = {case.id for case in evalset.cases}
+    kept: list[Any] = []
+    looked_at: list[Collected] = []
+    candidates = [found for each in conversations if (found := _readable(each, leave)) is not None]
+    if evaluators and complete is not None:
+        candidates, complete = list(complete(candidates)), None
+    scored = failed_scores(candidates, evaluators)
+    reasons = [_failure(each, is_failure) or unpassed for each, unpassed in zip(candidates, scored, strict=True)]
+    drawn = [
+        _is_drawn(each, seed, failures if why else successes) for each, why in zip(candidates, reasons, strict=True)
+    ]
+    if complete is not None:
+        whole = iter(complete([each for each, is_in in zip(candidates, drawn, strict=True) if is_in]))
+        candidates = [next(whole) if is_in else each for each, is_in in zip(candidates, drawn, strict=True)]
+    for conversation, reason, is_in in zip(candidates, reasons, drawn, strict=True):
+        kind, share = ("failure", failures) if reason else ("success", successes)
+        why, case_id, taken = reason or "answered", "", False
+        if not is_in:
+            why += f"; not among the {share:.0%} that are taken"
+        else:
+            case = case_of(conversation, redactor=redactor, expected=not reason, tags=(kind, *tags))
+            key = asked_key(case)
+            case_id = known.get(key, case.id)
+            if key in known or case.id in ids:
+                why += f"; {case_id} asks this already"
+            else:
+                known[key] = case.id
+                ids.add(case.id)
+                kept.append(case)
+                taken = True
+        looked_at.append(
+            Collected(
+                session_id=conversation.session_id,
+                invocation_ids=tuple(t.invocation_id for t in conversation.turns if t.invocation_id is not None),
+                kind=kind,
+                taken=taken,
+                why=why,
+                case_id=case_id,
+            )
+        )
+    return Collection(evalset=evalset.with_cases(*kept), looked_at=tuple(looked_at))
+
+
+def _readable(source: object, leave: Sequence[str]) -> Conversation | None:
+    try:
+        found = conversation_of(source)
+    except EvalError:  # nothing was asked, so there is nothing to ask again
+        return None
+    return None if set(found.labels) & set(leave) else found
+
+
+def _failure(conversation: Conversation, is_failure: Callable[[Conversation], bool | str] | None) -> str:
+    if conversation.failure is not None:
+        return f"failed: {conversation.failure}"
+    said = is_failure(conversation) if is_failure is not None else False
+    return said if isinstance(said, str) else "a failure by its predicate" if said else ""
+
+
+def _is_drawn(conversation: Conversation, seed: int, share: float) -> bool:
+    words = f"{seed}|{conversation.identity}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(words).digest()[:8], "big") < share * 2**64
