@@ -5,10 +5,12 @@ from .bench import Workbench
 from .blueprints import Blueprint, list_blueprints
 from .connect import connect
 from .invocation import Invocation
+from .laboratory import AgentLaboratory
 from .starts import start_facts
 
 __all__ = [
     "Agent",
+    "AgentLaboratory",
     "Blueprint",
     "Invocation",
     "Workbench",

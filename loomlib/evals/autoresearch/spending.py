@@ -1,0 +1,73 @@
+"""What a research took so far, and what its budget leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..runs import Budget, EvalRun
+from .journal import Entries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """Seconds, model tokens and US dollars; the cost is None when that of one part is not known."""
+
+    seconds: float = 0.0
+    tokens: int = 0
+    cost: float | None = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Spent(seconds=self.seconds + other.seconds, tokens=self.tokens + other.tokens, cost=cost)
+
+    @classmethod
+    def of(cls, run: EvalRun, *, seconds: float) -> Spent:
+        """What a run's own answers took; those that were there already took nothing."""
+        tokens, cost = 0, 0.0
+        is_known = True
+        for judgement in run.judgements():
+            if judgement.is_reused:
+                continue
+            tokens += judgement.answer.tokens or 0
+            for turn in judgement.answer.turns:
+                is_known = is_known and turn.cost is not None
+                cost += turn.cost or 0.0
+        return cls(seconds=seconds, tokens=tokens, cost=cost if is_known else None)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"seconds": self.seconds, "tokens": self.tokens, "cost": self.cost}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Spent:
+        """What `plain()` wrote down."""
+        cost = stored.get("cost")
+        return cls(
+            seconds=float(stored.get("seconds", 0.0)),
+            tokens=int(stored.get("tokens", 0)),
+            cost=None if cost is None else float(cost),
+        )
+
+
+def spent_by(noted: Entries) -> Spent:
+    """What the journal says was spent, the baseline included."""
+    total = Spent() if noted.baseline_spent is None else Spent.read(noted.baseline_spent)
+    for trial in noted.trials:
+        # A trial that failed before it asked anything has no cost to know.
+        cost = trial.cost if trial.run_id else 0.0
+        total = total + Spent(seconds=trial.seconds, tokens=trial.tokens, cost=cost)
+    return total
+
+
+def limits_left(budget: Budget, spent: Spent) -> Budget | None:
+    """What is left for the next run; None when a limit is reached. Costs that are not known count as nothing."""
+    left = {
+        "money": None if budget.money is None else budget.money - (spent.cost or 0.0),
+        "tokens": None if budget.tokens is None else budget.tokens - spent.tokens,
+        "time_s": None if budget.time_s is None else budget.time_s - spent.seconds,
+    }
+    if any(each is not None and each <= 0 for each in left.values()):
+        return None
+    return Budget(**left)  # pyright: ignore[reportArgumentType]
