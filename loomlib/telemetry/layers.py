@@ -67,7 +67,7 @@ def read_layer(name: str, source: str, read: Callable[[], Reading], *, empty: st
     except AwsError as error:
         return Layer(name=name, source=source, state="refused", says=str(error))
     if not reading.facts:
-        return Layer(name=name, source=source, state="empty", says=reading.says or empty)
+        return Layer(name=name, source=source, state="empty", says=empty)
     return Layer(name=name, source=source, state="found", says=reading.says, facts=reading.facts)
 
 

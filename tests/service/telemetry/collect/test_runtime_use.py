@@ -12,6 +12,8 @@ import loomlib as loom
 from loomlib.telemetry.cost import RuntimeUse
 
 BUSY = """
+import subprocess
+import sys
 import time
 from bedrock_agentcore import BedrockAgentCoreApp
 
@@ -24,6 +26,8 @@ def answer(payload):
     until = time.process_time() + payload.get("cpu_s", 0)
     while time.process_time() < until:
         pass
+    if payload.get("child_s"):
+        subprocess.run([sys.executable, "-c", f"import time\\nwhile time.process_time() < {payload['child_s']}: pass"])
     return "done"
 
 app.run()
@@ -58,6 +62,11 @@ def test_cpu_that_an_agent_burnt_and_memory_that_it_took_are_measured(busy: loom
     assert float(second.memory_gb_s or 0) >= 0.2 * 0.2
     assert "local AgentCore" in second.basis
     assert second.is_estimate
+
+
+def test_cpu_of_a_process_that_the_agent_started_and_waited_for_counts_too(busy: loom.Agent) -> None:
+    inv = busy.invoke(payload={"child_s": 0.5}, session_id=busy.invoke(payload={}).session_id).raise_for_status()
+    assert float(known_use(inv).vcpu_s or 0) >= 0.45  # the system tells it in hundredths of a second
 
 
 def test_the_cost_has_a_runtime_part_without_being_told(busy: loom.Agent) -> None:
