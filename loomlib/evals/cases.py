@@ -111,7 +111,7 @@ class EvalCase:
 
     @property
     def has_session_tools_only(self) -> bool:
-        """Whether tools are expected of the whole conversation and of no turn, so that no turn can be compared alone."""
+        """Whether tools are expected of the whole conversation and of no turn: no turn can be compared alone."""
         return self.session_tools is not None and all(turn.expected_tools is None for turn in self.turns)
 
     @cached_property

@@ -1,7 +1,8 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, cold, warm, arrivals, ttft, alive, intake, tracing, eval-agents, report.
+them: import, traces, lookup, truth, evals, adk, cold, warm, arrivals, ttft, alive, intake, tracing, eval-agents,
+report.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from . import (
+    bench_adk,
     bench_evals,
     bench_import,
     bench_intake,
@@ -47,13 +49,14 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "lookup": bench_intake.lookup,
     "truth": bench_truth.rows,
     "evals": bench_evals.rows,
+    "adk": bench_adk.rows,
     "report": bench_report.rows,
 }
 
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", "traces", "lookup", "truth", "evals", *WITH_SERVICE, "report"]
+    known = ["import", "traces", "lookup", "truth", "evals", "adk", *WITH_SERVICE, "report"]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
