@@ -36,7 +36,7 @@ from .log_filter import LogFilter
 from .log_operations import LogOperations
 from .log_streams import LogStreams
 from .logs import Logs
-from .memory import EventPlane, MemoryControlPlane, MemoryStore
+from .memory import EventPlane, LongTermMemory, MemoryControlPlane, MemoryStore, MemorySweeper, extraction_settings
 from .models import ModelRoom
 from .operations import Operations
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
@@ -119,15 +119,24 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     deployments = Deployments(home, runtimes, **place)
     behind = Behind(logs)
     memory = MemoryStore(home)
+    sweeper = MemorySweeper(memory)
+
+    def on_deleted(memory_id: str) -> None:
+        sweeper.wake(memory_id)
+        long_term.forget(memory_id)
+
+    memories = MemoryControlPlane(memory, account_id=state.account_id, region=state.region, on_deleted=on_deleted)
+    long_term = LongTermMemory(home, memory, memories, extraction_settings(state))
+    events = EventPlane(memory, on_event=long_term.wake)
     planes = (
         ControlPlane(runtimes, deployments, sessions, **place),
         EndpointPlane(runtimes),
         EvaluatorList(),
-        MemoryControlPlane(memory, account_id=state.account_id, region=state.region),
+        memories,
     )
     operations = (
         Operations("bedrock-agentcore-control", *planes),
-        Operations("bedrock-agentcore", EvaluationPlane(models), EventPlane(memory)),
+        Operations("bedrock-agentcore", EvaluationPlane(models), events, *long_term.planes),
     )
     house = HouseKeeping(
         options=options,
@@ -169,6 +178,8 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leases.ended.set)
     deployments.resume()
+    sweeper.start()
+    long_term.resume()
     serving = loop.create_task(server.serve(sockets=[listener]))
     try:
         await _until_started(server, serving)
@@ -188,6 +199,8 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         behind.close()
         logs.close()
         runtimes.close()
+        sweeper.close()
+        await long_term.close()
         memory.close()
         _log.info("Ended")
 

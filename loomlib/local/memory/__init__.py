@@ -2,6 +2,19 @@
 
 from .control_plane import MemoryControlPlane
 from .events import EventPlane
+from .journal import JournalEntry, open_journal, read_journal
+from .long_term import LongTermMemory, extraction_settings
 from .store import MemoryStore
+from .sweeping import MemorySweeper
 
-__all__ = ["EventPlane", "MemoryControlPlane", "MemoryStore"]
+__all__ = [
+    "EventPlane",
+    "JournalEntry",
+    "LongTermMemory",
+    "MemoryControlPlane",
+    "MemoryStore",
+    "MemorySweeper",
+    "extraction_settings",
+    "open_journal",
+    "read_journal",
+]

@@ -36,7 +36,7 @@ _MOST_INDEXED_KEYS = 10
 class MemoryControlPlane:
     """Create, read, update, delete and list memories.
 
-    `on_deleted` is called after a memory has gone, while its events may still lie on disk.
+    `on_deleted` is called with the id of a memory that has gone, while its events may still lie on disk.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class MemoryControlPlane:
         *,
         account_id: str,
         region: str,
-        on_deleted: Callable[[], None] = lambda: None,
+        on_deleted: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store, self._on_deleted, self._clock = store, on_deleted, clock
@@ -130,8 +130,15 @@ class MemoryControlPlane:
             return memory_id
 
         memory_id = await self._store.write(delete)
-        self._on_deleted()
+        self._on_deleted(memory_id)
         return _answer({"memoryId": memory_id, "status": "DELETING"})
+
+    def find(self, memory_id: str) -> Memory | None:
+        """The memory as GetMemory shows it; None when there is none. Not for the event loop's thread: it waits."""
+        try:
+            return self._store.read_now(lambda connection: read_memory(connection, {"memoryId": memory_id}))
+        except Refused:
+            return None
 
     def _moment(self) -> float:
         return round(self._clock(), 3)

@@ -36,11 +36,4 @@ CREATE UNIQUE INDEX IF NOT EXISTS events_by_token ON events (memory_id, client_t
 CREATE TABLE IF NOT EXISTS event_terms (
     session_number INTEGER NOT NULL, term TEXT NOT NULL, timestamp_ms INTEGER NOT NULL, seq INTEGER NOT NULL,
     PRIMARY KEY (session_number, term, timestamp_ms, seq)) WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS records (
-    memory_id TEXT NOT NULL, record_id TEXT NOT NULL, namespace TEXT NOT NULL, strategy_id TEXT NOT NULL,
-    text TEXT NOT NULL, metadata TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, vector BLOB,
-    source_event_ids TEXT, PRIMARY KEY (memory_id, record_id));
-CREATE INDEX IF NOT EXISTS records_by_namespace ON records (memory_id, namespace, created_at, record_id);
 """
-"""`records` and the tables that grow beside it belong to long-term memory; everything else to short-term memory."""

@@ -13,12 +13,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from .schema import SCHEMA
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
+FILE_NAME: Final = "memory.db"
 _GROUP = 256
 _READERS = 2
 
@@ -27,7 +28,7 @@ class MemoryStore:
     """All memories of one home, in SQLite."""
 
     def __init__(self, home: Path) -> None:
-        self._path = home / "memory.db"
+        self._path = home / FILE_NAME
         self._writing = _connect(self._path)
         self._writing.executescript(SCHEMA)
         self._queue: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
