@@ -9,7 +9,7 @@ import click
 
 from ..errors import LoomError
 from ..settings import Settings
-from . import agents, capture, doctor, notebooks, service
+from . import agents, capture, doctor, evals, notebooks, service
 from .output import emit_json
 from .place import Place
 
@@ -39,7 +39,14 @@ def cli(
     context.obj = Place(where=where, settings=settings, as_json=as_json)
 
 
-for command in (*service.COMMANDS, *agents.COMMANDS, *capture.COMMANDS, *notebooks.COMMANDS, *doctor.COMMANDS):
+for command in (
+    *service.COMMANDS,
+    *agents.COMMANDS,
+    *evals.COMMANDS,
+    *capture.COMMANDS,
+    *notebooks.COMMANDS,
+    *doctor.COMMANDS,
+):
     cli.add_command(command)
 
 

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from .catalogue import find_report, report_notebooks
     from .cost_book import CostBook
     from .displays import Listing, Verdict, findings, method, verdict
+    from .eval_runs import (
+        EvalCases,
+        chosen_evaluators,
+        chosen_set,
+        compare_runs,
+        comparison_verdict,
+        eval_gates,
+        eval_notes,
+        eval_verdict,
+        find_baseline,
+        two_runs,
+    )
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
     from .run import ReportOutcome, run_report
     from .session_story import SessionStory
@@ -26,6 +38,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "SUMMARY_MIME": "summary",
     "CostBook": "cost_book",
+    "EvalCases": "eval_runs",
     "Listing": "displays",
     "Parameter": "parameters",
     "ReportOutcome": "run",
@@ -36,7 +49,15 @@ _MODULES = {
     "ask_samples": "agent_traces",
     "bind_parameters": "parameters",
     "chosen_agents": "agent_traces",
+    "chosen_evaluators": "eval_runs",
+    "chosen_set": "eval_runs",
+    "compare_runs": "eval_runs",
+    "comparison_verdict": "eval_runs",
     "describe_parameters": "parameters",
+    "eval_gates": "eval_runs",
+    "eval_notes": "eval_runs",
+    "eval_verdict": "eval_runs",
+    "find_baseline": "eval_runs",
     "find_report": "catalogue",
     "findings": "displays",
     "method": "displays",
@@ -44,12 +65,14 @@ _MODULES = {
     "report_notebooks": "catalogue",
     "run_report": "run",
     "study_traces": "agent_traces",
+    "two_runs": "eval_runs",
     "verdict": "displays",
 }
 
 __all__ = [
     "SUMMARY_MIME",
     "CostBook",
+    "EvalCases",
     "Listing",
     "Parameter",
     "ReportOutcome",
@@ -60,7 +83,15 @@ __all__ = [
     "ask_samples",
     "bind_parameters",
     "chosen_agents",
+    "chosen_evaluators",
+    "chosen_set",
+    "compare_runs",
+    "comparison_verdict",
     "describe_parameters",
+    "eval_gates",
+    "eval_notes",
+    "eval_verdict",
+    "find_baseline",
     "find_report",
     "findings",
     "method",
@@ -68,6 +99,7 @@ __all__ = [
     "report_notebooks",
     "run_report",
     "study_traces",
+    "two_runs",
     "verdict",
 ]
 

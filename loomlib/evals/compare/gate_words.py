@@ -12,6 +12,8 @@ from .summaries import Summary
 
 _GATE = re.compile(r"(?:(?P<evaluator>.+?)\s*>=?)?\s*(?P<limit>\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%?)\s*", re.S)
 
+_OPTIONS = re.compile(r"[(:]")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateWish:
@@ -31,18 +33,32 @@ class GateWish:
 
 
 def judge_gates(
-    summary: Summary, wishes: Sequence[GateWish], comparison: Comparison | None = None, margin: float | None = None
+    summary: Summary,
+    wishes: Sequence[GateWish],
+    comparison: Comparison | None = None,
+    *,
+    margin: float | None = None,
+    only: Sequence[str] = (),
 ) -> tuple[GateVerdict, ...]:
     """The verdicts, absolute ones first, then those against the baseline that `comparison` is about.
 
-    `ValueError` names the evaluators that there are, when a gate is about another one.
+    An evaluator may be named without its options (`numeric` for `numeric(relative=1e-09)`). `only` are those that the
+    gates against the baseline are about; all when empty. `ValueError` names those that there are when one is not.
     """
-    known = [each.evaluator for each in summary.evaluators]
     gates: list[GateVerdict] = []
     for wish in wishes:
-        if wish.evaluator and wish.evaluator not in known:
-            raise ValueError(f"a gate is about {wish.evaluator!r}, but the evaluators are {', '.join(known) or 'none'}")
-        gates += [gate_at_least(summary, wish.limit, evaluator=name) for name in known if wish.evaluator in ("", name)]
+        gates += [gate_at_least(summary, wish.limit, evaluator=name) for name in named(wish.evaluator, summary)]
     if comparison is not None:
-        gates += comparison.gates(margin)
+        chosen = {name for each in only for name in named(each, summary)}
+        gates += [gate for gate in comparison.gates(margin) if not only or gate.evaluator in chosen]
     return tuple(gates)
+
+
+def named(wanted: str, summary: Summary) -> list[str]:
+    """The evaluators that a name means: all for "", the one called so, else those that are called so with options."""
+    known = [each.evaluator for each in summary.evaluators]
+    found = known if not wanted else [name for name in known if name == wanted]
+    found = found or [name for name in known if _OPTIONS.split(name, maxsplit=1)[0] == wanted]
+    if not found:
+        raise ValueError(f"a gate is about {wanted!r}, but the evaluators are {', '.join(known) or 'none'}")
+    return found

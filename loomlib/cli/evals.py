@@ -1,0 +1,204 @@
+"""Commands about evaluation: evaluate, runs, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import emit_json, emit_table, printable, records, say
+from .place import Place, pass_place
+
+if TYPE_CHECKING:
+    from ..evals.compare import Comparison, GateVerdict
+    from ..evals.runs import EvalRun
+
+_MARGIN = click.option(
+    "--margin", type=click.FloatRange(0, 100), default=2.0, show_default=True,
+    help="How many points worse than the baseline is no alarm.",
+)  # fmt: skip
+_JUNIT = click.option("--junit", type=click.Path(dir_okay=False), help="Write JUnit XML there, a test case a case.")
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("evalset", metavar="SET")
+@click.option(
+    "-e",
+    "--evaluator",
+    "evaluators",
+    multiple=True,
+    metavar="NAME",
+    help="An evaluator, such as exact or trajectory:any_order; repeatable (default: what the set asks for).",
+)
+@click.option(
+    "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, help="How often each case is asked."
+)
+@click.option("--tag", "tags", multiple=True, help="Only cases with this tag; repeatable, all must be there.")
+@click.option(
+    "--baseline", metavar="RUN", help="Compare with this stored run; `last` is the newest earlier one of the set."
+)
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="GATE",
+    help='The least pass rate: "trajectory>=95%", or "90%" for every evaluator; repeatable.',
+)
+@_MARGIN
+@click.option(
+    "--concurrency", type=click.IntRange(1, 1000), help="Cases asked at once (default: 4 locally, 10 on AWS)."
+)
+@click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each turn."
+)
+@click.option("--resume", "run_id", metavar="RUN", help="Go on with a run that was stopped or killed.")
+@click.option("--reuse", is_flag=True, help="Take stored answers of the same agent, version and prompt.")
+@click.option("--name", default="", help="What the run is called in `loom runs`.")
+@_JUNIT
+@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write everything as JSON there.")
+@pass_place
+def evaluate(
+    place: Place,
+    agent: str,
+    evalset: str,
+    evaluators: tuple[str, ...],
+    repeats: int,
+    tags: tuple[str, ...],
+    baseline: str | None,
+    gates: tuple[str, ...],
+    margin: float,
+    concurrency: int | None,
+    timeout_s: float | None,
+    run_id: str | None,
+    reuse: bool,
+    name: str,
+    junit: str | None,
+    json_file: str | None,
+) -> int:
+    """Ask AGENT every case of SET (a file, or a shipped set's name), judge the answers, keep everything.
+
+    Exit code 0: done; 1: it could not be done, or nothing could be judged; 2: a gate was missed. With a baseline it
+    is a gate not to be worse by more than the margin, with 95 % confidence.
+    """
+    from ..evals.compare.gate_words import GateWish
+    from ..evals.runs import LogLines
+    from ..evals.runs import evaluate as run_evaluation
+    from ..reports import chosen_evaluators, chosen_set, find_baseline
+
+    wishes = [GateWish.read(text) for text in gates]
+    cases = chosen_set(evalset, ",".join(tags))
+    chosen = chosen_evaluators(",".join(evaluators), cases)
+    with place.connect() as bench:
+        before = find_baseline(bench, baseline or "", cases)
+        run = run_evaluation(
+            bench.ensure_agent(agent), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
+            run_id=run_id, reuse=reuse or run_id is not None, name=name, progress=LogLines(say),
+        )  # fmt: skip
+        return _conclude(place, run, before, wishes=wishes, margin=margin / 100, junit=junit, json_file=json_file)
+
+
+@click.command()
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
+@pass_place
+def runs(place: Place, limit: int) -> None:
+    """List the stored evaluations, newest first."""
+    with place.connect() as bench:
+        rows = records(bench.eval_runs().head(limit))
+    if place.as_json:
+        emit_json(rows)
+    else:
+        emit_table(rows, empty="No evaluations yet. `loom evaluate calculator calculator` makes one in some seconds.")
+
+
+@click.command()
+@click.argument("run")
+@click.argument("baseline")
+@_MARGIN
+@_JUNIT
+@pass_place
+def compare(place: Place, run: str, baseline: str, margin: float, junit: str | None) -> int:
+    """Compare RUN with BASELINE (ids of `loom runs`), case by case.
+
+    Exit code 2: RUN is worse by more than the margin by some evaluator, with 95 % confidence.
+    """
+    from ..evals.exports import write_junit
+
+    with place.connect() as bench:
+        new = bench.eval_run(run)
+        found = new.compare(bench.eval_run(baseline), margin=margin / 100)
+        gates = found.gates()
+        if junit:
+            write_junit(new, junit, gates)
+    if place.as_json:
+        emit_json(found.summary())
+        return found.exit_code
+    click.echo(printable(str(found)))
+    emit_table([dict(zip(_FLIPS, row, strict=True)) for row in found.flip_rows()[:_SHOWN]], empty="")
+    for gate in gates:
+        say(printable(gate.sentence()))
+    return found.exit_code
+
+
+_FLIPS = ("case", "evaluator", "verdict", "baseline", "new", "tags")
+_SHOWN = 50
+
+
+def _conclude(
+    place: Place,
+    run: EvalRun,
+    before: EvalRun | None,
+    *,
+    wishes: Sequence[object],
+    margin: float,
+    junit: str | None,
+    json_file: str | None,
+) -> int:
+    """Files first, then words: whoever reads the words finds the files."""
+    from ..evals.compare.gate_words import GateWish, judge_gates
+    from ..evals.exports import run_document, write_json, write_junit
+
+    comparison = None if before is None else run.compare(before, margin=margin)
+    gates = judge_gates(run.summary(), [each for each in wishes if isinstance(each, GateWish)], comparison)
+    if junit:
+        write_junit(run, junit, gates)
+    if json_file:
+        write_json(run, json_file, gates, comparison)
+    code = _exit_code(run, gates)
+    if place.as_json:
+        emit_json({**run_document(run, gates, comparison, cases=False), "exit_code": code})
+        return code
+    _tell(run, comparison, gates)
+    if code == 1:
+        say(
+            f"not done: {run.reason or run.state}; `--resume {run.id}` goes on" if run.state != "complete" else _NOTHING
+        )
+    return code
+
+
+_NOTHING = "nothing could be judged; each reason stands above, and in the file of --json"
+
+
+def _tell(run: EvalRun, comparison: Comparison | None, gates: Sequence[GateVerdict]) -> None:
+    click.echo(printable(str(run)))
+    failures = run.failures()
+    if len(failures):
+        counted = failures.groupby(["stage", "evaluator", "kind"], sort=False).size().reset_index(name="count")
+        emit_table(records(counted), empty="")
+    if comparison is not None:
+        click.echo(printable(str(comparison)))
+    for gate in gates:
+        say(printable(gate.sentence()))
+
+
+def _exit_code(run: EvalRun, gates: Sequence[GateVerdict]) -> int:
+    """A missed gate is one also of half a run; else a run that is not whole, or that nobody could judge, has failed."""
+    from ..evals.compare import exit_code
+
+    if code := exit_code(gates):
+        return code
+    return 0 if run.state == "complete" and any(each.scored for each in run.summary().evaluators) else 1
+
+
+COMMANDS = (evaluate, runs, compare)

@@ -1,0 +1,180 @@
+"""What the evaluation reports are about: which cases, which baseline, which two runs; and their answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import EvalError
+from loomlib.evals import EvalSet
+from loomlib.evals.chosen import default_evaluators, split_evaluators
+from loomlib.evals.compare import Comparison, GateVerdict
+from loomlib.evals.compare.gate_words import GateWish, judge_gates
+from loomlib.evals.displays.run_page import cases_html, title_of
+from loomlib.evals.exports import run_document
+from loomlib.statistics.numbers import number, plural
+
+from .displays import Listing, Verdict
+
+if TYPE_CHECKING:
+    from loomlib.evals.runs import EvalRun
+    from loomlib.workbench import Workbench
+
+_FIRST_CASES = 12
+_SHOWN_SENTENCES = 6
+
+
+def chosen_set(name: str, tags: str = "") -> EvalSet:
+    """The set of a file or of a shipped set's name; with `tags` (commas between) only the cases that carry all."""
+    found = EvalSet.read(name)
+    wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
+    chosen = found.where(tags=wanted) if wanted else found
+    if not chosen.cases:
+        known = ", ".join(sorted({tag for case in found.cases for tag in case.tags})[:20])
+        raise EvalError("No case has these tags", on=tags, try_=f"some of {known}" if known else "no tags")
+    return chosen
+
+
+def chosen_evaluators(names: str, evalset: EvalSet) -> list[str]:
+    """Evaluators named with commas between; of none, those that the set's expectations call for."""
+    return split_evaluators(names) or default_evaluators(evalset)
+
+
+def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet) -> EvalRun | None:
+    """The stored run with that id, or the newest complete one of this very set for "last"; None for ""."""
+    if not wanted:
+        return None
+    if wanted != "last":
+        return bench.eval_run(wanted)
+    rows = bench.store.eval_runs.list(set_digest=evalset.digest)
+    found = next((row for row in rows if row.state == "complete"), None)
+    if found is None:
+        raise EvalError("No complete run of this very set is stored", on=evalset.name, try_="loom runs lists them")
+    return bench.eval_run(found.id)
+
+
+def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun]:
+    """The runs of these ids; of an empty one the newest complete run, and the one of the same set before it.
+
+    In a store without any, two are made: the calculator and its guessing variant on the first cases of their set.
+    """
+    rows = [row for row in bench.store.eval_runs.list() if row.state == "complete"]
+    if run_a:
+        new = bench.eval_run(run_a)
+    elif rows:
+        new = bench.eval_run(rows[0].id)
+    elif run_b:
+        raise EvalError("No complete run is stored to compare with it", on=run_b, try_="loom evaluate makes one")
+    else:
+        return _made(bench)
+    if run_b:
+        return new, bench.eval_run(run_b)
+    others = [row.id for row in rows if row.id != new.id and row.set_digest == new.evalset.digest]
+    if not others:
+        raise EvalError("No other complete run of its set is stored", on=new.id, try_="run_b, the id of a baseline")
+    return new, bench.eval_run(others[0])
+
+
+def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -> Comparison | None:
+    """`run` against `baseline`, paired by case; None without one."""
+    return None if baseline is None else run.compare(baseline, margin=margin_points / 100)
+
+
+def eval_gates(
+    run: EvalRun,
+    *,
+    min_pass_percent: float = 0.0,
+    evaluators: str = "",
+    comparison: Comparison | None = None,
+) -> tuple[GateVerdict, ...]:
+    """The gates of a report: the least pass rate in percent (0 for none), and not to be worse than the baseline.
+
+    `evaluators` (commas between) are those that the gates are about; empty for all.
+    """
+    names = split_evaluators(evaluators)
+    limit = min_pass_percent / 100
+    wishes = [GateWish(limit=limit, evaluator=name) for name in names or [""]] if min_pass_percent else []
+    return judge_gates(run.summary(), wishes, comparison, only=names)
+
+
+def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, comparison: Comparison | None = None) -> Verdict:
+    """The answer of an evaluation, judged by its gates; what a program needs travels with it.
+
+    `EvalError` when not one case could be judged: a report that says nothing must not look like one that passed.
+    """
+    summary = run.summary()
+    if not any(each.scored for each in summary.evaluators):
+        failures = run.failures()
+        why = f": {failures.iloc[0]['kind']}: {failures.iloc[0]['message']}" if len(failures) else ""
+        raise EvalError(f"Not one case could be judged{why}", on=run.id, try_="run.failures() lists every reason")
+    told = [*([comparison.headline()] if comparison else []), *summary.sentences()]
+    if run.state != "complete":
+        told.insert(0, f"Not all of it was asked: {run.reason or run.state}.")
+    more = len(told) - _SHOWN_SENTENCES
+    shown = [*told[:_SHOWN_SENTENCES], *([f"{more} more evaluators are in the table."] if more > 0 else [])]
+    return Verdict(
+        title=title_of(run),
+        sentences=shown,
+        gates=[(gate.outcome, gate.sentence()) for gate in _worst_first(gates)],
+        summary=run_document(run, gates, comparison, cases=False),
+    )
+
+
+def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) -> Verdict:
+    """The answer of a comparison of two stored runs."""
+    gates = comparison.gates()
+    return Verdict(
+        title=f"{title_of(new)}, against {title_of(baseline)}",
+        sentences=[comparison.headline(), *(each.sentence() for each in comparison.evaluators[:_SHOWN_SENTENCES])],
+        gates=[(gate.outcome, gate.sentence()) for gate in _worst_first(gates)],
+        summary={**comparison.summary(), "run_a": new.id, "run_b": baseline.id, "labels": list(new.labels)},
+    )
+
+
+class EvalCases:
+    """A run's cases alone, worst first, for a page that has the summary elsewhere."""
+
+    def __init__(self, run: EvalRun) -> None:
+        self._run = run
+
+    def __repr__(self) -> str:
+        return f"<cases of {self._run!r}>"
+
+    def _repr_html_(self) -> str:
+        from loomlib.evals.compare.page import page
+
+        return page("", [], cases_html(self._run))
+
+
+def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
+    """How it was evaluated, and what it cannot tell."""
+    with run.store.open() as store:
+        reused = sum(each.is_reused for each in store.eval_answers.results(run.id))
+    cases = plural(len(run.evalset.cases), "case")
+    answers = number(len(run.evalset.cases) * run.repeats, 0)
+    items = [
+        ("Asked:", f"{cases}, {plural(run.repeats, 'time')} each, every one in a session of its own; "
+         f"{number(reused, 0)} of {answers} answers are stored ones of the same version.", ""),
+        ("Failures:", "a case without an answer, or that a judge could not judge, is in no rate and no mean.", ""),
+        ("Intervals:", "95 %, over cases; repeats of a case are one cluster. Rates by Wilson.", ""),
+    ]  # fmt: skip
+    if any("simulated" in label for label in run.labels):
+        items.append(
+            ("Not told:", "how a real model answers: the scripted one stands in for it.", "the same set on AWS")
+        )
+    if comparison is not None:
+        items += [(f"{each.evaluator}:", each.power_advice(), "") for each in comparison.evaluators[:_SHOWN_SENTENCES]]
+    items.append(("Not told:", "anything about questions unlike these cases.", "Capture cases from production."))
+    return Listing(items=items)
+
+
+def _worst_first(gates: tuple[GateVerdict, ...]) -> list[GateVerdict]:
+    order = {"missed": 0, "unclear": 1, "passed": 2}
+    return sorted(gates, key=lambda gate: order[gate.outcome])
+
+
+def _made(bench: Workbench) -> tuple[EvalRun, EvalRun]:
+    whole = EvalSet.read("calculator")
+    ids = {case.id for case in whole.cases[:_FIRST_CASES]}
+    some = whole.where(lambda case: case.id in ids)
+    runs: list[Any] = [bench.ensure_agent(name).evaluate(some) for name in ("calculator", "calculator_guessing")]
+    return runs[1], runs[0]
