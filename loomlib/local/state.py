@@ -39,7 +39,8 @@ class ServiceOptions:
 
     `quotas` is "none", "aws" or figures such as "sessions_per_minute=5,active_sessions=3" (see `quotas.Quotas`).
     `log_delay_s` is how long a log line stays invisible, as CloudWatch's ingestion would have it. `model_url` is an
-    OpenAI-compatible address to pass model calls to.
+    OpenAI-compatible address to pass model calls to. `memory_delay_s` is how long a closed turn waits until it is
+    extracted into long-term memory (LOOM_MEMORY_DELAY_S goes before it); `memory_extractor` is "offline" or "model".
     """
 
     model: str = "scripted"
@@ -49,10 +50,14 @@ class ServiceOptions:
     model_url: str | None = field(default=None, repr=False)
     invoke_timeout_s: float = 900.0
     start_timeout_s: float = 120.0
+    memory_delay_s: float = 1.0
+    memory_extractor: str = "offline"
 
     def __post_init__(self) -> None:
         if self.log_delay_s < 0 or self.invoke_timeout_s <= 0 or self.start_timeout_s <= 0:
             raise ValueError("log_delay_s must not be negative, and the timeouts must be above zero")
+        if self.memory_delay_s < 0 or self.memory_extractor not in ("offline", "model"):
+            raise ValueError('memory_delay_s must not be negative, and memory_extractor is "offline" or "model"')
         Quotas.of(self.quotas, "")  # says what is wrong with the text
 
     @classmethod

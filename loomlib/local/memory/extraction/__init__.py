@@ -1,0 +1,6 @@
+"""Extraction of long-term memory: closed turns become records, in a process of its own."""
+
+from .process import ExtractionProcess
+from .settings import ExtractionSettings
+
+__all__ = ["ExtractionProcess", "ExtractionSettings"]
