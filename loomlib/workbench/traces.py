@@ -24,8 +24,11 @@ from .trace_rows import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
     from .trace_view import TraceView
+
+_MOST_BARS = 50
 
 
 class Traces(Sequence["TraceView"]):
@@ -113,6 +116,13 @@ class Traces(Sequence["TraceView"]):
         known = [view.breakdown() for view in self._views if view.state in ("found", "partial")]
         whole = sum(each.total_ns for each in known)
         return {name: sum(each[name].duration_ns for each in known) / whole if whole else 0.0 for name in traces.PARTS}
+
+    def figure(self) -> go.Figure:
+        """A stacked bar for each of the newest invocations: where its time went."""
+        from ..telemetry.traces.figures import draw_breakdown
+
+        shown = [(f"invocation {view.invocation_id}", view.breakdown()) for view in self._views[:_MOST_BARS]]
+        return draw_breakdown(shown, title=f"Where the time went: {self._agent_name}, {len(shown)} newest invocations")
 
     def sentence(self) -> str:
         """How many were found, and where their time went."""

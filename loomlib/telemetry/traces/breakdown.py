@@ -17,7 +17,6 @@ So these are shares of elapsed time by the union of intervals: two tools at once
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -177,8 +176,3 @@ def _part(name: str, intervals: list[Interval], evidence: Evidence, whole: int) 
 @lru_cache(256)
 def _nothing(name: str, derived_from: str, certainty: str, doubt: str) -> Part:
     return Part(name=name, duration_ns=0, share=0.0, derived_from=derived_from, certainty=certainty, doubt=doubt)
-
-
-def total_of(breakdowns: Mapping[str, Breakdown]) -> dict[str, int]:
-    """Nanoseconds of each part over several breakdowns."""
-    return {name: sum(each[name].duration_ns for each in breakdowns.values()) for name in PARTS}

@@ -200,6 +200,13 @@ def test_many_traces_tell_their_shares_together() -> None:
     assert_inert(Traces([], agent_name="looker")._repr_html_())
 
 
+def test_many_traces_are_drawn_as_one_bar_each_that_adds_up() -> None:
+    many = Traces([view(*request(HOSTILE)), view(*request())], agent_name="<b>looker</b>")
+    figure = many.figure()
+    assert [sum(lengths) for lengths in zip(*(bar.x for bar in figure.data), strict=True)] == [1000.0, 1000.0]
+    assert "<b>looker" not in figure.layout.title.text
+
+
 def test_the_clients_timing_is_the_records() -> None:
     shown = view(*request(), agent_start_time=SENT_S + 0.25)
     assert shown.client == ClientTiming(
