@@ -1,5 +1,12 @@
 """Numbers with their doubt: estimates, percentiles, shares, ratios, means, rates, tests, and how they are written."""
 
+from .agreement import (
+    LEVELS_OF_MEASUREMENT,
+    cohen_kappa,
+    estimate_alpha,
+    estimate_kappa,
+    krippendorff_alpha,
+)
 from .estimates import Estimate
 from .gates import (
     GATE_OUTCOMES,
@@ -45,6 +52,7 @@ from .ratios import RATIO_METHOD, estimate_ratio
 __all__ = [
     "CONFIDENCE",
     "GATE_OUTCOMES",
+    "LEVELS_OF_MEASUREMENT",
     "MISSED",
     "PASSED",
     "PERCENTILE_METHOD",
@@ -62,11 +70,14 @@ __all__ = [
     "cases_for_flips",
     "cluster_means",
     "clustered_standard_error",
+    "cohen_kappa",
     "cohens_d",
     "cohens_h",
     "decimals",
     "detectable_difference",
+    "estimate_alpha",
     "estimate_difference",
+    "estimate_kappa",
     "estimate_mean",
     "estimate_paired_difference",
     "estimate_pass_all",
@@ -78,6 +89,7 @@ __all__ = [
     "flip_odds",
     "holm",
     "is_bounded_above",
+    "krippendorff_alpha",
     "mcnemar",
     "milliseconds",
     "needed_for",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loomlib.statistics import Estimate
-
-BIAS_METHOD = "mean difference, percentile bootstrap over cases"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +62,7 @@ def calibrate(
     judged: Mapping[str, float | bool], human: Mapping[str, float | bool], *, threshold: float = 0.5, seed: int = 0
 ) -> Calibration:
     """`judged` and `human` are values between 0 and 1 (or passed) by case id. Passing is `threshold` and above."""
-    from loomlib.statistics import estimate_share
-    from loomlib.statistics.agreement import estimate_alpha, estimate_kappa
+    from loomlib.statistics import estimate_alpha, estimate_difference, estimate_kappa, estimate_share
 
     shared = [key for key in judged if key in human]
     mine = [float(judged[key]) for key in shared]
@@ -84,27 +81,8 @@ def calibrate(
         specificity=estimate_share(confusion[False, False], n - sum(wanted)),
         kappa=estimate_kappa(wanted, passes, seed=seed),
         alpha=estimate_alpha([mine, theirs], "interval", seed=seed),
-        bias=_mean_difference([a - b for a, b in zip(mine, theirs, strict=True)], seed),
+        bias=estimate_difference([a - b for a, b in zip(mine, theirs, strict=True)]),
         unjudged=len(human) - n,
         unlabelled=len(judged) - n,
         disagreements=tuple(key for key, a, b in zip(shared, passes, wanted, strict=True) if a != b),
-    )
-
-
-def _mean_difference(differences: Sequence[float], seed: int) -> Estimate:
-    import numpy as np
-
-    from loomlib.statistics import Estimate
-    from loomlib.statistics.percentiles import CONFIDENCE, SMALLEST_N
-
-    n = len(differences)
-    if n < SMALLEST_N:
-        return Estimate.missing("n too small", n=n, confidence=CONFIDENCE, method=BIAS_METHOD, needed_n=SMALLEST_N)
-    values = np.asarray(differences, dtype=np.float64)
-    random = np.random.Generator(np.random.PCG64(seed))
-    means = random.multinomial(n, np.full(n, 1 / n), size=2_000) @ values / n
-    value = float(values.mean())
-    low, high = (float(end) for end in np.quantile(means, (0.025, 0.975)))
-    return Estimate(
-        value=value, low=min(low, value), high=max(high, value), n=n, confidence=CONFIDENCE, method=BIAS_METHOD
     )

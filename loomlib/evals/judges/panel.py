@@ -129,7 +129,7 @@ def panel_agreement(scores: Iterable[Score], *, of: str = "value", level: str = 
 
     `of` is "value" or "passed"; `level` is nominal, ordinal or interval.
     """
-    from loomlib.statistics.agreement import estimate_alpha
+    from loomlib.statistics import estimate_alpha
 
     units = [cast("Sequence[Mapping[str, Any]]", score.details["votes"]) for score in scores]
     names = list(dict.fromkeys(str(vote["judge"]) for unit in units for vote in unit))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..answers import CaseAnswer
 from ..cases import EvalCase, Rubric
@@ -46,7 +47,10 @@ class TurnJudge(ModelJudge):
         if answer.turns[at].tools is None:
             raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
         alone = replace(case, turns=case.turns[at : at + 1]) if at < len(case.turns) else case
-        return replace(given, trajectory=trajectory_text(alone, replace(answer, turns=answer.turns[at : at + 1])))
+        prompts: Any = answer.metadata.get("prompts") or ()  # of a simulated user
+        metadata = {**answer.metadata, "prompts": prompts[at : at + 1]} if prompts else answer.metadata
+        one = replace(answer, turns=answer.turns[at : at + 1], metadata=metadata)
+        return replace(given, trajectory=trajectory_text(alone, one))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from loomlib.evals.judges import (
     summarize_pairs,
 )
 from loomlib.evals.judges.scales import BINARY
-from loomlib.statistics.agreement import cohen_kappa, estimate_alpha, estimate_kappa, krippendorff_alpha
+from loomlib.statistics import cohen_kappa, estimate_alpha, estimate_kappa, krippendorff_alpha
 
 CASE = EvalCase(id="c", turns=(Turn(prompt="p", expected_answer="4"),), rubrics=(Rubric(text="r"),))
 
@@ -126,16 +126,18 @@ async def test_a_judges_own_chance_is_told_from_differences_between_answers():
 
 
 def test_a_judge_is_calibrated_against_people():
-    human = {str(n): n % 2 == 0 for n in range(40)}
+    human = {str(n): n % 2 == 0 for n in range(100)}
     judged = {key: passed or int(key) % 10 == 1 for key, passed in human.items()} | {"extra": 1.0}
     found = calibrate(judged, human)
-    assert found.confusion == {(True, True): 20, (True, False): 0, (False, True): 4, (False, False): 16}
+    assert found.confusion == {(True, True): 50, (True, False): 0, (False, True): 10, (False, False): 40}
     assert (found.agreement.value, found.sensitivity.value, found.specificity.value) == (0.9, 1.0, 0.8)
     assert found.kappa.value == pytest.approx(0.8)
     assert found.bias.value == pytest.approx(0.1)
     assert found.bias.low > 0
-    assert (found.unlabelled, found.disagreements) == (1, ("1", "11", "21", "31"))
+    assert (found.unlabelled, found.disagreements) == (1, tuple(str(n) for n in range(1, 100, 10)))
     assert "too kind" in found.sentence()
+    few = {key: human[key] for key in list(human)[:40]}
+    assert "too kind" not in calibrate(judged, few).sentence()  # four of four may be chance: McNemar's p is 0.06
 
 
 N = None
