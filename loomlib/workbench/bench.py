@@ -25,7 +25,7 @@ from .agent import Agent
 from .bench_telemetry import BenchTelemetry
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
-from .frames import agent_frame, blueprint_frame, eval_run_frame, study_frame
+from .frames import agent_frame, blueprint_frame, eval_run_frame, eval_set_frame, study_frame
 from .house import House
 
 if TYPE_CHECKING:
@@ -131,8 +131,14 @@ class Workbench(BenchTelemetry):
         return self._house.session_count()
 
     def blueprints(self) -> pd.DataFrame:
-        """The templates that `deploy` knows by name."""
+        """The templates that `deploy` knows by name; variants are spoiled copies for evaluation exercises."""
         return blueprint_frame(list_blueprints())
+
+    def eval_sets(self) -> pd.DataFrame:
+        """The eval sets that ship with Loom; `EvalSet.read` takes their names."""
+        from ..evals import shipped_sets
+
+        return eval_set_frame(shipped_sets().values())
 
     def studies(self) -> pd.DataFrame:
         """The stored latency studies, newest first."""

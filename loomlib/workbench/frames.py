@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import AgentEntry
+    from ..evals import EvalSet
     from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
     from ..telemetry import LogEvent
     from .blueprints import Blueprint
@@ -23,6 +24,7 @@ _INVOCATIONS = (
 )  # fmt: skip
 _STUDIES = ("id", "agent", "state", "created_at", "finished_at", "labels")
 _EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "created_at", "finished_at", "labels")
+_EVAL_SETS = ("name", "cases", "multi-turn", "blueprint", "tags", "description")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
 
@@ -102,6 +104,20 @@ def eval_run_frame(rows: Iterable[EvalRunRow], counts: Mapping[str, int]) -> pd.
                 counts.get(r.id, 0), r.created_at, r.finished_at, " · ".join(r.labels),
             )
             for r in rows
+        ),
+    )  # fmt: skip
+
+
+def eval_set_frame(evalsets: Iterable[EvalSet]) -> pd.DataFrame:
+    """Eval sets, with how many of their cases have several turns and which tags they carry."""
+    return _frame(
+        _EVAL_SETS,
+        (
+            (
+                s.name, len(s), sum(len(case.turns) > 1 for case in s), s.metadata.get("blueprint", ""),
+                ", ".join(sorted({tag for case in s for tag in case.tags})), s.description,
+            )
+            for s in evalsets
         ),
     )  # fmt: skip
 
