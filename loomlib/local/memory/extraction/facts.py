@@ -245,10 +245,13 @@ def facts(clause: str) -> Iterator[Statement]:
             yield from facts(f"I have {article}{each}")
         return
     matched = False
-    for rule in _RULES:
-        if found := rule.pattern.match(clause):
-            matched = True
-            yield from _stated(rule, found["v"])
+    for said in dict.fromkeys((clause, trimmed(clause))):
+        for rule in _RULES:
+            if found := rule.pattern.match(said):
+                matched = True
+                yield from _stated(rule, found["v"])
+        if matched:
+            break
     if not matched and (found := _MINE.match(clause)):
         noun, value = found["noun"].lower(), trimmed(found["v"])
         if value and not _NO_ATTRIBUTE.search(noun) and not _NO_VALUE.match(value):

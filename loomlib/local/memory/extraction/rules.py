@@ -142,7 +142,7 @@ def _taken_back(clause: str) -> Iterator[Statement]:
         if found := pattern.match(clause):
             yield from _retracted(form.format(**found.groupdict()))
             return
-    if _NOT_BUT.match(clause):
+    if _NOT_BUT.match(clause) or any(preferences(clause)):
         return
     for pattern, form in _DENIED:
         if found := pattern.match(clause):

@@ -1,0 +1,115 @@
+"""One memory and what tests do with it through plain boto3."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from loomlib import local
+
+FACTS = {"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{actorId}/"]}}
+PREFERENCES = {"userPreferenceMemoryStrategy": {"name": "prefs", "namespaceTemplates": ["/prefs/{actorId}/"]}}
+SUMMARIES = {"summaryMemoryStrategy": {"name": "sums", "namespaceTemplates": ["/sums/{actorId}/{sessionId}/"]}}
+EPISODES = {
+    "episodicMemoryStrategy": {
+        "name": "episodes",
+        "namespaceTemplates": ["/episodes/{actorId}/{sessionId}/"],
+        "reflectionConfiguration": {"namespaceTemplates": ["/reflections/{actorId}/"]},
+    }
+}
+_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongTerm:
+    """A memory and its clients."""
+
+    control: Any
+    data: Any
+    memory: Mapping[str, Any]
+
+    @classmethod
+    def made(cls, state: local.ServiceState, *strategies: Mapping[str, Any]) -> LongTerm:
+        control, data = (client(state, name) for name in ("bedrock-agentcore-control", "bedrock-agentcore"))
+        name = "m" + uuid.uuid4().hex[:12]
+        memory = control.create_memory(name=name, eventExpiryDuration=30, memoryStrategies=list(strategies))["memory"]
+        return cls(control=control, data=data, memory=memory)
+
+    @property
+    def id(self) -> str:
+        return self.memory["id"]
+
+    def close(self) -> None:
+        self.control.close()
+        self.data.close()
+
+    def say(
+        self, user: str, assistant: str = "Noted.", *, actor: str = "anna", session: str = "s1", **more: Any
+    ) -> str:
+        """One turn as one event; its id."""
+        said = [("USER", user), ("ASSISTANT", assistant)]
+        payload = [{"conversational": {"role": role, "content": {"text": text}}} for role, text in said if text]
+        event = self.data.create_event(
+            memoryId=self.id,
+            actorId=actor,
+            sessionId=session,
+            eventTimestamp=datetime.now(UTC),
+            payload=payload,
+            **more,
+        )
+        return event["event"]["eventId"]
+
+    def write(self, texts: Sequence[str], namespace: str, **more: Any) -> list[str]:
+        """Records made by hand; their ids."""
+        records = [
+            {
+                "requestIdentifier": f"r{number}",
+                "namespaces": [namespace],
+                "content": {"text": text},
+                "timestamp": datetime.now(UTC),
+                **more,
+            }
+            for number, text in enumerate(texts)
+        ]
+        answer = self.data.batch_create_memory_records(memoryId=self.id, records=records)
+        assert not answer["failedRecords"], answer
+        return [each["memoryRecordId"] for each in answer["successfulRecords"]]
+
+    def records(self, path: str) -> list[dict[str, Any]]:
+        pages = self.data.get_paginator("list_memory_records").paginate(memoryId=self.id, namespacePath=path)
+        return [each for page in pages for each in page["memoryRecordSummaries"]]
+
+    def texts(self, path: str) -> list[str]:
+        return sorted(each["content"]["text"] for each in self.records(path))
+
+    def search(self, query: str, top_k: int = 10, **place: Any) -> list[dict[str, Any]]:
+        answer = self.data.retrieve_memory_records(
+            memoryId=self.id, searchCriteria={"searchQuery": query, "topK": top_k}, **place
+        )
+        return answer["memoryRecordSummaries"]
+
+    def until(self, path: str, wanted: Callable[[list[str]], bool]) -> list[str]:
+        """The texts below a path, once they are as wanted."""
+        deadline = time.monotonic() + _WITHIN_S
+        while not wanted(found := self.texts(path)):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.02)
+        return found
+
+
+def client(state: local.ServiceState, name: str) -> Any:
+    return boto3.client(
+        name,
+        endpoint_url=state.url,
+        region_name=state.region,
+        aws_access_key_id=state.access_key,
+        aws_secret_access_key=state.secret_key,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
