@@ -1,0 +1,140 @@
+"""What a reader sees of runs, comparisons and sets: the sentence first, everything escaped, long things folded."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from shown_runs import bad, good, run_of, sums_with_tools
+
+from loomlib.evals import EvalCase, EvalSet, Turn
+from loomlib.evals.case_states import case_results, state_of, states_of_outcomes
+from loomlib.evals.displays import draw_comparison, draw_run, draw_runs
+from loomlib.evals.runs import EvalRun
+
+TAGS = {
+    "style", "div", "p", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "dl", "dt", "dd", "span",
+    "strong", "code", "caption", "ul", "li", "h4", "h5",
+}  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes; tables within tables."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.open_tables = self.nested = 0
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag == "table":
+            self.open_tables += 1
+            self.nested = max(self.nested, self.open_tables)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open_tables -= tag == "table"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[EvalRun, EvalRun]:
+    place, evalset = tmp_path_factory.mktemp("shown"), sums_with_tools(8)
+    return run_of(good, evalset, place), run_of(bad, evalset, place)
+
+
+def test_a_page_has_only_inert_elements_and_no_handler_whatever_an_agent_says(runs: tuple[EvalRun, EvalRun]) -> None:
+    before, run = runs
+    for page in (run._repr_html_(), run.compare(before)._repr_html_(), run.evalset._repr_html_()):
+        seen = Elements(page)
+        assert seen.names <= TAGS
+        assert seen.attributes <= {"class", "style", "scope", "open"}
+        assert seen.nested <= 1, "no table within a table"
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
+        page.encode("utf-8")
+
+
+def test_the_sentence_comes_before_the_table_and_the_worst_cases_before_the_good_ones(
+    runs: tuple[EvalRun, EvalRun],
+) -> None:
+    page = runs[1]._repr_html_()
+    order = ["loom-answer", "<table>", "3 failed · 1 not answered · 4 passed · 1 not applicable", ">sum 1<", ">sum 3<"]
+    places = [page.index(each) for each in order]
+    assert places == sorted(places)
+    assert page.index(">sum 3<") < page.index("nothing wrong") < page.index(">sum 5<")
+
+
+def test_a_failed_case_opens_to_its_rationale_and_to_where_the_paths_part(runs: tuple[EvalRun, EvalRun]) -> None:
+    page = runs[1]._repr_html_()
+    case = page[page.index(">sum 1<") : page.index(">sum 2<")]
+    assert "The paths part at step 1: add(a=1, b=1) was expected, the end came" in case
+    assert "trajectory: expected and called" in case
+    assert "- missing" in case
+
+
+def test_each_flip_opens_to_both_answers(runs: tuple[EvalRun, EvalRun]) -> None:
+    before, run = runs
+    page = run.compare(before)._repr_html_()
+    flip = page[page.index(">sum 2<") :]
+    assert flip.index("<h5>good</h5>") < flip.index("<h5>bad</h5>")
+    assert "&lt;script&gt;document.title" in flip
+
+
+def test_ten_thousand_cases_are_a_page_that_a_browser_can_hold(tmp_path: Path) -> None:
+    evalset = EvalSet(
+        name="many",
+        cases=tuple(
+            EvalCase(id=f"case {n}", turns=(Turn(prompt=str(n), expected_answer=str(n)),)) for n in range(10_000)
+        ),
+    )
+    run = run_of(lambda prompt: prompt if int(prompt) % 3 else "?", evalset, tmp_path)
+    page = run._repr_html_()
+    assert len(page) < 400_000
+    assert page.count('class="loom-case"') == 40
+    assert "… 8 960 more; all of them are in .rows() and .scores()" in page.replace("\u202f", " ")
+    assert len(evalset._repr_html_()) < 400_000
+    assert repr(evalset) == "<EvalSet 'many', version 1: 10000 cases>"
+
+
+def test_text_faces_are_stable_and_have_no_control_character(runs: tuple[EvalRun, EvalRun]) -> None:
+    before, run = runs
+    assert re.fullmatch(r"<EvalRun eval-[\w-]+: bad on sums, complete>", repr(run))
+    for text in (str(run), str(run.compare(before)), str(run.evalset)):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", text)
+
+
+def test_states_read_from_outcomes_are_those_of_the_cases_themselves(runs: tuple[EvalRun, EvalRun]) -> None:
+    run = runs[1]
+    assert states_of_outcomes(run.outcomes()) == {
+        (each.case_id, each.repeat): state_of(each) for each in run.judgements()
+    }
+    assert [each.state for each in case_results(run)][:4] == ["passed", "failed", "failed", "not answered"]
+    assert run["sum 3"][0].answer.failure is not None
+    with pytest.raises(KeyError):
+        run["no such case"]
+
+
+def test_charts_have_their_marks_and_nobodys_markup(runs: tuple[EvalRun, EvalRun]) -> None:
+    before, run = runs
+    comparison = run.compare(before)
+    charts = {**draw_run(run, before), **draw_comparison(comparison)}
+    charts["runs"] = draw_runs({"<b>new</b>": run, "baseline": before}, "trajectory")
+    assert set(charts) == {"quality", "taken", "differences", "flips", "runs"}
+    drawn = {name: chart.to_plotly_json()["data"] for name, chart in charts.items()}
+    assert [trace["name"] for trace in drawn["quality"]] == ["this run", "baseline"]
+    assert sum(len(trace["x"]) for trace in drawn["taken"]) == 8, "every answer that came"
+    assert list(drawn["flips"][0]["x"]) == [-1, -2]
+    assert "<b>" not in str(drawn["runs"])
+
+
+def test_a_run_without_a_number_still_has_a_page_and_charts(tmp_path: Path) -> None:
+    def nothing(prompt: str) -> str:
+        raise RuntimeError("down")
+
+    run = run_of(nothing, sums_with_tools(2), tmp_path)
+    assert "3 not answered" in run._repr_html_()
+    assert draw_run(run)["taken"].layout.annotations[0].text == "Nothing is known of what the cases took."
