@@ -220,6 +220,8 @@ def compare(
 ) -> Comparison:
     """The new run `a` against the baseline `b`, paired by case; `seed` fixes the bootstrap.
 
+        compare(new.outcomes(), old.outcomes())            # what new.compare(old) does
+
     Only cases with the same id and the same content are compared. `margin` is how much worse is not worth an alarm, in
     shares or scores (0.02: two points).
     """

@@ -67,6 +67,8 @@ def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluato
     """An absolute gate: the pass rate (the mean, for an evaluator without a bar) is `limit` at least.
 
     Missed when the whole 95 % interval lies below the limit, passed when it lies at or above it.
+
+        exit_code([gate_at_least(run.summary(), 0.9, evaluator="trajectory")])
     """
     each = _chosen(results, evaluator)
     is_rate = each.has_bar

@@ -117,7 +117,10 @@ class Leaderboard:
 
 
 def leaderboard(runs: Mapping[str, Sequence[Outcome]], *, evaluator: str | None = None) -> Leaderboard:
-    """The runs in order under one evaluator (the only shared one unless named); more is better."""
+    """The runs in order under one evaluator (the only shared one unless named); more is better.
+
+    leaderboard({run.target.name: run.outcomes() for run in runs}, evaluator="trajectory")
+    """
     gathered = {name: gather(outcomes) for name, outcomes in runs.items()}
     chosen = _evaluator(gathered, evaluator)
     results = {name: found[chosen] for name, found in gathered.items()}

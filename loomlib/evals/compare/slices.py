@@ -117,7 +117,10 @@ class ComparedSlices:
 
 
 def slices(outcomes: Sequence[Outcome], *, tags: Sequence[str] | None = None) -> Slices:
-    """Each tag's estimates under each evaluator; `tags` chooses some of them, in that order."""
+    """Each tag's estimates under each evaluator; `tags` chooses some of them, in that order.
+
+    slices(run.outcomes(), tags=("refusal", "multi_turn"))
+    """
     found: list[tuple[str, EvaluatorSummary]] = []
     for results in gather(outcomes).values():
         for tag in _tags_of(results) if tags is None else tags:

@@ -30,7 +30,10 @@ _ASSERTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class RubricJudge(ModelJudge):
-    """Judges by rubrics: its own, else those of the case and its turns. Each is a question, and a part, of its own."""
+    """Judges by rubrics: its own, else those of the case and its turns. Each is a question, and a part, of its own.
+
+    >>> agent.evaluate(evalset, RubricJudge(rubrics=(Rubric(text="Names the order's state"),)))
+    """
 
     name: str = "rubric"
     instructions: str = _BY_RUBRIC

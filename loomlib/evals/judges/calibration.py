@@ -61,7 +61,11 @@ class Calibration:
 def calibrate(
     judged: Mapping[str, float | bool], human: Mapping[str, float | bool], *, threshold: float = 0.5, seed: int = 0
 ) -> Calibration:
-    """`judged` and `human` are values between 0 and 1 (or passed) by case id. Passing is `threshold` and above."""
+    """`judged` and `human` are values between 0 and 1 (or passed) by case id. Passing is `threshold` and above.
+
+    >>> calibrate({"a": 1.0, "b": 0.0}, {"a": True, "b": True}).disagreements
+    ('b',)
+    """
     from loomlib.statistics import estimate_alpha, estimate_difference, estimate_kappa, estimate_share
 
     shared = [key for key in judged if key in human]

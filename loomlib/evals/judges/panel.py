@@ -33,6 +33,8 @@ class Panel:
     majority: the share of judges that let it pass; it passes with more than half of them (a tie does not). mean and
     median: of the judges' values, passing at `threshold` where there is one, else by the majority. A judge that fails
     is a vote missing; with fewer votes than `quorum` (more than half of the judges when None) the panel fails.
+
+    >>> agent.evaluate(evalset, Panel(judges=(CorrectnessJudge(), CorrectnessJudge(model="amazon.nova-pro-v1:0"))))
     """
 
     judges: tuple[Evaluator, ...]

@@ -44,7 +44,11 @@ class Ranking:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingJudge:
-    """Puts up to 20 answers to a case in order."""
+    """Puts up to 20 answers to a case in order.
+
+    >>> (await RankingJudge(model=ConverseJudge(clients=bench.clients)).rank(case, ["4", "about four", "5"])).order
+    (0, 1, 2)
+    """
 
     model: JudgeModel | str = DEFAULT_MODEL
     rubric: str | None = None

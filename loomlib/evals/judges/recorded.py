@@ -67,7 +67,10 @@ class RecordedJudge:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingJudge:
-    """Asks `model` and appends each verdict to the recording at `path` before giving it."""
+    """Asks `model` and appends each verdict to the recording at `path` before giving it.
+
+    >>> CorrectnessJudge(model=RecordingJudge(model=ConverseJudge(clients=bench.clients), path="verdicts.jsonl"))
+    """
 
     model: JudgeModel
     path: str | os.PathLike[str]

@@ -77,7 +77,11 @@ class JudgeVariance:
 async def judge_variance(
     judge: ModelJudge, items: Sequence[tuple[EvalCase, CaseAnswer]], *, repeats: int = 5
 ) -> JudgeVariance:
-    """Asks `judge` about each answer `repeats` times. Cases that it does not apply to are left out."""
+    """Asks `judge` about each answer `repeats` times. Cases that it does not apply to are left out.
+
+    >>> items = [(run.evalset[each.case_id], each.answer) for each in run.judgements()]
+    >>> await judge_variance(CorrectnessJudge().connected_to(bench.clients), items)
+    """
     if repeats < 2:
         raise ValueError("a variance needs two repeats or more")
     found: dict[tuple[str, str], list[Score]] = {}
