@@ -47,7 +47,7 @@ def failing(run: EvalRun) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for outcome in run.outcomes():
         if outcome.part == "" and outcome.passed is False:
-            found.setdefault(outcome.evaluator.partition("(")[0].partition(":")[0], set()).add(outcome.case_id)
+            found.setdefault(outcome.evaluator, set()).add(outcome.case_id)
     return found
 
 
