@@ -1,0 +1,139 @@
+"""Extraction as an agent's author sees it: turns go in, records come out, kills lose and repeat nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from memory_clients import EPISODES, FACTS, PREFERENCES, SUMMARIES, LongTerm, client
+
+from loomlib import local
+
+Make = Callable[..., LongTerm]
+
+
+def test_a_closed_turn_becomes_facts_labelled_and_with_the_events_they_came_from(long_term: Make) -> None:
+    memory = long_term(FACTS)
+    event_id = memory.say("Hi, I'm Anna. I'm allergic to shellfish. Where can I eat tonight?", "Try Borchardt.")
+    memory.until("/facts/anna", lambda texts: len(texts) == 2)
+    records = memory.records("/facts/anna/")
+    assert sorted(each["content"]["text"] for each in records) == [
+        "The user is allergic to shellfish.",
+        "The user's name is Anna.",
+    ]
+    for each in records:
+        assert each["metadata"]["x-loom-extractor"] == {"stringValue": "offline extractor"}
+        told = [event_id.replace("#", ":")]
+        assert each["metadata"]["x-loom-source-events"] == {"stringListValue": told}
+        assert each["memoryStrategyId"] == memory.memory["strategies"][0]["strategyId"]
+
+
+def test_a_later_word_changes_deletes_and_never_doubles_a_record(long_term: Make) -> None:
+    memory = long_term(FACTS)
+    memory.say("I live in Berlin. I'm allergic to peanuts. I like tea.")
+    memory.until("/facts", lambda texts: len(texts) == 3)
+    former = {each["content"]["text"]: each["memoryRecordId"] for each in memory.records("/facts")}
+    memory.say("Actually, I moved to Munich. I'm not allergic to peanuts anymore. I like tea!", session="s2")
+    memory.until("/facts", lambda texts: texts == ["The user likes tea.", "The user lives in Munich."])
+    later = {each["content"]["text"]: each["memoryRecordId"] for each in memory.records("/facts")}
+    assert later["The user lives in Munich."] == former["The user lives in Berlin."]
+    assert later["The user likes tea."] == former["The user likes tea."]
+
+
+def test_every_strategy_writes_into_its_own_namespace_of_its_actor(long_term: Make) -> None:
+    memory = long_term(FACTS, PREFERENCES, SUMMARIES, EPISODES)
+    memory.say("I prefer window seats. Can you book me a flight to Rome?", "Booked.", session="s1")
+    memory.say("I live in Oslo. Can you book me a flight to Paris?", "Booked.", session="s2")
+    memory.say("Thanks, that worked.", "You are welcome.", session="s2")
+    memory.say("I live in Bonn.", actor="bob", session="s3")
+    memory.until("/reflections/anna", lambda texts: len(texts) == 1)
+    memory.until("/facts/anna", lambda texts: len(texts) == 2)
+    (preference,) = memory.until("/prefs/anna", lambda texts: len(texts) == 1)
+    assert json.loads(preference)["preference"] == "The user prefers window seats."
+    assert json.loads(preference)["categories"] == ["travel"]
+    (summary,) = memory.until("/sums/anna/s2", lambda texts: any("You are welcome" in each for each in texts))
+    assert summary.startswith('<topic name="Can you book me a flight to Paris">')
+    assert "The user lives in Oslo." in summary
+    (episode,) = memory.until("/episodes/anna/s2", lambda texts: any('"Yes"' in each for each in texts))
+    assert json.loads(episode)["situation"] == "Can you book me a flight to Paris?"
+    assert memory.until("/facts/bob", lambda texts: len(texts) == 1) == ["The user lives in Bonn."]
+    assert memory.texts("/reflections/bob") == []
+
+
+def test_what_is_marked_to_be_skipped_is_never_extracted(long_term: Make) -> None:
+    memory = long_term(FACTS)
+    memory.say("I live in Berlin.", extractionMode="SKIP")
+    memory.say("I like tea.")
+    assert memory.until("/facts", lambda texts: bool(texts)) == ["The user likes tea."]
+
+
+def test_a_turn_that_nobody_answers_closes_after_a_while(long_term: Make) -> None:
+    memory = long_term(FACTS)
+    memory.say("I live in Berlin.", "")
+    assert memory.until("/facts", lambda texts: bool(texts)) == ["The user lives in Berlin."]
+
+
+def test_the_sdks_classes_find_what_was_extracted(long_term: Make, prompt_service: local.ServiceState) -> None:
+    memory = long_term(FACTS)
+    memory.say("I'm allergic to shellfish. I drive a Volvo.")
+    memory.until("/facts", lambda texts: len(texts) == 2)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    script = Path(__file__).parent / "scripts" / "long_term.py"
+    done = subprocess.run(
+        [sys.executable, str(script), prompt_service.region, memory.id, "/facts/anna/"],
+        env=kept | prompt_service.environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "all as on AWS" in done.stdout, done.stderr[-3000:]
+
+
+def test_a_job_that_failed_is_listed_and_can_be_started_again(long_term: Make) -> None:
+    memory = long_term({"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{tenant}/"]}})
+    strategy_id = memory.memory["strategies"][0]["strategyId"]
+    event_id = memory.say("I live in Berlin.")
+    deadline = time.monotonic() + 60
+    while not (jobs := memory.data.list_memory_extraction_jobs(memoryId=memory.id)["jobs"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    (job,) = jobs
+    assert (job["actorId"], job["sessionId"], job["strategyId"], job["status"]) == ("anna", "s1", strategy_id, "FAILED")
+    assert "tenant" in job["failureReason"]
+    assert job["messages"]["messagesList"][0] == {"eventId": event_id, "messageIndex": 0}
+    assert memory.data.list_memory_extraction_jobs(memoryId=memory.id, filter={"actorId": "bob"})["jobs"] == []
+    mended = {"memoryStrategyId": strategy_id, "namespaceTemplates": ["/facts/{actorId}/"]}
+    memory.control.update_memory(memoryId=memory.id, memoryStrategies={"modifyMemoryStrategies": [mended]})
+    started = memory.data.start_memory_extraction_job(memoryId=memory.id, extractionJob={"jobId": job["jobID"]})
+    assert started["jobId"] == job["jobID"]
+    assert memory.until("/facts/anna", lambda texts: bool(texts)) == ["The user lives in Berlin."]
+    assert memory.data.list_memory_extraction_jobs(memoryId=memory.id)["jobs"] == []
+
+
+def test_a_killed_service_extracts_the_rest_once_after_its_restart(tmp_path: Path) -> None:
+    home, options = tmp_path / "home", local.ServiceOptions(memory_delay_s=0.02)
+    state, _ = local.start(home, options, persistent=True)
+    try:
+        memory = LongTerm.made(state, FACTS)
+        for number in range(30):
+            memory.say(f"I'm allergic to substance{number}.", session=f"s{number % 3}")
+        memory.close()
+        os.kill(state.pid, signal.SIGKILL)
+        state, _ = local.start(home, options, persistent=True)
+        again = LongTerm(
+            control=client(state, "bedrock-agentcore-control"),
+            data=client(state, "bedrock-agentcore"),
+            memory=memory.memory,
+        )
+        with contextlib.closing(again):
+            texts = again.until("/facts", lambda texts: len(texts) >= 30)
+            assert texts == sorted(f"The user is allergic to substance{number}." for number in range(30))
+    finally:
+        local.stop(home)
