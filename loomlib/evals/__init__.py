@@ -47,6 +47,7 @@ from .cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
 from .eval_set import EvalSet
 from .evaluator import LEVELS, Evaluator, NotApplicable, Score, Verdict
 from .outcomes import OUTCOME_STATES, Outcome
+from .shipped import shipped_sets
 from .tool_use import ExpectedTool, ToolUse
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ __all__ = [
     "make_evaluator",
     "panel_agreement",
     "rescore",
+    "shipped_sets",
     "slices",
     "summarize",
     "tools_of",
