@@ -25,6 +25,7 @@ from loomlib.evals.judges import (
     RubricJudge,
     TrajectoryJudge,
 )
+from loomlib.evals.judges.adk_kinds import EXACT, WITHOUT_COUNTERPART
 from loomlib.evals.judges.judge_input import VERDICT_TOOL
 from loomlib.evals.judges.scales import BINARY, CORRECTNESS, FIVE
 
@@ -212,7 +213,8 @@ def test_every_named_judge_can_be_made_and_has_a_digest_of_its_own():
     made = {name: make() for name, make in FACTORIES.items() if name not in ("agentcore", "judge:panel")}
     assert all(judge.name == name for name, judge in made.items())
     assert len({judge.digest for judge in made.values()}) == len(made)
-    assert not any(judge.is_quick for judge in made.values())
+    asks_nobody = {f"adk:{criterion}" for criterion in (*EXACT, *WITHOUT_COUNTERPART)}
+    assert {name for name, judge in made.items() if judge.is_quick} == asks_nobody
     assert FACTORIES["rubric"](rubric="be short", scale="binary", threshold=1.0).scale is BINARY
     assert FACTORIES["judge:panel"](models="a, b, c").judges[1].model == "b"
     assert FACTORIES["agentcore"](evaluator_id="mine-0123456789", kind="TRACE").level == "answer"
