@@ -156,7 +156,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Repor
     ("name", "charts", "says"),
     [
         ("where_time_goes", 3, "of the time goes to"),
-        ("cost_report", 1, "Runtime (CPU and memory): unknown."),
+        ("cost_report", 1, "Runtime (CPU and memory): $"),
         ("parallel_tools", 1, "30 tools of 100 ms took"),
     ],
 )

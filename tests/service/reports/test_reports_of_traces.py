@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -78,21 +79,25 @@ def test_an_agent_that_nobody_asked_has_no_report_yet(bench: loom.Workbench) -> 
 
 
 def test_a_book_sums_up_by_agent_and_day_and_keeps_what_is_unknown(asked: loom.Agent) -> None:
-    book = CostBook.of([asked])
+    deadline = time.monotonic() + 60
+    while (book := CostBook.of([asked])).total.runtime.state != "known":  # a call's record follows its answer
+        assert time.monotonic() < deadline, book.sentences()
+        time.sleep(0.05)
     row = book.table().loc["calculator"]
-    assert row["runtime"] == "unknown"
+    assert row["runtime"].startswith("$")
+    assert row["runtime"].endswith("estimated")
     assert "simulated" in row["remarks"]
     assert row["models"].endswith("estimated")
     assert any(sentence.startswith("Simulated:") for sentence in book.sentences())
     given = CostBook.of([asked], active_vcpus=1.0, memory_gb=0.5)
-    assert given.total.runtime.state == "known"
+    assert given.total.runtime.known not in (0, book.total.runtime.known)
     assert given.total.model.known == book.total.model.known
     unknown = CostBook.of([asked], priced_as="a-model-nobody-prices")
     assert unknown.total.model.state == "unknown"
     assert json.dumps(unknown.summary(), allow_nan=False)
     assert [outcome for outcome, _ in book.verdict(max_usd_per_day=1e-9).gates] == ["missed"]
-    assert [outcome for outcome, _ in book.verdict(max_usd_per_day=1e6).gates] == ["unclear"], "the runtime is unknown"
-    assert [outcome for outcome, _ in given.verdict(max_usd_per_day=1e6).gates] == ["passed"]
+    assert [outcome for outcome, _ in book.verdict(max_usd_per_day=1e6).gates] == ["passed"]
+    assert [outcome for outcome, _ in unknown.verdict(max_usd_per_day=1e6).gates] == ["unclear"], "no price is known"
 
 
 def test_agents_are_chosen_by_name_or_all_of_them(bench: loom.Workbench, asked: loom.Agent) -> None:
