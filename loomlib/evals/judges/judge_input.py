@@ -63,9 +63,10 @@ class JudgeInput:
 def of_turn(case: EvalCase, answer: CaseAnswer, index: int) -> JudgeInput:
     """The input for one turn: its prompt after what was said before."""
     turn: Turn | None = case.turns[index] if index < len(case.turns) else None
+    asked = prompts_of(case, answer)
     return JudgeInput(
         output=answer.turns[index].text,
-        prompt=conversation(case, answer.turns[:index], turn.prompt if turn else ""),
+        prompt=conversation(case, answer.turns[:index], asked[index] if index < len(asked) else "", asked),
         golden=turn.expected_answer if turn else None,
     )
 
@@ -78,11 +79,17 @@ def of_case(case: EvalCase, answer: CaseAnswer) -> JudgeInput:
     return replace(of_turn(case, answer, last), golden=case.expected_answer)
 
 
-def conversation(case: EvalCase, before: Sequence[TurnAnswer], prompt: str) -> str:
+def prompts_of(case: EvalCase, answer: CaseAnswer) -> list[str]:
+    """What the agent was told turn by turn; by a simulated user, too."""
+    said: Sequence[object] = answer.metadata.get("prompts") or ()
+    return [turn.prompt for turn in case.turns] or [str(each) for each in said] or [case.prompt]
+
+
+def conversation(case: EvalCase, before: Sequence[TurnAnswer], prompt: str, asked: Sequence[str] | None = None) -> str:
     """What was said so far, and then the prompt; the prompt alone in the first turn."""
     if not before:
         return prompt or case.prompt
-    asked = [turn.prompt for turn in case.turns] or [case.prompt]
+    asked = asked or [turn.prompt for turn in case.turns] or [case.prompt]
     lines: list[str] = []
     for at, each in enumerate(before):
         if at < len(asked):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..answers import CaseAnswer, TurnAnswer
 from ..cases import EvalCase
+from .judge_input import prompts_of
 from .material import PART_LIMIT, folded, readable
 from .trajectory_text import RESULT_LIMIT
 
@@ -42,7 +43,7 @@ def session_of(library: Any, case: EvalCase, answer: CaseAnswer) -> Any:
     """The conversation as a `Session`: one trace a turn. Its times only say what came after what."""
     types: Any = library.types.trace
     session_id = next((turn.session_id for turn in answer.turns if turn.session_id), "session")
-    asked = [turn.prompt for turn in case.turns] or [case.prompt]
+    asked = prompts_of(case, answer)
     traces = [
         types.Trace(
             trace_id=turn.trace_id or f"turn-{at + 1}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from loomlib.agents import FAILURES
@@ -12,7 +12,7 @@ from loomlib.agents import FAILURES
 from ..answers import CaseAnswer, CaseFailure, TurnAnswer
 from ..cases import EvalCase, Turn
 from .callables import CallableTarget
-from .ports import Target
+from .ports import Lead, Target, User
 
 TRIED_AGAIN: Final = ("throttle", "transport")
 _FIRST_WAIT_S: Final = 0.5
@@ -26,22 +26,23 @@ class Asker:
     def __init__(self, target: Target, *, timeout_s: float | None, retries: int) -> None:
         self._target, self._timeout_s, self._retries = target, timeout_s, retries
         self._labels = tuple(target.labels)
+        self._user: User | None = getattr(target, "user", None)
         self._ending: set[asyncio.Task[None]] = set()
 
     async def ask(self, case: EvalCase, repeat: int, *, tried: int = 0) -> CaseAnswer:
         """The answer, or why there is none; never raises but for cancellation. `tried`: tries made before."""
-        if not case.turns:
+        if not case.turns and self._user is None:
             return self._answer((), repeat, tried + 1, _no_user(case))
         attempts = tried
         while True:
             attempts += 1
             session_id = self._target.new_session()
             try:
-                turns, failure, wait_s = await self._converse(case, session_id)
+                turns, failure, wait_s, asked = await self._converse(case, session_id)
             finally:
                 self._end(session_id)
             if failure is None or failure.kind not in TRIED_AGAIN or attempts > self._retries:
-                return self._answer(turns, repeat, attempts, failure)
+                return self._answer(turns, repeat, attempts, failure, () if case.turns else asked)
             await asyncio.sleep(_pause_s(attempts, wait_s))
 
     def ask_now(self, case: EvalCase, repeat: int) -> CaseAnswer:
@@ -66,27 +67,44 @@ class Asker:
             await asyncio.wait(self._ending)
 
     def _answer(
-        self, turns: tuple[TurnAnswer, ...], repeat: int, attempts: int, failure: CaseFailure | None
+        self,
+        turns: tuple[TurnAnswer, ...],
+        repeat: int,
+        attempts: int,
+        failure: CaseFailure | None,
+        asked: Sequence[str] = (),
     ) -> CaseAnswer:
         if failure is not None and attempts != failure.attempts:
             failure = CaseFailure(stage="answer", kind=failure.kind, message=failure.message, attempts=attempts)
-        return CaseAnswer(turns=turns, failure=failure, repeat=repeat, attempts=attempts, labels=self._labels)
+        told = {"prompts": list(asked)} if asked else {}
+        return CaseAnswer(
+            turns=turns, failure=failure, repeat=repeat, attempts=attempts, labels=self._labels, metadata=told
+        )
 
     async def _converse(
         self, case: EvalCase, session_id: str
-    ) -> tuple[tuple[TurnAnswer, ...], CaseFailure | None, float | None]:
+    ) -> tuple[tuple[TurnAnswer, ...], CaseFailure | None, float | None, list[str]]:
         turns: list[TurnAnswer] = []
+        asked: list[str] = []
         state: Mapping[str, Any] | None = case.initial_state or None
-        for turn in case.turns:
+        lead = self._user.begin(case.scenario) if self._user is not None and case.scenario is not None else None
+        turn: Turn | None = case.turns[0] if case.turns else Turn(prompt=case.prompt)
+        while turn is not None:
             try:
+                asked.append(turn.prompt)
                 found = await self._turn(turn, session_id, state)
             except Exception as error:  # noqa: BLE001 - somebody's agent: what it raises is a failure to answer
-                return tuple(turns), _failure(error), _retry_after(error)
+                return tuple(turns), _failure(error), _retry_after(error), asked
             if isinstance(found, CaseFailure):
-                return tuple(turns), found, None
+                return tuple(turns), found, None, asked
             turns.append(found)
             state = None
-        return tuple(turns), None, None
+            try:
+                turn = await _next_turn(case, lead, turns)
+            except Exception as error:  # noqa: BLE001 - the simulated user failed, not the agent
+                failure = CaseFailure(stage="answer", kind="simulated_user", message=_failure(error).message)
+                return tuple(turns), failure, None, asked
+        return tuple(turns), None, None, asked
 
     async def _turn(self, turn: Turn, session_id: str, state: Mapping[str, Any] | None) -> TurnAnswer | CaseFailure:
         limit = self._timeout_s
@@ -118,6 +136,16 @@ def _failure(error: Exception) -> CaseFailure:
         kind = "timeout" if isinstance(error, TimeoutError) else "exception"
         message = f"{type(error).__name__}: {message}"
     return CaseFailure(stage="answer", kind=kind, message=message[:_LONGEST_MESSAGE])
+
+
+async def _next_turn(case: EvalCase, lead: Lead | None, turns: Sequence[TurnAnswer]) -> Turn | None:
+    """What is said next: the case's next turn, or what its user says to the answer; None at the end."""
+    if lead is None or case.scenario is None:
+        return case.turns[len(turns)] if len(turns) < len(case.turns) else None
+    if len(turns) >= case.scenario.max_turns:
+        return None
+    said = await lead.say(turns[-1].text)
+    return Turn(prompt=said) if said else None
 
 
 def _no_user(case: EvalCase) -> CaseFailure:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..answers import CaseFailure, TurnAnswer
-from ..cases import Turn
+from ..cases import Turn, UserScenario
 
 if TYPE_CHECKING:
     from loomlib.store import Store
@@ -48,6 +48,28 @@ class Target(Protocol):
     ) -> TurnAnswer | CaseFailure: ...
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]: ...
     async def end(self, session_id: str) -> None: ...
+
+
+class Lead(Protocol):
+    """A user in the middle of one conversation."""
+
+    async def say(self, answer: str) -> str | None:
+        """What the user says to the agent's answer; None when there is nothing more to say."""
+        ...
+
+
+class User(Protocol):
+    """Whoever leads the conversations of cases that have a scenario. A target has it as its attribute `user`.
+
+    `key` belongs into the target's key, `labels` into its labels (`loomlib.evals.sources.accompanied` sees to it).
+    """
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def labels(self) -> Sequence[str]: ...
+
+    def begin(self, scenario: UserScenario) -> Lead: ...
 
 
 class Evaluable(Protocol):

@@ -1,0 +1,104 @@
+"""strands_evals' simulators, generator and chaos over the local service's model and a real strands agent."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+import strands
+
+import loomlib as loom
+from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn, UserScenario
+from loomlib.evals.judges import ConverseJudge
+from loomlib.evals.judges.strands_model import StrandsModel
+from loomlib.evals.sources import SimulatedUser, accompanied, chaos_set, generated_red_team_set, simulated_tools
+from loomlib.evals.sources.users import load_module
+
+PASS = [lambda text, case: True]
+SCENARIO = UserScenario(
+    starting_prompt="I want to send a parcel", plan="Find out what a parcel to Oslo costs.", persona="Curt", max_turns=3
+)
+SET = EvalSet(name="talks", cases=(EvalCase(id="parcel", scenario=SCENARIO),))
+
+
+@pytest.mark.parametrize("template", [None, "gradual_escalation"])
+def test_a_user_that_a_model_plays_talks_to_an_agent_until_it_stops_or_its_turns_are_over(
+    model: ConverseJudge, tmp_path: Path, template: str | None
+) -> None:
+    told: list[str] = []
+
+    def agent(prompt: str) -> str:
+        told.append(prompt)
+        return "A parcel to Oslo costs 12 euros."
+
+    level = logging.getLogger().level
+    user = SimulatedUser(model=model, template=template)
+    run = loom.evaluate(accompanied(agent, user), SET, PASS, store=f"sqlite:///{tmp_path / 'loom.db'}")
+    answer = next(iter(run.judgements())).answer
+    assert answer.failure is None
+    assert told[0] == SCENARIO.starting_prompt
+    assert 1 <= len(told) <= 3
+    assert answer.metadata["prompts"] == told
+    assert run.labels == ("simulated user",)
+    assert logging.getLogger().level == level
+
+
+def test_a_simulated_tool_answers_in_an_agent(model: ConverseJudge) -> None:
+    tools = simulated_tools(model)
+
+    @tools.tool()
+    def find_flights(city: str) -> dict:
+        """Flights to a city."""
+
+    agent = strands.Agent(model=StrandsModel(model), tools=[tools.get_tool("find_flights")], callback_handler=None)
+    agent("Find flights to Oslo")
+    assert len(tools.get_state("find_flights")["previous_calls"]) == 1
+
+
+async def test_a_model_writes_a_red_team_for_an_agent_even_in_a_running_loop(model: ConverseJudge) -> None:
+    found = generated_red_team_set(
+        model, system_prompt="You book flights.", tools=[{"name": "book", "description": "Books", "parameters": {}}],
+        categories=["prompt_injection"], per_category=2, forbidden_tools=["book"],
+    )  # fmt: skip
+    assert 1 <= len(found) <= 2
+    assert all({"red team", "prompt_injection", "simulated"} <= set(case.tags) for case in found)
+    assert all(case.prompt for case in found)
+
+
+def test_chaos_in_the_payload_strikes_a_real_agents_tool(model: ConverseJudge, tmp_path: Path) -> None:
+    chaos, context = load_module("chaos"), load_module("chaos._context")
+
+    @strands.tool
+    def add(a: int, b: int) -> str:
+        """Adds two numbers."""
+        return str(a + b)
+
+    def answer(prompt: str, turn: Turn) -> dict[str, object]:
+        payload = turn.payload or {}
+        agent = strands.Agent(
+            model=StrandsModel(model), tools=[add], plugins=[chaos.ChaosPlugin()], callback_handler=None
+        )
+        case = chaos.ChaosCase(name="chaos", input=prompt, effects=payload.get("chaos") or {})
+        token = context._current_chaos_case.set(case)
+        try:
+            text = str(agent(prompt))
+        finally:
+            context._current_chaos_case.reset(token)
+        results = [
+            {"name": "add", "status": block["toolResult"]["status"]}
+            for message in agent.messages
+            for block in message["content"]
+            if "toolResult" in block
+        ]
+        return {"text": text, "tools": results}
+
+    base = EvalSet(
+        name="sums",
+        cases=(EvalCase(id="sum", turns=(Turn(prompt="Add 40 and 2", expected_tools=(ExpectedTool(name="add"),)),)),),
+    )
+    run = loom.evaluate(answer, chaos_set(base, ["timeout"]), PASS, store=f"sqlite:///{tmp_path / 'loom.db'}")
+    found = {each.case_id: each.answer for each in run.judgements()}
+    assert [use.status for use in found["sum"].tools or ()] == ["success"]
+    assert "42" in found["sum"].text
+    assert "error" in [use.status for use in found["sum|timeout|add"].tools or ()]
