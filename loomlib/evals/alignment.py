@@ -231,10 +231,14 @@ def view_html(table: Sequence[Mapping[str, Any]], sentence: str = "") -> str:
     body = "".join(
         f'<tr style="background:{tones.get(row["kind"], "transparent")}">'
         f"<td>{_SIGNS.get(row['kind'], '?')} {html.escape(str(row['kind']))}</td>"
-        f"<td>{row['expected_step'] or ''}</td><td><code>{html.escape(row['expected'] or '')}</code></td>"
-        f"<td>{row['actual_step'] or ''}</td><td><code>{html.escape(row['actual'] or '')}</code></td></tr>"
+        f"<td>{row['expected_step'] or ''}</td><td>{_code(row['expected'])}</td>"
+        f"<td>{row['actual_step'] or ''}</td><td>{_code(row['actual'])}</td></tr>"
         for row in table
     )
     caption = f'<caption style="text-align:left">{html.escape(sentence)}</caption>' if sentence else ""
     head = "".join(f'<th scope="col">{each}</th>' for each in ("", "step", "expected", "step", "called"))
     return f'<table class="loom-alignment">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _code(call: str | None) -> str:
+    return f"<code>{html.escape(call)}</code>" if call else ""

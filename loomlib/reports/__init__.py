@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         eval_notes,
         eval_verdict,
         find_baseline,
+        gate_list,
         two_runs,
     )
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
@@ -60,6 +61,7 @@ _MODULES = {
     "find_baseline": "eval_runs",
     "find_report": "catalogue",
     "findings": "displays",
+    "gate_list": "eval_runs",
     "method": "displays",
     "read_parameters": "parameters",
     "report_notebooks": "catalogue",
@@ -94,6 +96,7 @@ __all__ = [
     "find_baseline",
     "find_report",
     "findings",
+    "gate_list",
     "method",
     "read_parameters",
     "report_notebooks",

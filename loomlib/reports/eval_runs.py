@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FIRST_CASES = 12
 _SHOWN_SENTENCES = 6
+_SHOWN_GATES = 2
 
 
 def chosen_set(name: str, tags: str = "") -> EvalSet:
@@ -114,7 +115,7 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
     return Verdict(
         title=title_of(run),
         sentences=shown,
-        gates=[(gate.outcome, gate.sentence()) for gate in _worst_first(gates)],
+        gates=_told(gates),
         summary=run_document(run, gates, comparison, cases=False),
     )
 
@@ -125,7 +126,7 @@ def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) 
     return Verdict(
         title=f"{title_of(new)}, against {title_of(baseline)}",
         sentences=[comparison.headline(), *(each.sentence() for each in comparison.evaluators[:_SHOWN_SENTENCES])],
-        gates=[(gate.outcome, gate.sentence()) for gate in _worst_first(gates)],
+        gates=_told(gates),
         summary={**comparison.summary(), "run_a": new.id, "run_b": baseline.id, "labels": list(new.labels)},
     )
 
@@ -167,9 +168,28 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
     return Listing(items=items)
 
 
+def gate_list(gates: tuple[GateVerdict, ...]) -> Listing:
+    """Every gate in a sentence, missed ones first."""
+    return Listing(items=[("", gate.sentence(), "") for gate in _worst_first(gates)], nothing="No gate was asked for.")
+
+
 def _worst_first(gates: tuple[GateVerdict, ...]) -> list[GateVerdict]:
     order = {"missed": 0, "unclear": 1, "passed": 2}
     return sorted(gates, key=lambda gate: order[gate.outcome])
+
+
+def _told(gates: tuple[GateVerdict, ...]) -> list[tuple[str, str]]:
+    """Each missed gate in its own words; of many others one sentence, so that the answer stays one."""
+    told = [(gate.outcome, gate.sentence()) for gate in gates if gate.outcome == "missed"]
+    for outcome in ("unclear", "passed"):
+        some = [gate for gate in gates if gate.outcome == outcome]
+        if len(some) <= _SHOWN_GATES:
+            told += [(outcome, gate.sentence()) for gate in some]
+        else:
+            names = ", ".join(dict.fromkeys(gate.evaluator for gate in some))
+            why = "; too few cases to decide" if outcome == "unclear" else ""
+            told.append((outcome, f"{len(some)} gates {outcome}: {names}{why}."))
+    return told
 
 
 def _made(bench: Workbench) -> tuple[EvalRun, EvalRun]:

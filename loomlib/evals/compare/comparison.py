@@ -32,6 +32,8 @@ _PAGE_ROWS, _MOST_PAGES = 100, 10
 class Evidence(Protocol):
     """Who can show what lies behind a flip: both runs' answers."""
 
+    @property
+    def run_ids(self) -> tuple[str, str]: ...
     def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> str: ...
 
 
@@ -161,6 +163,7 @@ class Comparison:
         return {
             "headline": self.headline(),
             "names": list(self.names),
+            "run_ids": list(self.evidence.run_ids) if self.evidence else None,
             "margin": self.margin,
             "evaluators": [each.summary() for each in self.evaluators],
             "gates": [gate.summary() for gate in self.gates()],

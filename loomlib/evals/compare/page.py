@@ -45,9 +45,8 @@ def page(title: str, sentences: Sequence[str], *parts: str) -> str:
     """A whole piece of HTML: `title` and `sentences` are text and escaped here, `parts` are HTML already."""
     head = f'<div class="loom-quiet">{escape(title)}</div>' if title else ""
     answer = "".join(f"<p>{escape(each)}</p>" for each in sentences)
-    return "\n".join(
-        [_STYLE, f'<div class="loom-eval">{head}<div class="loom-answer">{answer}</div>', *parts, "</div>"]
-    )
+    box = f'<div class="loom-answer">{answer}</div>' if answer else ""
+    return "\n".join([_STYLE, f'<div class="loom-eval">{head}{box}', *parts, "</div>"])
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

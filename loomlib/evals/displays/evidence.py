@@ -23,6 +23,11 @@ class FlipEvidence:
     def __init__(self, new: EvalRun, baseline: EvalRun) -> None:
         self._runs = (new, baseline)
 
+    @property
+    def run_ids(self) -> tuple[str, str]:
+        """The new run's and the baseline's."""
+        return self._runs[0].id, self._runs[1].id
+
     def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> str:
         """One fold a flip."""
         sides: list[dict[str, Judgement]] = []

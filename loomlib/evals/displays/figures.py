@@ -103,7 +103,8 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
                 "x": [estimate.value for _, estimate in known],
                 "y": [shown(name) for name, _ in known],
                 "error_x": _bars([estimate for _, estimate in known]),
-                "marker": _marker(place),
+                # The baseline's mark is open and larger, so that equal ones do not hide each other.
+                "marker": _marker(place) if not place else {**_marker(place, size=14), "symbol": "square-open"},
                 "hovertemplate": f"%{{y}}: %{{x:.1%}}<extra>{label}</extra>",
             }
         )
