@@ -10,7 +10,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check unit notebooks browser bench bench-others chromium ready clean
+.PHONY: report lab test check unit long notebooks browser bench bench-others chromium ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY)  ## the latency study against the local AgentCore, end to end
@@ -28,7 +28,10 @@ check: $(READY)  ## style, types, floors, stripped notebooks
 	@git ls-files '*.ipynb' | xargs $(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill"
 
 unit: $(READY)
-	@$(BIN)/python -m pytest tests -q -m "not browser and not aws" -n 3 --dist loadfile --durations=10
+	@$(BIN)/python -m pytest tests -q -m "not browser and not aws and not long" -n 3 --dist loadfile --durations=10
+
+long: $(READY)  ## what takes minutes: a hundred kills, every case of the shipped eval sets
+	@$(BIN)/python -m pytest tests -q -m long --durations=0
 
 notebooks: $(READY)
 	@$(BIN)/python -m pytest --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider

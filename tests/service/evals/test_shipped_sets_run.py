@@ -63,7 +63,7 @@ def test_a_good_agent_passes_its_set_s_traps(bench: loom.Workbench, name: str) -
     assert (run.state, len(run.failures()), failing(run)) == ("complete", 0, {})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(CHOSEN))
 def test_a_good_agent_fails_nothing_of_its_set_but_the_hard_cases(bench: loom.Workbench, name: str) -> None:
     run = ask(bench, name, EvalSet.read(name))
@@ -89,7 +89,7 @@ def test_a_wrong_argument_with_the_right_answer_is_seen_by_the_trajectory(bench:
     assert found == {"trajectory": set(WRONG), "numeric": {"price"}}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_research_improves_a_real_agent_by_its_prompt_and_a_tool_s_description(
     bench: loom.Workbench, tmp_path
 ) -> None:

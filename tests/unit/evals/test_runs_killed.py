@@ -69,7 +69,7 @@ def test_ten_kills_lose_nothing_and_ask_nothing_again_that_was_kept(tmp_path: Pa
     check(tmp_path, killed, asked)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 @pytest.mark.parametrize("seed", range(10))
 def test_a_hundred_kills_lose_nothing_and_ask_nothing_again_that_was_kept(tmp_path: Path, seed: int) -> None:
