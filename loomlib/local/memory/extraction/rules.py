@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from .facts import facts, introduced
@@ -84,13 +85,18 @@ def extract(text: str) -> list[Statement]:
     >>> [each.text for each in extract("I moved to Oslo last year. Is it cold? I'm allergic to nuts and eggs.")]
     ['The user lives in Oslo.', 'The user is allergic to nuts.', 'The user is allergic to eggs.']
     """
+    return list(_extracted(text[:_LONGEST]))
+
+
+@lru_cache(maxsize=256)  # several strategies read the same message
+def _extracted(text: str) -> tuple[Statement, ...]:
     found: dict[tuple[str, bool, str], Statement] = {}
-    text = text[:_LONGEST].replace("’", "'")
+    text = text.replace("’", "'")
     for each in (*_introductions(text), *(one for clause, _ in statements(text) for one in _in_clause(clause))):
         key = (each.slot, each.retracts, each.value if each.retracts else "")
         found.pop(key, None)
         found[key] = each
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _introductions(text: str) -> Iterator[Statement]:
