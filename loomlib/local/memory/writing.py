@@ -18,6 +18,7 @@ from .filters import terms_of
 Parameters = Mapping[str, Any]
 Row = Mapping[str, Any] | sqlite3.Row
 _DAY_MS = 86_400_000
+_YEAR_10_000_S = 253_402_300_800
 
 
 def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> Row:
@@ -30,6 +31,8 @@ def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: in
     actor_id, session_id = parameters["actorId"], parameters.get("sessionId")
     if session_id is None:
         raise invalid("sessionId is missing: the local AgentCore keeps every event in a session")
+    if not 0 <= parameters["eventTimestamp"] < _YEAR_10_000_S:
+        raise invalid("eventTimestamp must lie between the years 1970 and 9999")
     extraction = _extraction(memory, parameters)
     number = _session(connection, memory_id, actor_id, session_id, now_ms)
     branch, root_event = branch_of_new_event(connection, number, parameters.get("branch"), now_ms)

@@ -227,6 +227,7 @@ def test_actors_and_sessions_are_listed_in_pages(aws: Any, session: Session) -> 
         {"payload": [{"conversational": {"content": {"text": "x"}, "role": "SYSTEM"}}]},
         {"payload": [{"blob": 1}] * 101},
         {"actorId": "-no"},
+        {"eventTimestamp": datetime(1969, 12, 31, tzinfo=UTC)},
         {"branch": {"name": "a b", "rootEventId": "1#a"}},
         {"branch": {"name": "main", "rootEventId": "1#a"}},
         {"metadata": {"k": {"stringValue": "<script>"}}},

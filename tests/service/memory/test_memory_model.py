@@ -246,6 +246,20 @@ class Memory(RuleBasedStateMachine):
         parameters, query, token, position = pager
         return self.turn_page(parameters, query, size, token, position)
 
+    @rule(place=PLACES, branch=st.none() | BRANCHES, parents=st.booleans(), size=st.integers(1, 2))
+    def walk_all_pages(self, place: tuple[str, str], branch: str | None, parents: bool, size: int) -> None:
+        """Every page of the listings that each key's values on this place's events suggest."""
+        pairs = {key: {each.metadata.get(key) for each in self.live(place)} for key in "kl"}
+        wanted = [
+            [(key, value) for key, value in (("k", one), ("l", other)) if value is not None]
+            for one in pairs["k"] | {None}
+            for other in pairs["l"] | {None, "EXISTS", "NOT_EXISTS"}
+        ]
+        for filters in wanted:
+            pager = self.list_first_page(place=place, filters=filters, branch=branch, parents=parents, size=size)
+            while isinstance(pager, tuple):
+                pager = self.list_next_page(pager=pager, size=size)
+
     def turn_page(self, parameters: Any, query: Any, size: int, token: str | None, position: tuple[int, int]) -> Any:
         page = self.call("list_events", **parameters, maxResults=size, **({"nextToken": token} if token else {}))
         expected = [each for each in self.matching(*query) if each.order < position]
