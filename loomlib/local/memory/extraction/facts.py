@@ -91,6 +91,7 @@ _RULES: Final[Sequence[Rule]] = (
         "The user lives in {v}.",
     ),
     _rule(rf"{_AM}(?:based|living|residing) in (?P<v>.+)", "home", "The user lives in {v}."),
+    _rule(r"(?:i've|i have) been (?:based|living) in (?P<v>.+)", "home", "The user lives in {v}."),
     _rule(rf"{_AM}from (?P<v>[A-Z].+)", "origin", "The user is from {v}."),
     _rule(rf"{_I}(?:was born|grew up) in (?P<v>[A-Z].+)", "origin", "The user is from {v}."),
     _rule(rf"{_AM}(?P<v>{_NATIONS})", "nationality", "The user is {v}."),
@@ -253,7 +254,7 @@ def facts(clause: str) -> Iterator[Statement]:
         if matched:
             break
     if not matched and (found := _MINE.match(clause)):
-        noun, value = found["noun"].lower(), trimmed(found["v"])
+        noun, value = found["noun"], trimmed(found["v"])
         if value and not _NO_ATTRIBUTE.search(noun) and not _NO_VALUE.match(value):
             yield Statement(kind="fact", slot=f"my:{normal(noun)}", value=value, text=f"The user's {noun} is {value}.")
 

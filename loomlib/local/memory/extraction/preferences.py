@@ -119,7 +119,7 @@ def preferences(clause: str) -> Iterator[Statement]:
         yield from _tastes(found["v"], "likes")
     elif found := _HABIT.match(clause):
         value, how = trimmed(found["v"]), found["how"].lower()
-        yield _preference(f"habit:{normal(value)}", how, f"The user {how}, by own account: {value}.")
+        yield _preference(f"habit:{normal(value)}", how, f'The user says of themselves: "I {how} {value}".')
     elif (found := _ORDER.match(clause)) and _LASTING.match(clause):
         value, how = trimmed(found["v"]), (found["how"] or "").strip().lower()
         word = {"always": "always ", "never": "never ", "don't ever": "never "}.get(how, "")

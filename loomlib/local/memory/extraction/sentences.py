@@ -10,7 +10,7 @@ _QUOTED: Final = re.compile(r"```.*?(```|$)|\"[^\"]{0,500}\"|“[^”]{0,500}”
 _END: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+|(?<=[!?])\s+")
 _ABBREVIATED: Final = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St|e\.g|i\.e|approx|No|vs|a\.m|p\.m)\.$")
 _CLAUSE: Final = re.compile(
-    r"\s*;\s*|,?\s+(?:and|but|so|although|though|while)\s+(?=(?:I|i|my|I'm|I've|please)\b)"
+    r"\s*;\s*|:\s+(?=I\b)|,?\s+(?:and|but|so|although|though|while)\s+(?=(?:I|i|my|I'm|I've|please)\b)"
     r"|,\s+(?=(?:I|my|I'm|I've|please)\b)|\s+[–—]\s+"
 )
 _OPENING: Final = re.compile(

@@ -20,11 +20,12 @@ _TRAILING: Final = re.compile(
 _CUT: Final = re.compile(
     r"\s+(?:because|since|which|where|when|whenever|so that|"
     r"so|but|although|though|unless|until|if|as it|as they|"
-    r"due to|even though|rather than|if possible)\b.*$|\s*[;(].*$|"
+    r"due to|even though|rather than|if possible|with (?:my|our))\b.*$|\s*[;(].*$|"
     r",\s+(?:which|where|so|not|since|because|but|as|and i|"
     r"if|even|in case|could|can|what|do|please|thanks)\b.*$",
     re.IGNORECASE,
 )
+_LEADING: Final = re.compile(r"^(?:now|currently|actually|still|just|indeed|basically)\s+", re.IGNORECASE)
 _ARTICLE: Final = re.compile(
     r"^(?:a|an|the|some|any|all|both|quite|really|very|my|our|lots of|a lot of)\s+", re.IGNORECASE
 )
@@ -53,7 +54,7 @@ _SAME: Final = {
 
 def trimmed(text: str) -> str:
     """`text` without what follows a value: reasons, times, fillers."""
-    text, before = _CUT.sub("", text.strip(" .!,;:'\"")), ""
+    text, before = _CUT.sub("", _LEADING.sub("", text.strip(" .!,;:'\""))), ""
     while text != before:
         before, text = text, _TRAILING.sub("", text).strip(" .!,;:'\"")
     return text[:_LONGEST].strip()
