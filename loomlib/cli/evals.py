@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import EvalError
 from .output import emit_json, emit_table, printable, records, say
 from .place import Place, pass_place
 
@@ -127,7 +128,7 @@ def compare(place: Place, run: str, baseline: str, margin: float, junit: str | N
 
     with place.connect() as bench:
         new = bench.eval_run(run)
-        found = new.compare(bench.eval_run(baseline), margin=margin / 100)
+        found = _compared(new, bench.eval_run(baseline), margin / 100)
         gates = found.gates()
         if junit:
             write_junit(new, junit, gates)
@@ -159,7 +160,7 @@ def _conclude(
     from ..evals.compare.gate_words import GateWish, judge_gates
     from ..evals.exports import run_document, write_json, write_junit
 
-    comparison = None if before is None else run.compare(before, margin=margin)
+    comparison = None if before is None else _compared(run, before, margin)
     gates = judge_gates(run.summary(), [each for each in wishes if isinstance(each, GateWish)], comparison)
     if junit:
         write_junit(run, junit, gates)
@@ -178,6 +179,14 @@ def _conclude(
 
 
 _NOTHING = "nothing could be judged; each reason stands above, and in the file of --json"
+
+
+def _compared(run: EvalRun, before: EvalRun, margin: float) -> Comparison:
+    """The comparison; one that compares nothing must not look like one that found nothing."""
+    found = run.compare(before, margin=margin)
+    if not found.evaluators:
+        raise EvalError("No evaluator in common with the baseline", on=before.id, try_=", ".join(before.evaluators))
+    return found
 
 
 def _tell(run: EvalRun, comparison: Comparison | None, gates: Sequence[GateVerdict]) -> None:

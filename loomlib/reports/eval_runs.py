@@ -77,7 +77,12 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
 
 def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -> Comparison | None:
     """`run` against `baseline`, paired by case; None without one."""
-    return None if baseline is None else run.compare(baseline, margin=margin_points / 100)
+    if baseline is None:
+        return None
+    found = run.compare(baseline, margin=margin_points / 100)
+    if not found.evaluators:
+        raise EvalError("No evaluator in common with the baseline", on=baseline.id, try_=", ".join(baseline.evaluators))
+    return found
 
 
 def eval_gates(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from html import unescape
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -104,12 +105,16 @@ def _figure(figure: Mapping[str, Any]) -> str:
 
 
 def _titles(title: object) -> tuple[str, str]:
-    """A plotly title's text and subtitle, without plotly's little markup."""
+    """A plotly title's text and subtitle, without plotly's little markup and as it was before plotly's escaping."""
     if not isinstance(title, Mapping):
-        return _PLOTLY_TAGS.sub("", str(title or "")), ""
+        return _plain(title), ""
     parts = cast("Mapping[str, Any]", title)
     subtitle = cast("Mapping[str, Any]", parts.get("subtitle") or {})
-    return _PLOTLY_TAGS.sub("", str(parts.get("text") or "")), _PLOTLY_TAGS.sub("", str(subtitle.get("text") or ""))
+    return _plain(parts.get("text")), _plain(subtitle.get("text"))
+
+
+def _plain(text: object) -> str:
+    return unescape(_PLOTLY_TAGS.sub("", str(text or "")))
 
 
 def _image(mime: str, content: str, *, separator: str) -> str:

@@ -1,0 +1,76 @@
+"""`loom evaluate`, `loom runs` and `loom compare` as a build calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from loomlib import local
+from loomlib.evals import EvalCase, EvalSet, Turn
+
+Loom = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def loom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loom]:
+    place = tmp_path_factory.mktemp("cli")
+    cases = [EvalCase(id=f"echo {n}", turns=(Turn(prompt=f"word{n}", expected_answer=f"word{n}"),)) for n in range(8)]
+    EvalSet(name="words", cases=tuple(cases)).write(place / "words.json")
+    root = Path(__file__).resolve().parents[3]
+    environment = {**os.environ, "LOOM_HOME": str(place / "home"), "PYTHONPATH": str(root)}
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from loomlib.cli import main; main()", *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=place, env=environment, timeout=300, check=False
+        )
+
+    local.start(place / "home", persistent=True)
+    yield call
+    local.stop(place / "home")
+
+
+def test_a_build_gets_words_files_and_an_exit_code(loom: Loom, tmp_path: Path) -> None:
+    files = ("--junit", str(tmp_path / "out.xml"), "--json", str(tmp_path / "out.json"))
+    done = loom("evaluate", "echo", "words.json", "--gate", "contains>=50%", *files)
+    assert done.returncode == 0, done.stderr
+    assert "contains: 100 %" in done.stdout
+    assert "Gate passed: contains" in done.stderr
+    assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == "9"
+    assert len(json.loads((tmp_path / "out.json").read_text())["cases"]) == 8
+
+    missed = loom("--json", "evaluate", "echo", "words.json", "-e", "regex:nothing", "--gate", "regex>=50%")
+    assert missed.returncode == 2
+    told = json.loads(missed.stdout)
+    assert told["exit_code"] == 2
+    assert told["gates"][0]["outcome"] == "missed"
+
+    listed = json.loads(loom("--json", "runs").stdout)
+    assert [row["set"] for row in listed] == ["words", "words"]
+    first = listed[-1]["id"]
+    again = loom("evaluate", "echo", "words.json", "--baseline", first)
+    assert again.returncode == 0
+    assert "No difference found" in again.stdout
+    nothing = loom("compare", listed[0]["id"], first)
+    assert nothing.returncode == 1, "no evaluator in common: that is no pass"
+    assert "No evaluator in common" in nothing.stderr
+
+
+def test_what_cannot_be_done_is_said_in_words(loom: Loom) -> None:
+    for arguments, words in (
+        (("evaluate", "echo", "no-such-set"), "no-such-set"),
+        (("evaluate", "echo", "words.json", "--gate", "high"), "a gate is written"),
+        (("evaluate", "echo", "words.json", "-e", "exakt"), "exakt"),
+        (("compare", "eval-1", "eval-2"), "No such evaluation in the store (eval-1)"),
+    ):
+        failed = loom(*arguments)
+        assert failed.returncode == 1
+        assert words in failed.stderr
+        assert "Traceback" not in failed.stderr
