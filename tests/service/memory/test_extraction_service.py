@@ -137,3 +137,20 @@ def test_a_killed_service_extracts_the_rest_once_after_its_restart(tmp_path: Pat
             assert texts == sorted(f"The user is allergic to substance{number}." for number in range(30))
     finally:
         local.stop(home)
+
+
+def test_an_extracting_process_that_dies_is_replaced(long_term: Make, prompt_service: local.ServiceState) -> None:
+    memory = long_term(FACTS)
+    memory.say("I live in Berlin.")
+    memory.until("/facts", lambda texts: texts == ["The user lives in Berlin."])
+    (process,) = _extracting(prompt_service)
+    os.kill(process, signal.SIGKILL)
+    memory.say("I moved to Munich.")
+    memory.until("/facts", lambda texts: texts == ["The user lives in Munich."])
+
+
+def _extracting(state: local.ServiceState) -> list[int]:
+    """The service's extracting processes."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    return [int(row[0]) for row in rows if int(row[1]) == state.pid and "loomlib.local.memory.extraction" in row[2]]
