@@ -36,7 +36,15 @@ from .log_filter import LogFilter
 from .log_operations import LogOperations
 from .log_streams import LogStreams
 from .logs import Logs
-from .memory import EventPlane, LongTermMemory, MemoryControlPlane, MemoryStore, MemorySweeper, extraction_settings
+from .memory import (
+    EventPlane,
+    LongTermMemory,
+    MemoryControlPlane,
+    MemoryStore,
+    MemorySweeper,
+    MemoryTags,
+    extraction_settings,
+)
 from .models import ModelRoom
 from .operations import Operations
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
@@ -128,9 +136,11 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     memories = MemoryControlPlane(memory, account_id=state.account_id, region=state.region, on_deleted=on_deleted)
     long_term = LongTermMemory(home, memory, memories, extraction_settings(state))
     events = EventPlane(memory, on_event=long_term.wake)
+    endpoints = EndpointPlane(runtimes)
     planes = (
         ControlPlane(runtimes, deployments, sessions, **place),
-        EndpointPlane(runtimes),
+        MemoryTags(memory, others=endpoints),
+        endpoints,
         EvaluatorList(),
         memories,
     )

@@ -6,6 +6,7 @@ from .journal import JournalEntry, open_journal, read_journal
 from .long_term import LongTermMemory, extraction_settings
 from .store import MemoryStore
 from .sweeping import MemorySweeper
+from .tags import MemoryTags
 
 __all__ = [
     "EventPlane",
@@ -14,6 +15,7 @@ __all__ = [
     "MemoryControlPlane",
     "MemoryStore",
     "MemorySweeper",
+    "MemoryTags",
     "extraction_settings",
     "open_journal",
     "read_journal",

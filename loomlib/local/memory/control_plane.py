@@ -19,6 +19,7 @@ from loomlib.local.wire import Encoded, Refused, invalid, not_found
 from .paging import PageRequest, page_request
 from .store import MemoryStore
 from .strategies import checked, made, modified
+from .tags import drop_tags, keep_tags
 
 Parameters = Mapping[str, Any]
 Memory = dict[str, Any]
@@ -93,6 +94,7 @@ class MemoryControlPlane:
                     int(moment * 1000),
                 ),
             )
+            keep_tags(connection, memory_id, parameters.get("tags") or {})
             return memory
 
         return _answer({"memory": _seen_as(await self._store.write(create), "CREATING")})
@@ -127,6 +129,7 @@ class MemoryControlPlane:
         def delete(connection: sqlite3.Connection) -> str:
             memory_id: str = read_memory(connection, parameters)["id"]
             connection.execute("DELETE FROM memories WHERE id = ?", (memory_id,))
+            drop_tags(connection, memory_id)
             return memory_id
 
         memory_id = await self._store.write(delete)

@@ -12,6 +12,9 @@ CREATE TABLE IF NOT EXISTS memories (
     body TEXT NOT NULL, event_expiry_days INTEGER NOT NULL, client_token TEXT UNIQUE, digest BLOB,
     created_at INTEGER NOT NULL);
 
+CREATE TABLE IF NOT EXISTS memory_tags (
+    memory_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (memory_id, name)) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS sessions (
     number INTEGER PRIMARY KEY AUTOINCREMENT, memory_id TEXT NOT NULL, actor_id TEXT NOT NULL, session_id TEXT NOT NULL,
     created_at INTEGER NOT NULL, empty_since INTEGER, UNIQUE (memory_id, actor_id, session_id));

@@ -204,3 +204,16 @@ def test_memories_outlive_the_service(start_service: Callable[..., Any]) -> None
     after = start_service(before.state.home)
     assert shown(after, memory["id"]) == memory
     assert [each["id"] for each in after.control.list_memories()["memories"]] == [memory["id"]]
+
+
+def test_a_memory_has_tags_beside_those_of_runtimes(aws: Any) -> None:
+    memory = made(aws, "tagged", tags={"team": "red"})
+    aws.control.tag_resource(resourceArn=memory["arn"], tags={"site": "x", "team": "blue"})
+    aws.control.untag_resource(resourceArn=memory["arn"], tagKeys=["site", "absent"])
+    assert aws.control.list_tags_for_resource(resourceArn=memory["arn"])["tags"] == {"team": "blue"}
+    many = {f"t{number}": "v" for number in range(50)}
+    wrong = {"resourceArn": memory["arn"], "tags": many}
+    assert refusal(aws.control.tag_resource, **wrong) == (400, "ValidationException")
+    aws.control.delete_memory(memoryId=memory["id"])
+    gone = refusal(aws.control.list_tags_for_resource, resourceArn=memory["arn"])
+    assert gone == (404, "ResourceNotFoundException")
