@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORED, Outcome
@@ -74,8 +74,12 @@ class EvaluatorResults:
         )
 
 
-def gather(outcomes: Iterable[Outcome]) -> dict[str, EvaluatorResults]:
-    """Each evaluator's cases. Parts of one repeat are one score: the mean, passed when all parts with a bar passed."""
+def gather(outcomes: Sequence[Outcome]) -> dict[str, EvaluatorResults]:
+    """Each evaluator's cases, one score a repeat.
+
+    Parts stand behind their repeat's whole where there is one; else they are one score together: the mean, passed when
+    all parts with a bar passed.
+    """
     found: dict[str, EvaluatorResults] = {}
     parts: dict[tuple[str, str, int], list[Outcome]] = {}
     for each in outcomes:
@@ -92,13 +96,22 @@ def gather(outcomes: Iterable[Outcome]) -> dict[str, EvaluatorResults]:
         for label in each.labels:
             results.labels[label] = None
         if each.part:
-            parts.setdefault((each.evaluator, each.case_id, each.repeat), []).append(each)
+            parts.setdefault(_repeat_of(each), []).append(each)
         else:
             _count(results, case, each.state, each.value, each.passed)
-    for pieces in parts.values():
+    wholes: set[tuple[str, str, int]] = set()
+    if parts:
+        wholes.update(_repeat_of(each) for each in outcomes if not each.part)
+    for key, pieces in parts.items():
+        if key in wholes:
+            continue
         results = found[pieces[0].evaluator]
         _count(results, results.cases[pieces[0].case_id], *_folded(pieces))
     return found
+
+
+def _repeat_of(outcome: Outcome) -> tuple[str, str, int]:
+    return outcome.evaluator, outcome.case_id, outcome.repeat
 
 
 def _count(results: EvaluatorResults, case: CaseResult, state: str, value: float | None, passed: bool | None) -> None:

@@ -53,6 +53,21 @@ def test_scores_beyond_zero_and_one_have_a_mean_without_bounds() -> None:
     assert found.mean.high > 10
 
 
+def test_parts_behind_a_whole_are_no_repeats_of_it() -> None:
+    told = [
+        each
+        for n in range(12)
+        for each in (
+            outcome(f"case {n}", n % 2 == 0, evaluator="exact"),
+            outcome(f"case {n}", True, part="turn 1", evaluator="exact"),
+            outcome(f"case {n}", n % 2 == 0, part="turn 2", evaluator="exact"),
+        )
+    ]
+    found = summarize(told)["exact"]
+    assert (found.repeats, found.scored, dict(found.pass_at)) == (1, 12, {})
+    assert found.pass_rate.value == 0.5
+
+
 def test_a_case_with_many_parts_weighs_no_more_than_one_with_a_single_part() -> None:
     parts = [outcome("many", True, part=f"call {n}", evaluator="tool calls", level="component") for n in range(9)] + [
         outcome("many", False, part="call 9", evaluator="tool calls", level="component")
