@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loomlib.local.memory.extraction.rules import extract
@@ -182,6 +182,7 @@ def test_an_abbreviation_ends_no_sentence() -> None:
     assert sentences("I saw Dr. Brown. He was kind.") == ["I saw Dr. Brown.", "He was kind."]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400))
 def test_any_text_is_read_without_an_error_and_always_alike(text: str) -> None:
     assert extract(text) == extract(text)
@@ -189,6 +190,7 @@ def test_any_text_is_read_without_an_error_and_always_alike(text: str) -> None:
         assert clause
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([sentence for sentence, _ in STATED] + TRAPS), max_size=6))
 def test_every_statement_has_a_slot_and_a_sentence(parts: list[str]) -> None:
     for each in extract(" ".join(parts)):
@@ -196,6 +198,7 @@ def test_every_statement_has_a_slot_and_a_sentence(parts: list[str]) -> None:
         assert each.retracts or (each.value and each.text.endswith("."))
 
 
-@given(st.sampled_from("aI my,.-'\"("), st.integers(1, 5_000))
-def test_a_long_repetition_is_read_in_time(piece: str, count: int) -> None:
-    assert isinstance(extract(("I like " + piece) * count), list)
+@pytest.mark.parametrize("repeated", ["now ", "in 2020 ", "for two years ", "really ", "and ", "well, ", "name "])
+@pytest.mark.parametrize("begin", ["I like ", "I live in ", "I am ", "my "])
+def test_what_repeats_itself_endlessly_is_no_statement(begin: str, repeated: str) -> None:
+    assert extract(begin + repeated * (19_000 // len(repeated)) + "x") == []

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+_LONGEST_SENTENCE: Final = 2_000
+_LONGEST_CLAUSE: Final = 300
+"""Nobody states a fact of themselves in more characters, and rules take long over what repeats itself."""
 _QUOTED: Final = re.compile(r"```.*?(```|$)|\"[^\"]{0,500}\"|“[^”]{0,500}”", re.DOTALL)
 _END: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+|(?<=[!?])\s+")
 _ABBREVIATED: Final = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St|e\.g|i\.e|approx|No|vs|a\.m|p\.m)\.$")
@@ -66,7 +69,10 @@ def statements(text: str) -> Iterator[tuple[str, bool]]:
     [('I live in Ulm', False), ('my name is Ada', True)]
     """
     for sentence in sentences(_QUOTED.sub(" ", text.replace("’", "'"))):
-        if sentence.endswith("?") or _HEDGED.search(sentence) or _TOLD_BY_OTHERS.search(sentence):
+        sentence = " ".join(sentence.split())
+        if len(sentence) > _LONGEST_SENTENCE or sentence.endswith("?"):
+            continue
+        if _HEDGED.search(sentence) or _TOLD_BY_OTHERS.search(sentence):
             continue
         correcting = False
         for clause in _CLAUSE.split(sentence):
@@ -75,7 +81,7 @@ def statements(text: str) -> Iterator[tuple[str, bool]]:
                 correcting = True
                 clause = _OPENING.sub("", clause[found.end() :])
             clause = clause.strip(" .!,;:…")
-            if clause and not _ASKING.match(clause):
+            if clause and len(clause) <= _LONGEST_CLAUSE and not _ASKING.match(clause):
                 yield clause, correcting
 
 
