@@ -13,6 +13,7 @@ from loomlib.statistics.numbers import milliseconds, number, plural
 from loomlib.telemetry.traces import Trajectory
 
 from .displays import Listing, Verdict
+from .gates import judge_durations
 from .scaling_figure import scaling_figure
 
 if TYPE_CHECKING:
@@ -116,9 +117,17 @@ class ToolScaling:
             told.append(f"{plural(len(self.failures), 'call')} failed: {self.failures[0]}")
         return told
 
-    def verdict(self) -> Verdict:
-        """The answer in a box."""
-        return Verdict(title=self.title, sentences=self.sentences(), summary=self.summary())
+    def verdict(self, *, max_p90_tools_ms: float = 0.0) -> Verdict:
+        """The answer in a box; the gate is on the tools' time of the calls with the most tools (0: no gate)."""
+        most = max((run.asked for run in self.known), default=0)
+        tools_ms = [run.tools_ms for run in self.known if run.asked == most]
+        gates = [judge_durations(tools_ms, max_p90_tools_ms)] if max_p90_tools_ms else []
+        return Verdict(
+            title=self.title,
+            sentences=self.sentences(),
+            gates=[(gate.outcome, gate.sentence()) for gate in gates],
+            summary={**self.summary(), "gates": [gate.summary() for gate in gates]},
+        )
 
     def table(self) -> pd.DataFrame:
         """One row a count of tools: medians over the repeats."""

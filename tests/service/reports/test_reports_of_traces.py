@@ -10,6 +10,7 @@ import pytest
 import loomlib as loom
 from loomlib.errors import LoomError
 from loomlib.reports import CostBook, TimeSpent, ToolScaling, ask_samples, chosen_agents, study_traces
+from loomlib.reports.tool_scaling import ScalingRun
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -116,6 +117,20 @@ def test_more_tools_than_threads_run_in_rounds(bench: loom.Workbench) -> None:
     assert sum(str(trace.name).startswith("field note:") for trace in study.figure().data) == 3
     assert any("simulated" in sentence for sentence in study.sentences())
     assert json.dumps(study.summary(), allow_nan=False)
+    assert study.verdict().summary["gates"] == []
+    assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=1).summary["gates"]] == ["unclear"], "one run"
+
+
+def test_a_gate_on_the_tools_time_is_missed_by_the_calls_with_the_most_tools() -> None:
+    runs = [
+        ScalingRun(asked=count, ran=count, total_ms=900, first_ms=1, second_ms=1, tools_ms=spent + n, open_at_once=count,
+                   threads=6, tokens_read=None, state="found")
+        for count, spent in ((5, 100.0), (100, 800.0))
+        for n in range(40)
+    ]  # fmt: skip
+    study = ToolScaling(runs=runs, failures=(), title="planted", simulated=False)
+    assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=500).summary["gates"]] == ["missed"]
+    assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=900).summary["gates"]] == ["passed"]
 
 
 def test_a_studys_calls_are_split_by_scenario(asked: loom.Agent) -> None:
