@@ -33,8 +33,9 @@ def shipped_path(source: str | os.PathLike[str]) -> Path | None:
     """The file of a shipped set's name; None when it is none, or when a file of that name lies here."""
     if not isinstance(source, str) or not _NAME.fullmatch(source):
         return None
-    path = _folder() / f"{source}{_ENDING}"
-    return path if path.is_file() and not Path(source).is_file() else None
+    if source not in shipped_names():
+        return None
+    return None if Path(source).is_file() else _folder() / f"{source}{_ENDING}"
 
 
 def _folder() -> Path:

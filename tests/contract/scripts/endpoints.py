@@ -24,7 +24,10 @@ print(data.stop_runtime_session(agentRuntimeArn=arn, qualifier="prod", runtimeSe
 logs = boto3.client("logs")
 group = f"/aws/bedrock-agentcore/runtimes/{runtime_id}-prod"
 streams = logs.describe_log_streams(logGroupName=group)["logStreams"]
-print(all("[runtime-logs]" in stream["logStreamName"] for stream in streams), len(streams))
+names = [stream["logStreamName"] for stream in streams]  # one a process, and one of OpenTelemetry for all of them
+print(
+    all("[runtime-logs]" in name for name in names if name != "otel-rt-logs"), sum("20" == name[:2] for name in names)
+)
 events = logs.filter_log_events(logGroupName=group, filterPattern=f'"{session}"')["events"]
 print(len(events) > 0)
 

@@ -123,7 +123,7 @@ def test_more_tools_than_threads_run_in_rounds(bench: loom.Workbench) -> None:
 
 def test_a_gate_on_the_tools_time_is_missed_by_the_calls_with_the_most_tools() -> None:
     runs = [
-        ScalingRun(asked=count, ran=count, total_ms=900, first_ms=1, second_ms=1, tools_ms=spent + n, open_at_once=count,
+        ScalingRun(asked=count, ran=count, total_ms=900, first_ms=1, second_ms=1, tools_ms=spent + n, open_at_once=1,
                    threads=6, tokens_read=None, state="found")
         for count, spent in ((5, 100.0), (100, 800.0))
         for n in range(40)
