@@ -22,6 +22,7 @@ from ..settings import Settings
 from ..store import InvocationRow, Store
 from ..telemetry import AgentStart, LogReader, find_agent_start
 from .agent import Agent
+from .bench_memory import BenchMemory
 from .bench_telemetry import BenchTelemetry
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ..evals.runs import EvalRun
 
 
-class Workbench(BenchTelemetry):
+class Workbench(BenchTelemetry, BenchMemory):
     """A store, a catalog and a connection to one AgentCore; made by `connect()`, closed by `close()` or `with`."""
 
     def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: House) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..store import InvocationRow
     from ..telemetry import AgentStart
     from .agent import Agent
+    from .memory import Memory
+    from .memory_frame import MemoryFrame
     from .telemetry_views import LayersView
     from .trace_view import TraceView
 
@@ -117,6 +119,18 @@ class Invocation:
         view = self.trace()
         found = read_layers(self.agent.bench.clients, self.agent.entry.arn, self._row(), view.trace)
         return LayersView(found, title=view.title())
+
+    def memories_used(self, *memories: Memory, progress: Callable[[str], None] | None = None) -> MemoryFrame:
+        """The records of long-term memory that stood in this answer's prompt, with the evidence of its trace.
+
+        Of these memories; of all of the agent's region when none is named.
+        """
+        from .memory_uses import used_frame
+        from .wait_line import WaitLine
+
+        bench, region = self.agent.bench, self.agent.entry.region
+        looked = memories or [bench.memory(arn, region=region) for arn in bench.memories(region=region)["arn"]]
+        return used_frame(self, looked, scan=10_000, progress=progress or WaitLine())
 
     def logs(self) -> pd.DataFrame:
         """The log events of this invocation's session, oldest first (see `Agent.logs`)."""

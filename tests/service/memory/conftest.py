@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from memory_clients import LongTerm
 
+import loomlib as loom
 from loomlib import local
 
 
@@ -29,3 +30,9 @@ def long_term(prompt_service: local.ServiceState) -> Iterator[Callable[..., Long
             return opened.enter_context(contextlib.closing(LongTerm.made(prompt_service, *strategies)))
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def memory_bench(prompt_service: local.ServiceState) -> Iterator[loom.Workbench]:
+    with loom.connect(home=prompt_service.home) as bench:
+        yield bench

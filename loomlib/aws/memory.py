@@ -1,0 +1,262 @@
+"""AgentCore Memory's operations: memories, and generators that page through what a memory holds.
+
+Every generator asks for a page when the one before is used up, so nothing larger than a page is held here. A throttled
+page is asked for again after a pause: reading is not measured, and a large memory has thousands of pages.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from loomlib.errors import ResourceNotFound, ServiceFailed, Throttled, TimedOut
+
+from .connection import Clients
+from .errors import translated
+from .memory_shapes import (
+    FailedExtraction,
+    MemoryDescription,
+    MemoryEvent,
+    MemoryRecord,
+    MemorySession,
+    event_of,
+    failed_extraction_of,
+    memory_of,
+    record_of,
+    session_of,
+)
+
+PAGE: Final = 100
+"""Items of a page at most, as AWS allows for every listing but one."""
+JOBS_PAGE: Final = 50
+"""Items of a page of ListMemoryExtractionJobs at most."""
+LARGEST_TOP_K: Final = 100
+"""Records that RetrieveMemoryRecords gives at most."""
+
+_THROTTLED_TRIES: Final = 6
+_FIRST_PAUSE_S: Final = 0.2
+
+
+def list_memories(clients: Clients, *, region: str | None = None) -> Iterator[MemoryDescription]:
+    """Every memory of the account in a region, without strategies."""
+    where = region or clients.region
+    for shape in _pages(clients.control(region).list_memories, "memories", {}, "Listing memories", where):
+        yield memory_of(shape, where)
+
+
+def describe_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> MemoryDescription:
+    """The memory with its strategies. Raises `ResourceNotFound`."""
+    answer = _asked(clients.control(region).get_memory, {"memoryId": memory_id}, "Reading a memory", memory_id)
+    return memory_of(answer["memory"], region or clients.region)
+
+
+def create_memory(
+    clients: Clients,
+    name: str,
+    *,
+    strategies: Sequence[Mapping[str, Any]] = (),
+    event_expiry_days: int = 90,
+    description: str = "",
+    role_arn: str | None = None,
+    region: str | None = None,
+) -> MemoryDescription:
+    """A new memory, still CREATING; `strategies` in AWS's form."""
+    asked: dict[str, Any] = {"name": name, "eventExpiryDuration": event_expiry_days}
+    if strategies:
+        asked["memoryStrategies"] = [dict(each) for each in strategies]
+    if description:
+        asked["description"] = description
+    if role_arn:
+        asked["memoryExecutionRoleArn"] = role_arn
+    with translated("Creating a memory", on=name):
+        answer: dict[str, Any] = clients.control(region).create_memory(**asked)
+    return memory_of(answer["memory"], region or clients.region)
+
+
+def wait_until_active(
+    clients: Clients,
+    memory_id: str,
+    *,
+    region: str | None = None,
+    wait_s: float = 300.0,
+    progress: Callable[[str], None] | None = None,
+) -> MemoryDescription:
+    """The memory once it is ACTIVE. Raises `ServiceFailed` when it failed, `TimedOut` after `wait_s`."""
+    began, pause_s = time.monotonic(), 0.02
+    while True:
+        found = describe_memory(clients, memory_id, region=region)
+        waited_s = time.monotonic() - began
+        if found.status == "ACTIVE":
+            return found
+        if found.status in ("FAILED", "DELETING"):
+            raise ServiceFailed(
+                f"The memory is {found.status}: {found.failure_reason or 'no reason given'}", on=memory_id
+            )
+        if waited_s >= wait_s:
+            raise TimedOut(f"The memory is still {found.status} after {wait_s:g} s", on=memory_id, try_="wait longer")
+        if progress is not None:
+            progress(f"memory {found.name} is {found.status.lower()} · {waited_s:.0f} of at most {wait_s:.0f} s")
+        time.sleep(min(pause_s, wait_s - waited_s))
+        pause_s = min(5.0, pause_s * 2)
+
+
+def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> None:
+    """Delete a memory with all it holds; one that is gone is no error."""
+    try:
+        with translated("Deleting a memory", on=memory_id):
+            clients.control(region).delete_memory(memoryId=memory_id)
+    except ResourceNotFound:
+        return
+
+
+def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) -> Iterator[str]:
+    """The ids of all actors."""
+    asked = {"memoryId": memory_id}
+    for shape in _pages(clients.data(region).list_actors, "actorSummaries", asked, "Listing actors", memory_id):
+        yield str(shape["actorId"])
+
+
+def iter_sessions(
+    clients: Clients, memory_id: str, actor_id: str, *, region: str | None = None
+) -> Iterator[MemorySession]:
+    """An actor's sessions. An actor that the memory does not know has none."""
+    asked = {"memoryId": memory_id, "actorId": actor_id}
+    try:
+        for shape in _pages(
+            clients.data(region).list_sessions, "sessionSummaries", asked, "Listing sessions", actor_id
+        ):
+            yield session_of(shape)
+    except ResourceNotFound:
+        describe_memory(clients, memory_id, region=region)  # raises when it is the memory that does not exist
+
+
+def iter_events(
+    clients: Clients,
+    memory_id: str,
+    actor_id: str,
+    session_id: str,
+    *,
+    branch: str | None = None,
+    parents: bool = True,
+    since: datetime | None = None,
+    region: str | None = None,
+) -> Iterator[MemoryEvent]:
+    """A session's events, newest first. A `branch` comes with what was said before it forked, unless not `parents`.
+
+    With `since` no page is asked for after one that lies before it as a whole.
+    """
+    asked: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id}
+    if branch is not None:
+        asked["filter"] = {"branch": {"name": branch, "includeParentBranches": parents}}
+    call, what = clients.data(region).list_events, "Listing events"
+    try:
+        for page in _whole_pages(call, "events", asked, what, session_id):
+            events = [event_of(shape) for shape in page]
+            recent = events if since is None else [each for each in events if each.timestamp >= since]
+            yield from recent
+            if events and not recent:
+                return
+    except ResourceNotFound:
+        describe_memory(clients, memory_id, region=region)  # a session without events is none to AWS
+
+
+def iter_records(
+    clients: Clients,
+    memory_id: str,
+    *,
+    namespace: str | None = None,
+    path: str | None = None,
+    strategy_id: str | None = None,
+    filters: Sequence[Mapping[str, Any]] = (),
+    region: str | None = None,
+) -> Iterator[MemoryRecord]:
+    """The records of one `namespace` exactly, or of a `path` and all below it (name one of the two)."""
+    asked: dict[str, Any] = {"memoryId": memory_id, **_place(namespace, path)}
+    if strategy_id:
+        asked["memoryStrategyId"] = strategy_id
+    if filters:
+        asked["metadataFilters"] = list(filters)
+    call, on = clients.data(region).list_memory_records, namespace or path or memory_id
+    for shape in _pages(call, "memoryRecordSummaries", asked, "Listing memory records", on):
+        yield record_of(shape)
+
+
+def retrieve_records(
+    clients: Clients,
+    memory_id: str,
+    query: str,
+    *,
+    namespace: str | None = None,
+    path: str | None = None,
+    strategy_id: str | None = None,
+    top_k: int = 10,
+    filters: Sequence[Mapping[str, Any]] = (),
+    region: str | None = None,
+) -> list[MemoryRecord]:
+    """The records nearest in meaning to `query`, best first, each with its score."""
+    criteria: dict[str, Any] = {"searchQuery": query, "topK": top_k}
+    if strategy_id:
+        criteria["memoryStrategyId"] = strategy_id
+    if filters:
+        criteria["metadataFilters"] = list(filters)
+    asked = {"memoryId": memory_id, **_place(namespace, path), "searchCriteria": criteria}
+    call, on = clients.data(region).retrieve_memory_records, namespace or path or memory_id
+    shapes = _pages(call, "memoryRecordSummaries", asked, "Retrieving memory records", on)
+    return [record_of(shape) for shape in shapes][:top_k]
+
+
+def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str | None = None) -> MemoryRecord:
+    """One record. Raises `ResourceNotFound`."""
+    asked = {"memoryId": memory_id, "memoryRecordId": record_id}
+    answer = _asked(clients.data(region).get_memory_record, asked, "Reading a memory record", record_id)
+    return record_of(answer["memoryRecord"])
+
+
+def iter_failed_extractions(
+    clients: Clients, memory_id: str, *, region: str | None = None
+) -> Iterator[FailedExtraction]:
+    """The extractions that failed and can be started again."""
+    call = clients.data(region).list_memory_extraction_jobs
+    asked = {"memoryId": memory_id, "maxResults": JOBS_PAGE}
+    for shape in _pages(call, "jobs", asked, "Listing extraction jobs", memory_id):
+        yield failed_extraction_of(shape)
+
+
+def _place(namespace: str | None, path: str | None) -> dict[str, str]:
+    if (namespace is None) == (path is None):
+        raise ValueError("Name either a namespace or a path")
+    return {"namespace": namespace} if namespace is not None else {"namespacePath": str(path)}
+
+
+def _pages(call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
+    for page in _whole_pages(call, items, asked, what, on):
+        yield from page
+
+
+def _whole_pages(
+    call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str
+) -> Iterator[list[Any]]:
+    query = {"maxResults": PAGE, **asked}
+    while True:
+        answer = _asked(call, query, what, on)
+        yield answer.get(items) or []
+        token = answer.get("nextToken")
+        if not token or token == query.get("nextToken"):
+            return
+        query["nextToken"] = token
+
+
+def _asked(call: Callable[..., Any], asked: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
+    """The answer; when throttled, asked for again after growing pauses with some chance in them."""
+    for tried in range(_THROTTLED_TRIES):
+        try:
+            with translated(what, on=on):
+                return call(**asked)
+        except Throttled:
+            if tried == _THROTTLED_TRIES - 1:
+                raise
+            time.sleep(_FIRST_PAUSE_S * 2**tried * (0.5 + random.random()))  # noqa: S311
+    raise AssertionError("unreachable")

@@ -1,0 +1,243 @@
+"""AgentCore Memory's shapes as values: a memory with its strategies, its sessions, events and records.
+
+Times are aware and in UTC. Texts are what strangers said: they are shown escaped, and never in a repr.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from sys import intern
+from typing import Any, Final, cast
+
+SOURCE_EVENTS_KEY: Final = "x-loom-source-events"
+"""The metadata key in which the local service tells a record's source events. AWS tells none."""
+EXTRACTOR_KEY: Final = "x-loom-extractor"
+"""The metadata key in which the local service says who extracted a record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStrategy:
+    """One way in which a memory extracts records. `namespaces` are templates, its reflections' among them."""
+
+    strategy_id: str
+    name: str
+    type: str
+    status: str
+    namespaces: tuple[str, ...]
+    description: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDescription:
+    """A memory; `region` is where it is. ListMemories tells neither `strategies` nor `event_expiry_days` (None)."""
+
+    memory_id: str
+    arn: str
+    name: str
+    status: str
+    region: str
+    created_at: datetime
+    updated_at: datetime
+    strategies: tuple[MemoryStrategy, ...] = ()
+    event_expiry_days: int | None = None
+    description: str = field(default="", repr=False)
+    failure_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySession:
+    """A session of a memory. Its id is the memory's own: an agent may or may not use its runtime session's."""
+
+    session_id: str
+    actor_id: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryMessage:
+    """One message of an event: `role` is AWS's (USER, ASSISTANT, TOOL, OTHER), or BLOB or JSON for other content."""
+
+    role: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEvent:
+    """One event of short-term memory."""
+
+    event_id: str
+    actor_id: str
+    session_id: str
+    timestamp: datetime
+    messages: tuple[MemoryMessage, ...] = ()
+    branch: str = ""
+    root_event_id: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def text(self) -> str:
+        """All messages' texts, a line each."""
+        return "\n".join(each.text for each in self.messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRecord:
+    """One record of long-term memory. `score` is there when it was searched for."""
+
+    record_id: str
+    text: str = field(repr=False)
+    namespaces: tuple[str, ...]
+    strategy_id: str
+    created_at: datetime
+    updated_at: datetime | None = None
+    score: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    @property
+    def extractor(self) -> str:
+        """Who extracted it, such as "offline extractor"; empty where the service does not say."""
+        return str(self.metadata.get(EXTRACTOR_KEY, ""))
+
+    @property
+    def told_sources(self) -> tuple[str, ...]:
+        """The events it came from as the service tells them (compare with `told_form`); empty where it does not."""
+        told = self.metadata.get(SOURCE_EVENTS_KEY)
+        return tuple(str(each) for each in told) if isinstance(told, list | tuple) else ()  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedExtraction:
+    """An extraction that failed (ListMemoryExtractionJobs lists no others)."""
+
+    job_id: str
+    actor_id: str
+    session_id: str
+    strategy_id: str
+    status: str
+    reason: str = field(repr=False)
+    event_ids: tuple[str, ...] = ()
+
+
+def told_form(event_id: str) -> str:
+    """An event's id as a record's metadata holds it: `#` is not among the characters allowed there."""
+    return event_id.replace("#", ":")
+
+
+def memory_of(shape: Mapping[str, Any], region: str) -> MemoryDescription:
+    """A memory of ListMemories or GetMemory; a listing has no name, but the id begins with it."""
+    memory_id = str(shape.get("id") or str(shape.get("arn", "")).rpartition("/")[2])
+    expiry = shape.get("eventExpiryDuration")
+    return MemoryDescription(
+        memory_id=memory_id,
+        arn=str(shape.get("arn", "")),
+        name=str(shape.get("name") or memory_id.rpartition("-")[0] or memory_id),
+        status=str(shape.get("status", "")),
+        region=region,
+        created_at=utc(shape["createdAt"]),
+        updated_at=utc(shape["updatedAt"]),
+        strategies=tuple(_strategy(each) for each in _list(shape.get("strategies"))),
+        event_expiry_days=None if expiry is None else int(expiry),
+        description=str(shape.get("description") or ""),
+        failure_reason=str(shape.get("failureReason") or ""),
+    )
+
+
+def session_of(shape: Mapping[str, Any]) -> MemorySession:
+    """A session of ListSessions."""
+    return MemorySession(
+        session_id=str(shape["sessionId"]), actor_id=str(shape["actorId"]), created_at=utc(shape["createdAt"])
+    )
+
+
+def event_of(shape: Mapping[str, Any]) -> MemoryEvent:
+    """An event; words that a million events share are kept once."""
+    branch = _map(shape.get("branch"))
+    return MemoryEvent(
+        event_id=str(shape["eventId"]),
+        actor_id=intern(str(shape["actorId"])),
+        session_id=intern(str(shape["sessionId"])),
+        timestamp=utc(shape["eventTimestamp"]),
+        messages=tuple(_message(each) for each in _list(shape.get("payload"))),
+        branch=intern(str(branch.get("name") or "")),
+        root_event_id=str(branch.get("rootEventId") or ""),
+        metadata={str(key): str(_plain(value)) for key, value in _map(shape.get("metadata")).items()},
+    )
+
+
+def record_of(shape: Mapping[str, Any]) -> MemoryRecord:
+    """A record of GetMemoryRecord, ListMemoryRecords or RetrieveMemoryRecords."""
+    changed, score = shape.get("timestamp"), shape.get("score")
+    return MemoryRecord(
+        record_id=str(shape["memoryRecordId"]),
+        text=str(_map(shape.get("content")).get("text", "")),
+        namespaces=tuple(intern(str(each)) for each in _list(shape.get("namespaces"))),
+        strategy_id=intern(str(shape.get("memoryStrategyId", ""))),
+        created_at=utc(shape["createdAt"]),
+        updated_at=None if changed is None else utc(changed),
+        score=None if score is None else float(score),
+        metadata={str(key): _plain(value) for key, value in _map(shape.get("metadata")).items()},
+    )
+
+
+def failed_extraction_of(shape: Mapping[str, Any]) -> FailedExtraction:
+    """A job of ListMemoryExtractionJobs."""
+    messages = _map(shape.get("messages"))
+    return FailedExtraction(
+        job_id=str(shape["jobID"]),
+        actor_id=str(shape.get("actorId") or ""),
+        session_id=str(shape.get("sessionId") or ""),
+        strategy_id=str(shape.get("strategyId") or ""),
+        status=str(shape.get("status") or ""),
+        reason=str(shape.get("failureReason") or ""),
+        event_ids=tuple(dict.fromkeys(str(each["eventId"]) for each in _list(messages.get("messagesList")))),
+    )
+
+
+def utc(moment: datetime) -> datetime:
+    """botocore gives times in the machine's zone."""
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _strategy(shape: Mapping[str, Any]) -> MemoryStrategy:
+    said = _list(shape.get("namespaceTemplates")) or _list(shape.get("namespaces"))
+    for reflection in _map(_map(shape.get("configuration")).get("reflection")).values():
+        for each in (reflection, *_map(reflection).values()):
+            said = said + (_list(_map(each).get("namespaceTemplates")) or _list(_map(each).get("namespaces")))
+    return MemoryStrategy(
+        strategy_id=str(shape["strategyId"]),
+        name=str(shape["name"]),
+        type=str(shape["type"]),
+        status=str(shape.get("status") or ""),
+        namespaces=tuple(dict.fromkeys(str(each) for each in said)),
+        description=str(shape.get("description") or ""),
+    )
+
+
+def _message(shape: Mapping[str, Any]) -> MemoryMessage:
+    if "conversational" in shape:
+        said = _map(shape["conversational"])
+        return MemoryMessage(role=intern(str(said["role"])), text=str(_map(said.get("content")).get("text", "")))
+    if "json" in shape:
+        return MemoryMessage(role="JSON", text=_text(_map(shape["json"]).get("content")))
+    return MemoryMessage(role="BLOB", text=_text(shape.get("blob")))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _plain(value: Any) -> Any:
+    """A metadata value without AWS's wrapping: `{"stringValue": "a"}` is `"a"`."""
+    wrapped = _map(value)
+    return next(iter(wrapped.values())) if len(wrapped) == 1 else value
+
+
+def _map(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,0 +1,29 @@
+"""Memory: what an agent remembers, read lazily from AgentCore Memory, where it came from, and where it was used."""
+
+from .namespaces import Owner, Place, filled, owner_of, place_of
+from .provenance import PROVENANCE_STATES, Provenance, Source, find_provenance
+from .reading import MemoryReader
+from .timeline import Moment, draw_timeline, moments_of
+from .used import CONFIDENCES, READING_CALLS, Given, UsedRecord, find_used, words_of
+
+__all__ = [
+    "CONFIDENCES",
+    "PROVENANCE_STATES",
+    "READING_CALLS",
+    "Given",
+    "MemoryReader",
+    "Moment",
+    "Owner",
+    "Place",
+    "Provenance",
+    "Source",
+    "UsedRecord",
+    "draw_timeline",
+    "filled",
+    "find_provenance",
+    "find_used",
+    "moments_of",
+    "owner_of",
+    "place_of",
+    "words_of",
+]

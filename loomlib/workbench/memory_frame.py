@@ -1,0 +1,51 @@
+"""A DataFrame that says what it is: a title, a note, and what to do where it has no rows. All of it is escaped text.
+
+It is a module of its own because pandas is only imported when a table is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from .memory_tables import cell_text, html_table, shown_rows
+
+
+class MemoryFrame(pd.DataFrame):
+    """What memory's tables are; whatever is made of it (a filter, a join) is a plain DataFrame."""
+
+    def titled(self, title: str, note: str = "") -> MemoryFrame:
+        """This, with what it says above its rows; `attrs` keep both."""
+        self.attrs.update({"title": title, "note": note})
+        return self
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return str(self.attrs.get("title", ""))
+
+    @property
+    def note(self) -> str:
+        """What must be known beside it."""
+        return str(self.attrs.get("note", ""))
+
+    def __repr__(self) -> str:
+        lines = [self.title, self.note]
+        if len(self):
+            rows, more = shown_rows(self)
+            plain = pd.DataFrame([[cell_text(each) for each in row] for row in rows], columns=list(self.columns))
+            lines += [plain.to_string(index=False, max_colwidth=60), f"… {more:,} more rows" if more else ""]
+        return "\n".join(filter(None, lines))
+
+    def html(self) -> str:
+        """The first rows as static HTML, everything escaped."""
+        rows, more = shown_rows(self)
+        return html_table(self.title, self.note, [str(each) for each in self.columns], rows, more)
+
+    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.html()
+
+    @property
+    def _constructor(self) -> Any:
+        return pd.DataFrame

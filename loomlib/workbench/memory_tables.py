@@ -1,0 +1,137 @@
+"""A memory's contents as DataFrames: made in chunks, shown as escaped static HTML, with a word where there is nothing.
+
+Columns that repeat a few words over a million rows are categories. A memory's sessions are `memory_session_id`, so that
+nobody takes them for runtime sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, MemorySession
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .memory_frame import MemoryFrame
+
+CHUNK_ROWS: Final = 10_000
+_SHOWN_ROWS: Final = 50
+_SHOWN_CHARACTERS: Final = 400
+
+MEMORIES: Final = ("name", "status", "memory_id", "region", "created_at", "updated_at", "arn")
+ACTORS: Final = ("actor_id",)
+SESSIONS: Final = ("memory_session_id", "actor_id", "created_at")
+EVENTS: Final = (
+    "timestamp", "actor_id", "memory_session_id", "role", "text", "messages", "branch", "root_event_id", "metadata",
+    "event_id",
+)  # fmt: skip
+RECORDS: Final = (
+    "text", "namespace", "strategy", "created_at", "updated_at", "extractor", "source_events", "metadata", "record_id",
+)  # fmt: skip
+FOUND: Final = ("score", *RECORDS)
+SOURCES: Final = (
+    "certainty", "score", "timestamp", "actor_id", "memory_session_id", "said", "branch", "event_id",
+)  # fmt: skip
+USED: Final = (
+    "invocation_id", "runtime_session_id", "memory_id", "record_id", "text", "where", "confidence", "because",
+    "namespace", "extractor", "span_ids", "call_span_ids",
+)  # fmt: skip
+_CATEGORIES: Final = frozenset(
+    {"actor_id", "memory_session_id", "role", "branch", "namespace", "strategy", "extractor", "root_event_id"}
+)
+
+
+def memory_row(memory: MemoryDescription) -> tuple[Any, ...]:
+    """A memory."""
+    return (
+        memory.name, memory.status, memory.memory_id, memory.region, memory.created_at, memory.updated_at, memory.arn,
+    )  # fmt: skip
+
+
+def session_row(session: MemorySession) -> tuple[Any, ...]:
+    """A session."""
+    return (session.session_id, session.actor_id, session.created_at)
+
+
+def event_row(event: MemoryEvent) -> tuple[Any, ...]:
+    """An event; `role` is its first message's, or all of them where they differ."""
+    roles = "+".join(dict.fromkeys(each.role for each in event.messages))
+    return (
+        event.timestamp, event.actor_id, event.session_id, roles, event.text, len(event.messages), event.branch,
+        event.root_event_id, dict(event.metadata) or None, event.event_id,
+    )  # fmt: skip
+
+
+def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> tuple[Any, ...]:
+    """A record; `source_events` counts those that the service tells, None where it tells none."""
+    return (
+        record.text, ", ".join(record.namespaces), strategies.get(record.strategy_id, record.strategy_id),
+        record.created_at, record.updated_at, record.extractor, len(record.told_sources) or None,
+        {key: value for key, value in record.metadata.items() if not key.startswith("x-loom-")} or None,
+        record.record_id,
+    )  # fmt: skip
+
+
+def frame(
+    rows: Iterable[tuple[Any, ...]],
+    columns: Sequence[str],
+    *,
+    title: str,
+    note: str = "",
+    empty: str = "",
+    limit: int | None = None,
+) -> MemoryFrame:
+    """A DataFrame of rows that come one by one; never more than a chunk of them is held as Python values.
+
+    `limit` is what the rows were cut at, if they were.
+    """
+    import pandas as pd
+
+    from .memory_frame import MemoryFrame
+
+    source = iter(rows)
+    parts: list[pd.DataFrame] = []
+    known: dict[str, dict[Any, None]] = {name: {} for name in columns if name in _CATEGORIES}
+    while chunk := list(islice(source, CHUNK_ROWS)):
+        part = pd.DataFrame(chunk, columns=list(columns))
+        for name, seen in known.items():
+            seen.update(dict.fromkeys(part[name].unique()))
+            part[name] = pd.Categorical(part[name], categories=list(seen))
+        parts.append(part)
+    for part in parts[:-1]:
+        for name, seen in known.items():
+            part[name] = part[name].cat.set_categories(list(seen))
+    whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
+    cut = f"The first {limit:,} rows; limit=None reads all." if limit is not None and len(whole) == limit else ""
+    return MemoryFrame(whole).titled(title, " ".join(filter(None, (note, cut))) if parts else empty)
+
+
+def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[Any]], more: int = 0) -> str:
+    """A table; every cell is a stranger's text and is escaped."""
+    names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell_text(each))}</td>' for each in row)}</tr>" for row in rows)
+    said = f"<p>{escape(note)}</p>" if note else ""
+    left = f"<p>… {more:,} more rows</p>" if more > 0 else ""
+    table = f'<div style="overflow-x:auto"><table><tr>{names}</tr>{body}</table></div>' if body else ""
+    return f"<div><p><strong>{escape(title)}</strong></p>{said}{table}{left}</div>"
+
+
+def cell_text(value: Any) -> str:
+    """A value for a reader: cut when long, `–` for nothing, times to the second."""
+    if value is None or value != value or value == "":
+        return "–"
+    if hasattr(value, "strftime"):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    plain = "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return plain if len(plain) <= _SHOWN_CHARACTERS else f"{plain[: _SHOWN_CHARACTERS - 1]}…"
+
+
+def shown_rows(table: Any) -> tuple[list[tuple[Any, ...]], int]:
+    """The first rows of a DataFrame, and how many more there are."""
+    rows = list(table.head(_SHOWN_ROWS).itertuples(index=False, name=None))
+    return rows, len(table) - len(rows)

@@ -1,0 +1,123 @@
+"""A memory's timeline and a record's provenance, as a notebook sees them: static, escaped, with the table beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..memory.timeline import TIMELINE_COLUMNS, Moment, draw_timeline
+from . import memory_tables as tables
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from ..memory import Provenance
+    from .memory_frame import MemoryFrame
+
+_EMPTY = "Nothing was said by this actor and nothing is known: memory.actors() lists who has events."
+_SHOWN = 200
+
+
+class TimelineView:
+    """What happened to an actor's memory when; made by `memory.timeline(actor)`."""
+
+    def __init__(self, moments: Sequence[Moment], *, title: str, labels: Sequence[str] = ()) -> None:
+        self.moments, self._title, self._labels = tuple(moments), title, tuple(labels)
+
+    def table(self) -> MemoryFrame:
+        """One row a moment, oldest first."""
+        rows = (tuple(each.row().values()) for each in self.moments)
+        return tables.frame(rows, TIMELINE_COLUMNS, title=self._title, note=self.note(), empty=_EMPTY)
+
+    def figure(self) -> go.Figure:
+        """The same as a plotly figure, a lane for each who spoke and for each strategy."""
+        return draw_timeline(self.moments, title=self._title, subtitle=self.note())
+
+    def note(self) -> str:
+        """What must be known beside it."""
+        made_by = {each.extractor for each in self.moments if each.extractor}
+        return " · ".join([*self._labels, *(f"extracted by: {each}" for each in sorted(made_by))])
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        if not self.moments:
+            return tables.html_table(self._title, _EMPTY, TIMELINE_COLUMNS, ())
+        shown = self.moments[-_SHOWN:]
+        rows = [tuple(each.row().values()) for each in shown]
+        more = len(self.moments) - len(shown)
+        note = " · ".join(filter(None, (self.note(), f"the newest {len(shown)}; .table() has all" if more else "")))
+        return _lanes(shown) + tables.html_table(self._title, note, TIMELINE_COLUMNS, rows)
+
+
+class ProvenanceView:
+    """Where a record came from; made by `memory.provenance(record_id)`. `state` is one of `PROVENANCE_STATES`."""
+
+    def __init__(self, found: Provenance, *, labels: Sequence[str] = ()) -> None:
+        self.found, self._labels = found, tuple(labels)
+
+    @property
+    def state(self) -> str:
+        """Whether it is told, inferred, or unknown."""
+        return self.found.state
+
+    def sentence(self) -> str:
+        """How it is known."""
+        return self.found.sentence()
+
+    def table(self) -> MemoryFrame:
+        """One row a source, each labelled as told or inferred."""
+        rows = (tuple(each.values()) for each in self.found.table())
+        said = f"{self.found.record.text}\n{self.sentence()}"
+        return tables.frame(
+            rows, tables.SOURCES, title=f"Sources of {self.found.record.record_id}", note=said, empty=said
+        )
+
+    def __len__(self) -> int:
+        return len(self.found.sources)
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def _lanes(moments: Sequence[Moment]) -> str:
+    """The timeline as inline SVG: no script, and the table below says the same in words."""
+    from html import escape
+
+    from ..charts import GRID, INK, PALETTE
+
+    lanes = list(
+        dict.fromkeys(each.lane for each in sorted(moments, key=lambda each: (each.what != "said", each.lane)))
+    )
+    start, end = moments[0].at, moments[-1].at
+    span_s = max((end - start).total_seconds(), 1e-3)
+    height, left, width = 24 * len(lanes) + 34, 220, 560
+    parts = [
+        f'<svg role="img" aria-label="when it was said and extracted" viewBox="0 0 800 {height}" '
+        f'style="max-width:60em;width:100%" font-size="11" font-family="system-ui,sans-serif" fill="{INK}">'
+    ]
+    for number, lane in enumerate(lanes):
+        y = 24 * number + 16
+        name = lane if len(lane) <= 34 else f"{lane[:33]}…"
+        parts.append(f'<text x="0" y="{y + 4}">{escape(name)}</text>')
+        parts.append(f'<line x1="{left}" x2="{left + width}" y1="{y}" y2="{y}" stroke="{GRID}"/>')
+        for each in moments:
+            if each.lane == lane:
+                x = left + width * (each.at - start).total_seconds() / span_s
+                colour = PALETTE[number % len(PALETTE)]
+                fill = "none" if each.what == "record changed" else colour
+                tip = escape(f"{each.at:%Y-%m-%d %H:%M:%S} {each.what}: {tables.cell_text(each.text)}")
+                parts.append(
+                    f'<circle cx="{x:.1f}" cy="{y}" r="5" fill="{fill}" stroke="{colour}"><title>{tip}</title></circle>'
+                )
+    y = height - 6
+    parts.append(f'<text x="{left}" y="{y}">{start:%Y-%m-%d %H:%M:%S}</text>')
+    parts.append(f'<text x="{left + width}" y="{y}" text-anchor="end">{end:%Y-%m-%d %H:%M:%S} UTC</text></svg>')
+    return "".join(parts)

@@ -1,0 +1,93 @@
+"""Where records came from, and what an actor's memory did over time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from inspected import new_memory, say, write
+
+from loomlib.embeddings import similarity
+from loomlib.memory.provenance import ALIKE_FROM
+
+
+@pytest.fixture(scope="module")
+def lived(memory_bench):
+    """A memory in which anna's allergy was extracted from one of two turns."""
+    memory = new_memory(memory_bench, "semantic")
+    memory.said = [say(memory, "I am allergic to shellfish.", "Noted."), say(memory, "What time is it?", "Noon.")]
+    deadline = time.monotonic() + 60
+    while not len(memory.records(actor="anna")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return memory
+
+
+def test_what_the_service_tells_of_a_records_sources_is_told(lived):
+    record = lived.records(actor="anna").iloc[0]
+    found = lived.provenance(record["record_id"])
+    assert found.state == "told"
+    assert list(found.table()["event_id"]) == lived.said[:1]
+    assert list(found.table()["certainty"]) == ["told"]
+    assert record["extractor"] == "offline extractor"
+    assert "offline extractor" in found._repr_html_()
+    assert found.found.owner.actor_id == "anna"
+
+
+def test_sources_that_nobody_tells_are_inferred_and_say_so(lived):
+    (id,) = write(lived, "/facts/anna/", "The user cannot eat shellfish, being allergic")
+    found = lived.provenance(id)
+    assert found.state == "inferred"
+    assert "Inferred by similarity" in found.sentence()
+    table = found.table()
+    assert list(table["event_id"]) == lived.said[:1]
+    assert set(table["certainty"]) == {"inferred"}
+    assert ALIKE_FROM <= table["score"][0] <= 1
+    assert table["said"][0] == "I am allergic to shellfish."
+
+
+def test_a_record_that_nothing_is_like_has_no_source(lived):
+    (id,) = write(lived, "/facts/anna/", "Jazz concerts delight this customer")
+    assert lived.provenance(id).state == "nothing_alike"
+    (other,) = write(lived, "/facts/bert/", "The user is allergic to shellfish")
+    assert lived.provenance(other).state == "no_events"  # anna's words are not bert's
+    assert "no events" in lived.provenance(other)._repr_html_()
+
+
+def test_told_sources_that_were_deleted_are_said_to_be_gone(memory_bench):
+    memory = new_memory(memory_bench, "semantic")
+    event = say(memory, "I live in Berlin.", "Noted.")
+    deadline = time.monotonic() + 60
+    while not len(memory.records(actor="anna")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    memory.reader.clients.data().delete_event(memoryId=memory.id, actorId="anna", sessionId="s1", eventId=event)
+    found = memory.provenance(memory.records(actor="anna")["record_id"][0])
+    assert found.state == "told_but_gone"
+    assert len(found.found.missing) == 1
+
+
+def test_the_timeline_has_what_was_said_and_what_was_made_of_it(lived):
+    view = lived.timeline("anna")
+    table = view.table()
+    assert table["at"].is_monotonic_increasing
+    assert {"said", "record created"} <= set(table["what"])
+    assert {"said by user", "said by assistant", "records of semantic"} <= set(table["lane"])
+    assert len(view.figure().data) == len(set(table["lane"]))
+    assert "offline extractor" in view._repr_html_()
+    assert "<svg" in view._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("record", "said", "alike"),
+    [
+        ("The user is allergic to shellfish.", "I'm allergic to shellfish, so no shrimp please.", True),
+        ("The user lives in Berlin.", "I moved to Berlin last year.", True),
+        ("User prefers aisle seats", "Please book me an aisle seat, I like those", True),
+        ("The user is allergic to shellfish.", "The user is fond of jazz music.", False),
+        ("The user lives in Berlin.", "What is the weather today?", False),
+        ("User prefers aisle seats", "Hello, how are you?", False),
+    ],
+)
+def test_the_threshold_tells_restatements_from_other_sentences(record, said, alike):
+    assert (similarity(record, said) >= ALIKE_FROM) is alike
