@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
+
+# The same examples in every run, and no deadline on a busy machine: what fails has changed. HYPOTHESIS_PROFILE=default
+# looks for new ones.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.fixture(scope="module", autouse=True)

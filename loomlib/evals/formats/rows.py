@@ -158,6 +158,10 @@ def _cells(row: Mapping[str, Any], n: int, line: int | None, problems: Problems)
         except ValueError as problem:
             problems.add(("rows", n, name), str(problem), "see the columns of an eval set's table", line=line)
             return None
+    metadata = found.get("metadata")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        problems.add(("rows", n, "metadata"), f"{type(metadata).__name__} is no object", "name → value", line=line)
+        return None
     if more:
         found["metadata"] = {**more, **cast("dict[str, Any]", found.get("metadata") or {})}
     return found
