@@ -1,0 +1,128 @@
+"""Which records stood in an answer's prompt, by the traces of a real agent that retrieves by itself and by tool."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from inspected import new_memory, write
+
+import loomlib as loom
+from loomlib.aws.memory_shapes import MemoryRecord
+from loomlib.memory import Given, find_used, words_of
+
+AGENT = '''
+import os
+import boto3
+from bedrock_agentcore import BedrockAgentCoreApp
+from strands import Agent, tool
+from strands.models import BedrockModel
+
+app = BedrockAgentCoreApp()
+memory = boto3.client("bedrock-agentcore")
+
+
+def remembered(query, actor):
+    criteria = {"searchQuery": query, "topK": 1}
+    found = memory.retrieve_memory_records(
+        memoryId=os.environ["MEMORY_ID"], namespace=f"/facts/{actor}/", searchCriteria=criteria)
+    return [each["content"]["text"] for each in found["memoryRecordSummaries"]]
+
+
+@tool
+def recall(query: str) -> dict:
+    """Recall what is remembered about the customer's allergies and food.
+
+    Args:
+        query: What to recall.
+    """
+    return {"status": "success", "content": [{"json": {"facts": remembered(query, "anna")}}]}
+
+
+@app.entrypoint
+def answer(payload):
+    prompt, tools = payload["prompt"], []
+    if payload.get("mode") == "preload":
+        prompt = "<context>" + "; ".join(remembered(prompt, "anna")) + "</context>\\n" + prompt
+    if payload.get("mode") == "tool":
+        tools = [recall]
+    agent = Agent(model=BedrockModel(model_id="loom.scripted"), tools=tools, callback_handler=None)
+    return {"result": str(agent(prompt))}
+
+
+app.run()
+'''
+ALLERGY = "The user is allergic to shellfish and nuts."
+BREAKFAST = "The user has porridge for breakfast every morning."
+
+
+@pytest.fixture(scope="module")
+def remembering(memory_bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory):
+    memory = new_memory(memory_bench, "semantic")
+    write(memory, "/facts/anna/", ALLERGY, BREAKFAST)
+    write(memory, "/facts/bert/", "The user sails every summer in the archipelago.")
+    folder: Path = tmp_path_factory.mktemp("remembering")
+    (folder / "agent.py").write_text(AGENT)
+    return memory_bench.deploy(folder / "agent.py", name="remembering", environment={"MEMORY_ID": memory.id}), memory
+
+
+def test_a_record_put_before_the_prompt_is_found_with_the_call_that_brought_it(remembering):
+    agent, memory = remembering
+    inv = agent.invoke(payload={"prompt": "Which food is the user allergic to?", "mode": "preload"}).raise_for_status()
+    used = inv.memories_used(memory)
+    assert list(used["text"]) == [ALLERGY]
+    assert list(used["where"]) == ["prompt"]
+    assert list(used["confidence"]) == ["high"]
+    assert used["call_span_ids"][0]
+    assert used["runtime_session_id"][0] == inv.session_id
+    assert list(memory.used_in(inv)["record_id"]) == list(used["record_id"])
+    assert set(inv.memories_used()["memory_id"]) == {memory.id}
+
+
+def test_a_record_that_a_tool_brought_is_found_in_its_result(remembering):
+    agent, memory = remembering
+    inv = agent.invoke(payload={"prompt": "Recall the customer's allergies to food", "mode": "tool"}).raise_for_status()
+    used = inv.memories_used(memory)
+    assert list(used["text"]) == [ALLERGY]
+    assert list(used["where"]) == ["tool result of recall"]
+    assert list(used["confidence"]) == ["high"]
+
+
+def test_what_the_caller_said_himself_was_not_retrieved(remembering):
+    agent, memory = remembering
+    inv = agent.invoke(payload={"prompt": ALLERGY}).raise_for_status()
+    used = inv.memories_used(memory)
+    assert len(used) == 0
+    assert "no span of a call that reads records" in used.note
+
+
+def test_without_a_call_or_with_a_short_text_confidence_falls():
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+
+    def record(text: str, at: datetime = now) -> MemoryRecord:
+        return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=at)
+
+    given = [Given(where="system prompt", text="Known: the  user\nlives in Berlin with a dog. Name: Ann", span_id="a")]
+    records = [record("The user lives in Berlin"), record("Ann"), record("with a dog", now + timedelta(days=1))]
+    found = list(find_used("m", records, given, answered_at=now))
+    assert [(each.record.text, each.confidence) for each in found] == [
+        ("The user lives in Berlin", "medium"),
+        ("Ann", "low"),
+    ]
+    assert [each.confidence for each in find_used("m", records[:1], given, calls=["b"])] == ["high"]
+
+
+def test_texts_are_found_within_results_of_any_form():
+    assert "a b" in words_of({"x": [{"json": {"t": "a b"}}]})
+    assert "in json" in words_of('[{"text": "in json"}]').splitlines()
+    assert words_of(None) == ""
+    preference = '{"context": "said", "preference": "likes window seats", "categories": []}'
+    record = MemoryRecord(
+        record_id="r",
+        text=preference,
+        namespaces=("/p/",),
+        strategy_id="s",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert list(find_used("m", [record], [Given(where="prompt", text="The user likes window seats.")]))
