@@ -85,12 +85,12 @@ def collect(
     rules: str | None,
 ) -> None:
     """Let production flow back: failures and some successes of AGENTS (all, when none is named) into a set."""
-    before, ago = _set(path), _ago(since)
+    before, start = _set(path), ago(since)
     with place.connect() as bench:
         found = bench.collect_cases(
             before,
             *agents,
-            since=ago,
+            since=start,
             failures=failures,
             successes=successes,
             seed=seed,
@@ -124,7 +124,8 @@ def _rules(path: str | None) -> Any:
     return (*DEFAULT_RULES, *read_rules(path))
 
 
-def _ago(text: str) -> timedelta:
+def ago(text: str) -> timedelta:
+    """A time such as `30m`, `12h`, `7d` or `2w`."""
     found = _AGO.fullmatch(text.strip())
     if found is None:
         raise click.BadParameter(f"{text!r} is no time like 30m, 12h, 7d or 2w", param_hint="--since")

@@ -9,7 +9,7 @@ import click
 
 from ..errors import LoomError
 from ..settings import Settings
-from . import agents, capture, doctor, evals, notebooks, service
+from . import agents, capture, doctor, evals, memory, notebooks, service
 from .output import emit_json
 from .place import Place
 
@@ -44,6 +44,7 @@ for command in (
     *agents.COMMANDS,
     *evals.COMMANDS,
     *capture.COMMANDS,
+    *memory.COMMANDS,
     *notebooks.COMMANDS,
     *doctor.COMMANDS,
 ):

@@ -1,0 +1,69 @@
+"""`loom memory …` as a person types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from inspected import new_memory, say, write
+
+from loomlib import local
+
+LOOM = Path(sys.executable).with_name("loom")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(prompt_service: local.ServiceState) -> Run:
+    def loom(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LOOM_HOME": str(prompt_service.home)}
+        ran = subprocess.run([str(LOOM), *arguments], env=environment, capture_output=True, text=True, timeout=120)
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+        return ran
+
+    return loom
+
+
+@pytest.fixture(scope="module")
+def memory(memory_bench):
+    memory = new_memory(memory_bench, "semantic")
+    say(memory, "hello \x1b[31mthere", "Good day.")
+    write(memory, "/facts/anna/", "The user likes tea.", "The user plays chess.")
+    return memory
+
+
+def test_memories_are_listed_and_shown(run: Run, memory):
+    assert memory.name in run("memory", "list").stdout
+    shown = run("memory", "show", memory.name)
+    assert "/facts/{actorId}/" in shown.stdout
+    assert "anna" in shown.stdout
+    about = json.loads(run("--json", "memory", "show", memory.id, "--actor", "anna").stdout)
+    assert about["strategies"][0]["type"] == "SEMANTIC"
+    assert about["rows"][0]["memory_session_id"] == "s1"
+
+
+def test_events_and_the_timeline_do_not_drive_the_terminal(run: Run, memory):
+    for command in ("events", "timeline"):
+        said = run("memory", command, memory.name, "anna", "--since", "1h").stdout
+        assert "hello" in said
+        assert "\x1b" not in said
+
+
+def test_records_search_and_provenance_answer_in_json(run: Run, memory):
+    rows = json.loads(run("--json", "memory", "records", memory.name, "--actor", "anna").stdout)
+    assert {row["text"] for row in rows} >= {"The user likes tea.", "The user plays chess."}
+    best = json.loads(run("--json", "memory", "search", memory.name, "a hot drink: tea", "--top-k", "1").stdout)
+    assert [row["text"] for row in best] == ["The user likes tea."]
+    assert json.loads(run("--json", "memory", "provenance", memory.name, best[0]["record_id"]).stdout) == []
+
+
+def test_nothing_there_is_said_and_an_unknown_memory_fails(run: Run, memory):
+    assert "No records here" in run("memory", "records", memory.name, "/nowhere/").stdout
+    assert "There is no memory" in run("memory", "events", "nobody_knows", code=1).stderr
+    run("memory", "events", memory.name, "--since", "yesterday", code=2)
