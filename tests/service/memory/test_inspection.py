@@ -13,6 +13,7 @@ import loomlib as loom
 from loomlib.errors import ResourceNotFound
 from loomlib.memory import filled, owner_of
 from loomlib.workbench.memory import Memory
+from loomlib.workbench.memory_tables import CHUNK_ROWS, frame
 
 NASTY = '<img src=x onerror="alert(1)">'
 
@@ -164,3 +165,21 @@ def test_owners_are_read_out_of_namespaces(memory_bench):
     assert reflected.actor_id == "anna"
     assert owner_of("/nowhere/", strategies) is None
     assert filled("/facts/{actorId}/{sessionId}/", actorId="a") == "/facts/a/{sessionId}/"
+
+
+def test_a_memory_is_read_in_its_own_region(memory_bench, kept):
+    elsewhere = kept.arn.replace(memory_bench.region, "eu-central-1")
+    memory = memory_bench.memory(elsewhere)
+    assert memory.description.region == memory.reader.memory.region == "eu-central-1"
+    assert list(memory.actors()["actor_id"]) == ["anna", "user-10"]
+    assert set(memory_bench.memories(region="eu-central-1")["region"]) == {"eu-central-1"}
+
+
+def test_a_table_of_many_chunks_is_one_table(kept):
+    rows = [(f"r{number}", "a" if number < CHUNK_ROWS else "b") for number in range(CHUNK_ROWS + 5)]
+    found = frame(iter(rows), ("text", "role"), title="Many", limit=len(rows))
+    assert len(found) == len(rows)
+    assert list(found["role"].cat.categories) == ["a", "b"]
+    assert found["role"].iloc[-1] == "b"
+    assert "limit=None" in found.note
+    assert f"{len(rows) - 50:,} more rows" in found._repr_html_()
