@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
@@ -25,6 +27,9 @@ SCANNED_EVENTS: Final = 20_000
 
 _AT_ONCE: Final = 500
 _LATER: Final = timedelta(minutes=5)  # clocks differ
+_TAG: Final = re.compile(r"<[^<>]*>")
+_TELLING: Final = 12  # characters; "Noted." is like every other "Noted."
+_MOST_STATEMENTS: Final = 100
 _SENTENCE: Final = re.compile(r"(?<=[.!?\n])\s+")
 
 
@@ -32,8 +37,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?\n])\s+")
 class Source:
     """An event that a record came from, with the sentence of it that says the same.
 
-    `certainty` is "told" or "inferred"; `score` is the cosine of `said` and the record's text, None without embeddings
-    for it.
+    `certainty` is "told" or "inferred"; `score` is the cosine of `said` and the record's nearest sentence.
     """
 
     event: MemoryEvent
@@ -164,15 +168,25 @@ def _inferred(record: MemoryRecord, events: Iterable[MemoryEvent], top: int) -> 
 
 
 def _best_sentences(text: str, events: Sequence[MemoryEvent]) -> list[tuple[float, str]]:
-    """For each event its sentence that is nearest to `text`, with the cosine; a user's before anybody else's."""
+    """For each event its sentence that is nearest to one of the record's, with the cosine; a user's go first."""
     said: list[tuple[int, str]] = []
     for number, event in enumerate(events):
         people = [each for each in event.messages if each.role == "USER"] or list(event.messages)
         said += [(number, part) for each in people for part in _SENTENCE.split(each.text) if part.strip()]
     best: list[tuple[float, str]] = [(0.0, "")] * len(events)
     if said:
-        scores = embed([part for _, part in said]) @ embed([text])[0]
+        scores = (embed([part for _, part in said]) @ embed(_statements(text)).T).max(axis=1)
         for (number, part), score in zip(said, scores, strict=True):
             if float(score) > best[number][0]:
                 best[number] = (min(1.0, float(score)), part.strip())
     return best
+
+
+def _statements(text: str) -> list[str]:
+    """What a record states, sentence by sentence: of a preference's JSON what is preferred, of a summary no tags."""
+    if text.lstrip().startswith("{"):
+        with suppress(ValueError):
+            inner: Any = json.loads(text)
+            text = str(inner.get("preference") or text) if isinstance(inner, dict) else text  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+    parts = [each.strip() for each in _SENTENCE.split(_TAG.sub("\n", text)) if len(each.strip()) >= _TELLING]
+    return parts[:_MOST_STATEMENTS] or [text]

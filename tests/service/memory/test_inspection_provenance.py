@@ -46,6 +46,20 @@ def test_sources_that_nobody_tells_are_inferred_and_say_so(lived):
     assert table["said"][0] == "I am allergic to shellfish."
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"context": "An order.", "preference": "The user avoids shellfish: an allergy", "categories": ["food"]}',
+        '<topic name="Talk">The user asked what an opera ticket costs. The user has a shellfish allergy.</topic>',
+    ],
+)
+def test_preferences_and_summaries_are_compared_by_what_they_state(lived, text):
+    (id,) = write(lived, "/facts/anna/", text)
+    found = lived.provenance(id)
+    assert found.state == "inferred"
+    assert list(found.table()["event_id"]) == lived.said[:1]
+
+
 def test_a_record_that_nothing_is_like_has_no_source(lived):
     (id,) = write(lived, "/facts/anna/", "Jazz concerts delight this customer")
     assert lived.provenance(id).state == "nothing_alike"
