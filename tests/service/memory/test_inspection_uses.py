@@ -77,7 +77,8 @@ def test_a_record_put_before_the_prompt_is_found_with_the_call_that_brought_it(r
     assert used["call_span_ids"][0]
     assert used["runtime_session_id"][0] == inv.session_id
     assert list(memory.used_in(inv)["record_id"]) == list(used["record_id"])
-    assert set(inv.memories_used()["memory_id"]) == {memory.id}
+    everywhere = inv.memories_used()  # other memories of the service may state the same
+    assert memory.id in set(everywhere["memory_id"])
 
 
 def test_a_record_that_a_tool_brought_is_found_in_its_result(remembering):
