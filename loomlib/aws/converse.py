@@ -80,7 +80,7 @@ def _answer(answer: Mapping[str, Any]) -> ModelAnswer:
     return ModelAnswer(
         text="".join(str(block["text"]) for block in content if "text" in block),
         calls=tuple(
-            (str(block["toolUse"].get("name", "")), dict(block["toolUse"].get("input") or {}))
+            (str(block["toolUse"].get("name", "")), _input(block["toolUse"].get("input")))
             for block in content
             if "toolUse" in block
         ),
@@ -93,3 +93,8 @@ def _answer(answer: Mapping[str, Any]) -> ModelAnswer:
         latency_ms=answer.get("metrics", {}).get("latencyMs"),
         is_simulated=simulated,
     )
+
+
+def _input(given: object) -> dict[str, Any]:
+    """A tool's input; what is no object is none, and the tool's form says what is missing."""
+    return dict(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else {}

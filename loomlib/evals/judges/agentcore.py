@@ -93,13 +93,13 @@ class AgentCoreJudge:
             return NotApplicable("the case expects nothing of the tools")
         if not answer.turns:
             return NotApplicable("there is no answer to judge")
-        if answer.tools is None and self.needs_tools and self.spans is None:
-            raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
         if self.kind == "TOOL_CALL" and answer.tools == ():
             return NotApplicable("the agent called no tool")
         if self.clients is None:
             raise JudgeFailed("No connection to AWS", kind="no_model", try_="judge.connected_to(bench.clients)")
         exported = None if self.spans is None else await self.spans(case, answer)
+        if not exported and answer.tools is None and self.needs_tools:
+            raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
         spans = exported or spans_from_answer(case, answer)
         try:
             results = await asyncio.to_thread(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..answers import CaseAnswer, TurnAnswer
 from ..cases import EvalCase, Turn
+from .material import one_entry
 from .question import AnswerForm, Question
 from .scales import Scale
 
@@ -93,6 +94,6 @@ def conversation(case: EvalCase, before: Sequence[TurnAnswer], prompt: str, aske
     lines: list[str] = []
     for at, each in enumerate(before):
         if at < len(asked):
-            lines.append(f"User: {asked[at]}")
-        lines.append(f"Agent: {each.text}")
-    return "\n".join([*lines, f"User: {prompt}"] if prompt else lines)
+            lines.append(one_entry(f"User: {asked[at]}"))
+        lines.append(one_entry(f"Agent: {each.text}"))
+    return "\n".join([*lines, one_entry(f"User: {prompt}")] if prompt else lines)

@@ -17,6 +17,8 @@ _UNREADABLE = re.compile(
     "\U000e0000-\U000e007f]"  # tags: text that a model reads and a person does not see
 )
 
+_LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
 
 def readable(text: str) -> str:
     """`text` with line ends alike and with U+FFFD for everything that a person would not see."""
@@ -24,11 +26,19 @@ def readable(text: str) -> str:
 
 
 def folded(text: str, limit: int = PART_LIMIT) -> str:
-    """`text`, with its middle left out (and the gap said) when it is longer than `limit` characters."""
+    """`text`, with its middle left out (and the gap said) when it is longer than `limit` characters.
+
+    What stands after the gap begins with "…": a piece of a line does not look like a line of its own.
+    """
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n…{text[-half:]}"
+
+
+def one_entry(text: str) -> str:
+    """`text` as one entry of a list of steps: only its first line begins where entries do, the others are indented."""
+    return _LINE_END.sub("\n    ", text)
 
 
 def make_fence(texts: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from ..digests import digest_of
 from ..judge_failed import JudgeFailed
 from .material import PART_LIMIT, folded, make_fence, readable
 
-PROMPT_VERSION: Final = "1"
+PROMPT_VERSION: Final = "2"
 """Part of every judge's digest: another wording of the prompt makes stored verdicts stale."""
 RATIONALE_LIMIT: Final = 4_000
 

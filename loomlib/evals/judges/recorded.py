@@ -2,7 +2,8 @@
 
 A recording is JSON Lines, one verdict a line: {"question": digest, "sample": 0, "judge": key, "values": {…},
 "input_tokens": …, "output_tokens": …, "cost": …, "labels": […]}. It holds no text of the agent's but what the judge
-quoted. Of two lines for one question and sample the later one counts.
+quoted. Of two lines for one question and sample the later one counts. A line whose end is missing (its writer was
+killed) is passed over: its verdict will be asked for again.
 """
 
 from __future__ import annotations
@@ -100,8 +101,12 @@ class RecordingJudge:
         return reply
 
     def _append(self, line: str) -> None:
-        with self._lock, Path(self.path).open("a", encoding="ascii") as file:
-            file.write(line + "\n")  # one write of one line, so that a kill leaves whole lines
+        with self._lock, Path(self.path).open("ab+") as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    line = f"\n{line}"  # what a killed writer left behind stays a line of its own
+            file.write(f"{line}\n".encode("ascii"))  # one write of one line, so that a kill leaves whole lines
 
 
 def _canonical(value: Mapping[str, Any]) -> str:
@@ -120,11 +125,14 @@ def _read(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
         try:
             verdict: object = json.loads(line)
         except (ValueError, RecursionError) as error:
-            if number == len(lines):
-                continue  # the writer was killed in mid-line; the verdict will be asked for again
+            if number == len(lines) or (line.startswith("{") and isinstance(error, ValueError)):
+                continue
             raise SettingsError(f"Line {number} is no JSON: {error}", on=str(path)) from error
         told = cast("dict[str, Any]", verdict) if isinstance(verdict, dict) else {}
         if not isinstance(told.get("question"), str) or not isinstance(told.get("values"), dict):
             raise SettingsError(f"Line {number} is no verdict", on=str(path), try_='{"question": …, "values": {…}}')
-        found[told["question"], int(told.get("sample") or 0)] = told
+        sample: object = told.get("sample", 0)
+        if not isinstance(sample, int) or isinstance(sample, bool):
+            raise SettingsError(f"Line {number} has a sample that is no whole number", on=str(path))
+        found[told["question"], sample] = told
     return found

@@ -9,27 +9,31 @@ from typing import Final
 from ..answers import CaseAnswer
 from ..cases import EvalCase
 from ..tool_use import ExpectedTool, ToolUse
-from .material import folded
+from .material import folded, one_entry
 
 RESULT_LIMIT: Final = 1_500
 ARGUMENTS_LIMIT: Final = 1_500
 
 
 def trajectory_text(case: EvalCase, answer: CaseAnswer, *, result_limit: int = RESULT_LIMIT) -> str:
-    """All turns. A result longer than `result_limit` characters is folded, and says how much is left out."""
+    """All turns. A result longer than `result_limit` characters is folded, and says how much is left out.
+
+    Lines within a text are indented, so that none of them passes for a step of its own.
+    """
     lines: list[str] = []
     number = 0
     for at, turn in enumerate(answer.turns):
         prompt = case.turns[at].prompt if at < len(case.turns) else case.prompt if at == 0 else ""
         if prompt:
-            lines.append(f"User: {prompt}")
+            lines.append(one_entry(f"User: {prompt}"))
         for use in turn.tools or ():
             number += 1
-            lines.append(f"Call {number}: {call_text(use)}")
+            lines.append(one_entry(f"Call {number}: {call_text(use)}"))
             told = _plain(use.result)
             status = f" [{use.status}]" if use.status else ""
-            lines.append(f"Result {number}{status}: {folded(told, result_limit) if told else '(not recorded)'}")
-        lines.append(f"Agent: {turn.text}")
+            result = folded(told, result_limit) if told else "(not recorded)"
+            lines.append(one_entry(f"Result {number}{status}: {result}"))
+        lines.append(one_entry(f"Agent: {turn.text}"))
     return "\n".join(lines)
 
 
