@@ -47,6 +47,11 @@ def worst(states: Sequence[str]) -> str:
     return min(states, key=_RANKS.__getitem__, default=NOT_JUDGED)
 
 
+def deciding(said: Sequence[Score]) -> Sequence[Score]:
+    """The scores that say what became of a case: that of the whole where there is one, else those of the parts."""
+    return [each for each in said if not each.part] or said
+
+
 def state_of(judgement: Judgement) -> str:
     """What became of one case and repeat."""
     if judgement.answer.failure is not None:
@@ -58,14 +63,21 @@ def state_of(judgement: Judgement) -> str:
         elif isinstance(said, NotApplicable):
             states.append(NOT_APPLICABLE)
         else:
-            states += [_of_score(each) for each in said]
+            states += [_of_score(each) for each in deciding(said)]
     return worst(states)
 
 
 def states_of_outcomes(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], str]:
-    """The same for every case and repeat of a run, without reading the answers: (case id, repeat) → state."""
+    """The same for every case and repeat of a run, without reading the answers: (case id, repeat) → state.
+
+    Here, too, parts behind a whole decide nothing.
+    """
     found: dict[tuple[str, int], str] = {}
+    has_parts = any(each.part for each in outcomes)
+    wholes = {_key(each) for each in outcomes if has_parts and not each.part}
     for each in outcomes:
+        if each.part and _key(each) in wholes:
+            continue
         state = _of_outcome(each)
         at = (each.case_id, each.repeat)
         known = found.get(at)
@@ -86,6 +98,10 @@ def case_results(run: EvalRun) -> Iterator[CaseResult]:
         found.setdefault(each.place, []).append(each)
     for place in sorted(found):
         yield CaseResult(case=cases[place], judgements=tuple(found[place]))
+
+
+def _key(outcome: Outcome) -> tuple[str, str, int]:
+    return outcome.evaluator, outcome.case_id, outcome.repeat
 
 
 def _of_score(score: Score) -> str:

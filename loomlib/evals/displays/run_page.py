@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loomlib.statistics.numbers import number
 
 from ..answers import CaseFailure
-from ..case_states import CASE_STATES, NOT_APPLICABLE, PASSED, SCORED, state_of, states_of_outcomes
+from ..case_states import CASE_STATES, NOT_APPLICABLE, PASSED, SCORED, deciding, state_of, states_of_outcomes
 from ..compare.page import escape, folded, page, table
 from ..compare.summaries import COLUMNS
 from ..compare.words import score_text
@@ -103,8 +103,9 @@ def chip(name: str, said: Said) -> str:
         return f"{name} –"
     if not said:
         return f"{name} ?"
-    words = [verdict_word(each) for each in said]
-    value = sum(each.value for each in said) / len(said)
+    scores = deciding(said)
+    words = [verdict_word(each) for each in scores]
+    value = sum(each.value for each in scores) / len(scores)
     word = "failed" if "failed" in words else words[0]
     return f"{name} {MARKS[word]} {score_text(value)}"
 

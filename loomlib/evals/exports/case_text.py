@@ -8,7 +8,7 @@ from loomlib.statistics.numbers import number, plural
 
 from ..alignment import view_text
 from ..answers import CaseFailure
-from ..case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, state_of
+from ..case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
 from ..compare.words import printable, score_text
 from ..displays.case_body import Said, alignment_rows, cut, facts, line, verdict_word
 from ..evaluator import NotApplicable
@@ -90,5 +90,5 @@ def _word(said: Said) -> str:
         return "not judged"
     if isinstance(said, NotApplicable):
         return "not applicable"
-    words = [verdict_word(each) for each in said]
+    words = [verdict_word(each) for each in deciding(said)]
     return "failed" if "failed" in words else words[0] if words else "not judged"

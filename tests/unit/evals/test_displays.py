@@ -7,12 +7,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from eval_runs import Says, case_of
 from shown_runs import bad, good, run_of, sums_with_tools
 
-from loomlib.evals import EvalCase, EvalSet, Turn
+from loomlib.evals import EvalCase, EvalSet, Score, Turn
 from loomlib.evals.case_states import case_results, state_of, states_of_outcomes
 from loomlib.evals.displays import draw_comparison, draw_run, draw_runs
-from loomlib.evals.runs import EvalRun
+from loomlib.evals.exports.case_text import headline
+from loomlib.evals.runs import EvalRun, Silent, evaluate
 
 TAGS = {
     "style", "div", "p", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "dl", "dt", "dd", "span",
@@ -116,6 +118,21 @@ def test_states_read_from_outcomes_are_those_of_the_cases_themselves(runs: tuple
     assert run["sum 3"][0].answer.failure is not None
     with pytest.raises(KeyError):
         run["no such case"]
+
+
+def test_parts_behind_a_whole_decide_neither_a_cases_state_nor_its_number(tmp_path: Path) -> None:
+    part = Score(value=0.0, passed=False, part="turn 1", rationale="the part's")
+    evaluators = [
+        Says("kind", [Score(value=1.0, passed=True), part], digest="kind"),
+        Says("strict", lambda case, _: Score(value=float(case.id == "sum 0"), passed=case.id == "sum 0"), digest="s"),
+    ]
+    evalset = EvalSet(name="two", cases=(case_of(0), case_of(1)))
+    run = evaluate(lambda prompt: prompt, evalset, evaluators, store=str(tmp_path / "loom.db"), progress=Silent())
+    states = {("sum 0", 0): "passed", ("sum 1", 0): "failed"}
+    assert states_of_outcomes(run.outcomes()) == states
+    assert {(each.case_id, each.repeat): state_of(each) for each in run.judgements()} == states
+    assert "kind ✓ 1" in run._repr_html_()
+    assert headline(list(case_results(run))[1]) == "strict failed"
 
 
 def test_charts_have_their_marks_and_nobodys_markup(runs: tuple[EvalRun, EvalRun]) -> None:
