@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, cast
 
 from ..assignment import assign
 from ..evaluator import NotApplicable, Score
+from ..judge_failed import JudgeFailed
 from ..matching import ABSENT, json_equal, matcher
 from ..tool_matching import printable
 from .texts import shown
@@ -32,6 +33,7 @@ class Structured(AnswerJudgement):
     list); `ordered=False` compares lists as sets with repetition.
     """
 
+    VERSION: ClassVar[int] = 2
     NOTHING: ClassVar[NotApplicable] = NotApplicable("the expected answer is no JSON")
 
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -43,7 +45,7 @@ class Structured(AnswerJudgement):
             matcher(spec)
 
     def compare(self, expected: str, answer: str) -> Score | None:
-        """Each field's verdict is in the details, by its path."""
+        """Each field's verdict is in the details, by its path. Of too many fields: `JudgeFailed` ("too_large")."""
         wanted = _parsed(expected)
         if wanted is _NOTHING:
             return None
@@ -62,7 +64,7 @@ class Structured(AnswerJudgement):
 
     def _compare(self, wanted: Any, given: Any, where: str, verdicts: dict[str, bool]) -> None:
         waiting: list[tuple[Any, Any, str]] = [(wanted, given, where)]
-        while waiting and len(verdicts) < _MOST_FIELDS:
+        while waiting:
             one, other, path = waiting.pop()
             spec = self.fields.get(path) or self.fields.get(re.sub(r"\[\d+\]", "[]", path))
             if spec is not None:
@@ -79,6 +81,8 @@ class Structured(AnswerJudgement):
                 waiting.extend(_inside(cast("Any", one), path))
             else:
                 verdicts[path or "$"] = other is not ABSENT and json_equal(cast("object", one), cast("object", other))
+            if len(verdicts) > _MOST_FIELDS:
+                raise JudgeFailed(f"There are more than {_MOST_FIELDS:,} fields to compare", kind="too_large")
 
     def _of_mapping(self, one: Mapping[str, Any], other: Mapping[str, Any], path: str) -> list[tuple[Any, Any, str]]:
         keys = [*one, *(key for key in other if key not in one)]

@@ -138,6 +138,16 @@ def test_an_answer_with_fewer_turns_than_the_case_cannot_be_judged() -> None:
     assert caught.value.kind == "malformed"
 
 
+def test_json_of_too_many_fields_cannot_be_judged_and_is_no_low_score() -> None:
+    many = {str(n): n for n in range(10_001)}
+    most = {str(n): n for n in range(10_000)}
+    assert value("json", json.dumps(most), json.dumps(most)) == 1.0
+    for expectation, text in ((many, many), ({"0": 0}, many), (many, {"0": 0})):
+        with pytest.raises(JudgeFailed) as caught:
+            value("json", json.dumps(expectation), json.dumps(text))
+        assert caught.value.kind == "too_large"
+
+
 def test_a_threshold_decides_what_passes_and_without_one_nothing_does() -> None:
     case = case_of(Turn(prompt="p", expected_answer="the cat sat"))
     assert judged("rouge1", case, answer_of("the dog")).passed is None
