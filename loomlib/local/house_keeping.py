@@ -44,7 +44,7 @@ class HouseKeeping:
             case ("GET", "/_loom/status"):
                 await send_body(send, json.dumps(self._status(), default=_iso).encode(), 200, [_JSON])
             case ("GET", "/_loom/ping"):
-                await send_json(send, {})
+                await send_json(send, {}, 200 if self._leases.linger() else _ENDING)
             case ("GET", "/_loom/lease"):
                 await self._lease(receive, send)
             case ("POST", "/_loom/persist"):
@@ -58,6 +58,9 @@ class HouseKeeping:
                 raise not_found(f"No {method} {path}")
 
     async def _lease(self, receive: Receive, send: Send) -> None:
+        if not self._leases.linger():
+            await send_json(send, {}, _ENDING)
+            return
         self._leases.opened()
         try:
             await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -99,6 +102,7 @@ class HouseKeeping:
 
 
 _JSON = (b"content-type", b"application/json")
+_ENDING = 503  # the service no longer lives for anybody: whoever asks waits for its end and starts another
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -18,6 +18,7 @@ class Leases:
         self.ended = asyncio.Event()
         self._persistent, self._open = persistent, 0
         self._timer: asyncio.TimerHandle | None = None
+        self._is_new = True
         self._expect(_FIRST_LEASE_WITHIN_S)
 
     @property
@@ -29,8 +30,18 @@ class Leases:
         self._persistent = True
         self._forget()
 
+    def linger(self) -> bool:
+        """Whether the service lives on; then also for long enough that who asks can take a lease."""
+        if self.ended.is_set():
+            return False
+        if self._open == 0 and not self._persistent:
+            self._forget()
+            self._expect(_FIRST_LEASE_WITHIN_S if self._is_new else _LINGER_S)
+        return True
+
     def opened(self) -> None:
         self._open += 1
+        self._is_new = False
         self._forget()
 
     def closed(self) -> None:

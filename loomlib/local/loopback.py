@@ -21,6 +21,8 @@ def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0)
         raise LocalServiceNotRunning("The local AgentCore does not answer", on=state.url, try_="loom up") from error
     finally:
         connection.close()
+    if answer.status == 503:
+        raise LocalServiceNotRunning("The local AgentCore is ending", on=state.url, try_="loom up")
     if answer.status != 200:
         raise LocalServiceError(f"The local AgentCore answered {answer.status}", on=path)
     return body
@@ -62,7 +64,12 @@ def hold(state: ServiceState) -> Lease:
             f"GET /_loom/lease HTTP/1.1\r\nHost: 127.0.0.1:{state.port}\r\n"
             f"Authorization: Bearer {state.access_key}\r\n\r\n".encode()
         )
-        head = connection.recv(1024)
+        try:
+            head = connection.recv(1024)
+        except ConnectionError:
+            head = b""
+        if not head or head.startswith(b"HTTP/1.1 503"):
+            raise LocalServiceNotRunning("The local AgentCore is ending", on=state.url, try_="loom up")
         if not head.startswith(b"HTTP/1.1 200"):
             raise LocalServiceError("The local AgentCore refused a lease", on=state.url, try_="loom down; loom up")
         connection.settimeout(None)

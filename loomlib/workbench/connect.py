@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from .. import local
 from ..aws import Clients, Connection
+from ..errors import LocalServiceNotRunning
 from ..settings import Settings
 from ..store import Store
 from .bench import Workbench
 from .house import AwsHouse, LocalHouse
+
+_TRIES: Final = 5
 
 
 def connect(
@@ -39,8 +44,8 @@ def connect(
             region=region, profile=profile, home=None if home is None else str(home), database_url=database_url
         )
     if where == "local":
-        state, _ = local.start(settings.home, options, persistent=False)
-        house = LocalHouse(state, local.hold(state))
+        state, lease = _held(settings.home, options)
+        house = LocalHouse(state, lease)
         connection = Connection(region=state.region, environment=state.environment())
     else:
         house = AwsHouse()
@@ -51,3 +56,13 @@ def connect(
         house.leave()
         raise
     return Workbench(where=where, settings=settings, store=store, clients=Clients(connection), house=house)
+
+
+def _held(home: Path, options: local.ServiceOptions | None) -> tuple[local.ServiceState, local.Lease]:
+    """A service that lives as long as the lease; one that is just ending is waited for, and another one started."""
+    for _ in range(_TRIES - 1):
+        state, _ = local.start(home, options, persistent=False)
+        with suppress(LocalServiceNotRunning):
+            return state, local.hold(state)
+    state, _ = local.start(home, options, persistent=False)
+    return state, local.hold(state)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import loomlib as loom
 from loomlib import local
 from loomlib.errors import LocalServiceError, LocalServiceNotRunning, LocalServiceNotStarted
 from loomlib.local.state import ServiceLock
@@ -92,6 +93,16 @@ def test_it_ends_when_the_last_lease_is_gone(tmp_path: Path) -> None:
     assert local.find(tmp_path) == state
     second.close()
     assert wait_for(lambda: local.find(tmp_path) is None)
+
+
+@pytest.mark.parametrize("late_s", [1.97, 2.02])
+def test_who_connects_while_it_is_ending_gets_one_that_lives(tmp_path: Path, late_s: float) -> None:
+    with loom.connect(home=tmp_path) as bench:
+        bench.deploy("echo").invoke("so that there is something to end")
+    time.sleep(late_s)  # it lingers for 2 s
+    with loom.connect(home=tmp_path) as bench:
+        time.sleep(0.3)
+        assert bench.agent("echo").invoke("are you there?").ok
 
 
 def test_it_ends_when_the_process_that_holds_the_lease_is_killed(tmp_path: Path) -> None:
