@@ -137,11 +137,10 @@ class Document:
 
     def redact(self, text: str) -> Redacted:
         """`text` as it may be kept."""
+        self._heed(text)
         found = self._redactor.find(text)
         if not found:
             return Redacted(text)
-        for name, number in _PLACEHOLDER.findall(text):  # of an earlier time: not to be taken for one of these
-            self._last[name] = max(self._last[name], int(number))
         pieces: list[str] = []
         at = 0
         for start, end, name, canonical in found:
@@ -158,7 +157,8 @@ class Document:
     def value(self, value: Any) -> Any:
         """A copy of a JSON value with its texts (keys too) as they may be kept; however deep it is.
 
-        A text in a field that is named as a secret's is struck out whole; so is a whole number that a rule knows.
+        Texts and numbers in a field that is named as a secret's are struck out whole, all those deeper in it too; so is
+        a whole number that a rule knows.
         """
         root: list[Any] = [value]
         todo: list[tuple[Any, Any, Any, bool]] = [(root, 0, value, False)]
@@ -173,7 +173,7 @@ class Document:
                 new.update((safe, None) for safe, _, _ in named)
                 home[key] = new
                 todo += [
-                    (new, safe, item, isinstance(name, str) and is_secret_name(name))
+                    (new, safe, item, is_secret or (isinstance(name, str) and is_secret_name(name)))
                     for safe, name, item in reversed(named)
                 ]
             elif isinstance(each, (list, tuple)):
@@ -181,6 +181,8 @@ class Document:
                 copy: list[Any] = [None] * len(items)
                 home[key] = copy
                 todo += [(copy, place, items[place], is_secret) for place in reversed(range(len(items)))]
+            elif is_secret and isinstance(each, (int, float)) and not isinstance(each, bool):
+                home[key] = self._struck(hex(each) if isinstance(each, int) and _is_huge(each) else str(each))
             elif isinstance(each, int) and not isinstance(each, bool) and abs(each) >= _LARGE_NUMBER:
                 home[key] = self._number(each)
             else:
@@ -188,7 +190,7 @@ class Document:
         return root[0]
 
     def _number(self, value: int) -> Any:
-        if value.bit_length() > 200:
+        if _is_huge(value):
             return value
         text = str(value)
         found = self._redactor.find(text)
@@ -196,9 +198,15 @@ class Document:
 
     def _struck(self, text: str) -> str:
         if _PLACEHOLDER.fullmatch(text) or text == self._redactor.placeholder:
+            self._heed(text)
             return text
         self.counts[_KNOWN] += 1
         return self._instead(_KNOWN, text)
+
+    def _heed(self, text: str) -> None:
+        """Placeholders of an earlier time are not to be taken for those of this document."""
+        for name, number in _PLACEHOLDER.findall(text):
+            self._last[name] = max(self._last[name], int(number))
 
     def _instead(self, name: str, value: str) -> str:
         if self._redactor.placeholder is not None:
@@ -234,6 +242,10 @@ def _masked(text: str, spans: Sequence[_Span]) -> str:
             at = end
     pieces.append(text[at:])
     return "".join(pieces)
+
+
+def _is_huge(value: int) -> bool:
+    return value.bit_length() > 200  # Python writes no number of more than 4300 digits
 
 
 def _of_finder(found: Any) -> tuple[str, int, int]:

@@ -145,7 +145,8 @@ SECRETS: Final[tuple[Rule, ...]] = (*KNOWN_FORMS, *_NAMED, HIGH_ENTROPY)
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_\-. ])(?:secret|password|passwd|passphrase|pwd|authorization|cookie|credentials?|"
     r"(?:api|access|private|secret|account|shared)[_\- ]?key|"
-    r"(?:(?:auth|access|refresh|session|id|bearer|security)[_\- ]?)?token)$"
+    r"(?:auth|access|refresh|session|id|bearer|security)[_\- ]?token|"
+    r"(?<!_to_first_)(?<!_per_)token)$"  # a time to the first token and a price per token are no secrets
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

@@ -107,16 +107,48 @@ def test_a_nested_value_is_cleaned_to_its_last_key_and_number() -> None:
         "clientSecret": "x",
         "nested": [{"ann@example.org": ("call +4915112345678", 4111111111111111, 12, 1.5, None, True)}],
         "next_page": "abc",
-        "access_token": {"value": "plain"},
     }
     assert Redactor().value(value) == {
         "clientSecret": "[secret 1]",
         "nested": [{"[email 1]": ["call [phone 1]", "[card 1]", 12, 1.5, None, True]}],
         "next_page": "abc",
-        "access_token": {"value": "plain"},
     }
     assert value["clientSecret"] == "x"
     assert list(Redactor().value({"b": 1, "a": 2})) == ["b", "a"]
+
+
+def test_placeholders_of_an_earlier_time_count_in_every_text_of_a_document() -> None:
+    document = Redactor().document()
+    assert document.value(["I am [email 1]", {"token": "[secret 2]"}]) == ["I am [email 1]", {"token": "[secret 2]"}]
+    assert document.text("ann@example.org, password=hush") == "[email 2], password=[password 1]"
+    assert document.value({"token": "hush"}) == {"token": "[secret 3]"}
+
+
+def test_under_the_name_of_a_secret_all_that_is_deeper_is_secret() -> None:
+    value = {
+        "credentials": {"user": "ann", "pins": [{"pin": "hunter2"}, {"pin": 4711}, {}], "active": True, "until": None},
+        "api_key": {"value": "abc12345"},
+        "password": 48151623,
+        "secret": [10**5000, 1.5],
+        "user": "ann",
+    }
+    assert Redactor().value(value) == {
+        "credentials": {
+            "user": "[secret 1]",
+            "pins": [{"pin": "[secret 2]"}, {"pin": "[secret 3]"}, {}],
+            "active": True,
+            "until": None,
+        },
+        "api_key": {"value": "[secret 4]"},
+        "password": "[secret 5]",
+        "secret": ["[secret 6]", "[secret 7]"],
+        "user": "ann",
+    }
+
+
+def test_a_time_to_the_first_token_and_a_price_per_token_are_no_secrets() -> None:
+    value = {"gen_ai.server.time_to_first_token": 0.3, "cost_per_token": 0.001, "maxTokens": 100}
+    assert Redactor().value(value) == value
 
 
 def test_a_value_nested_a_hundred_thousand_deep_is_cleaned() -> None:

@@ -35,11 +35,11 @@ def case_of(
     turns = tuple(_turn(turn, document, expected=expected) for turn in conversation.turns)
     told: dict[str, Any] = {
         "agent": conversation.agent_name,
-        "session_id": conversation.session_id,
+        "session_id": _clean(conversation.session_id, document),
         "invocations": [turn.invocation_id for turn in conversation.turns if turn.invocation_id is not None],
         "traces": [turn.trace_id for turn in conversation.turns if turn.trace_id],
         "failures": [turn.failure for turn in conversation.turns if turn.failure is not None],
-        "errors": [_clean(turn.error[:_LONGEST_MESSAGE], document) for turn in conversation.turns if turn.error],
+        "errors": [_clean(turn.error, document)[:_LONGEST_MESSAGE] for turn in conversation.turns if turn.error],
         "notes": list(dict.fromkeys(turn.note for turn in conversation.turns if turn.note)),
     }
     if not expected:

@@ -58,6 +58,13 @@ def test_a_turn_that_failed_expects_nothing_and_says_what_went_wrong() -> None:
     assert case.metadata["captured"]["errors"] == ["boom of [email 1]"]
 
 
+def test_a_secret_that_an_errors_cut_goes_through_and_one_in_a_sessions_id_are_struck_out() -> None:
+    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    case = EMPTY.capture(said("go", session="of ann@example.org", error="x" * 485 + f" {key} ok")).cases[0]
+    assert case.metadata["captured"]["errors"] == [("x" * 485 + " [aws access key 1] ok")[:500]]
+    assert case.metadata["captured"]["session_id"] == "of [email 1]"
+
+
 def test_what_rules_find_is_in_no_part_of_the_case_and_one_value_stays_one() -> None:
     turns = (
         CapturedTurn(
