@@ -52,7 +52,7 @@ class AwsCalls:
             return call(client, operation, parameters)
         if client not in self._heard:
             self._heard.add(client)
-            client.meta.events.register("needs-retry", _note_failed_attempt)
+            client.meta.events.register("needs-retry", _note_failed_attempt, unique_id=SCOPE_NAME)
         try:
             with trace.use_span(span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
                 answer = call(client, operation, parameters)

@@ -8,7 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import time_ns
 from typing import Any
 
@@ -44,13 +44,14 @@ class Points:
     """Records until `stop`; `take` empties it.
 
     Counters and histograms are deltas, as AWS's exporter for embedded metrics asks for them: what was sent is
-    forgotten, and a counter with an attribute of its own in every cycle, as Strands has, does not fill the memory.
+    forgotten, and a counter with an attribute of its own in every cycle, as Strands has, does not fill the memory. Nor
+    does a histogram whose points nobody takes: its values are counted in buckets as they come.
     """
 
     def __init__(self, resource: Mapping[str, str]) -> None:
         self._resource = resource
         self._observed: list[Series] = []
-        self._totals: dict[tuple[Series, Attributes], float] = {}
+        self._totals: dict[Series, dict[Attributes, float]] = {}
         self._is_stopped = False
         self._begin()
         if hasattr(os, "register_at_fork"):
@@ -59,19 +60,22 @@ class Points:
     def _begin(self) -> None:
         """Also in a forked child: what was recorded before is its parent's to send."""
         self._lock = threading.Lock()
-        self._values: dict[Series, dict[Attributes, list[float]]] = {}
+        self._values: dict[Series, dict[Attributes, float]] = {}
+        self._histograms: dict[Series, dict[Attributes, Buckets]] = {}
         self._since_ns = time_ns()
 
     @property
     def waits(self) -> bool:
         """Whether there is something to take."""
-        return bool(self._values)
+        return bool(self._values or self._histograms)
 
     def stop(self) -> None:
         """The agent has set a provider of its own, which decides where its metrics go."""
         with self._lock:
             self._is_stopped = True
             self._values.clear()
+            self._histograms.clear()
+            self._totals.clear()
             self._observed.clear()
 
     def observe(self, series: Series) -> None:
@@ -84,18 +88,17 @@ class Points:
             return
         key = _key(attributes)
         with self._lock:
-            held = self._values.setdefault(series, {})
-            if key not in held and len(held) >= SERIES_LIMIT:
-                key = _OVERFLOW
             if series.kind == "histogram":
-                held.setdefault(key, []).append(value)
-            elif series.kind == "gauge":
-                held[key] = [value]
-            elif series.kind == "counter":
-                held[key] = [held.get(key, [0])[0] + value]
-            else:
-                self._totals[series, key] = self._totals.get((series, key), 0) + value
-                held[key] = [self._totals[series, key]]
+                buckets = self._histograms.setdefault(series, {})
+                buckets.setdefault(_kept_apart(key, buckets), Buckets()).add(value)
+                return
+            held = self._values.setdefault(series, {})
+            if series.kind == "gauge":
+                held[_kept_apart(key, held)] = value
+                return
+            totals = held if series.kind == "counter" else self._totals.setdefault(series, {})
+            key = _kept_apart(key, totals)
+            held[key] = totals[key] = totals.get(key, 0) + value
 
     def take(self) -> bytes:
         """An ExportMetricsServiceRequest with what was recorded since the last one, b"" when that is nothing."""
@@ -105,15 +108,16 @@ class Points:
                 for value, attributes in series.observe() if series.observe is not None else ():
                     if _is_number(value):
                         with self._lock:
-                            self._values.setdefault(series, {})[_key(attributes)] = [value]
+                            self._values.setdefault(series, {})[_key(attributes)] = value
         with self._lock:
             values, self._values = self._values, {}
+            histograms, self._histograms = self._histograms, {}
             begin_ns, self._since_ns = self._since_ns, time_ns()
             end_ns = self._since_ns
-        if not values:
+        if not values and not histograms:
             return b""
         scopes: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for series, held in values.items():
+        for series, held in (*values.items(), *histograms.items()):
             scopes.setdefault(series.scope, []).append(_metric(series, held, begin_ns, end_ns))
         found = {
             "resource": {"attributes": encoded_attributes(self._resource)},
@@ -141,15 +145,21 @@ def _hashable(value: Any) -> Any:
     return str(value)
 
 
-def _metric(series: Series, held: Mapping[Attributes, list[float]], begin_ns: int, end_ns: int) -> dict[str, Any]:
+def _kept_apart(key: Attributes, held: Mapping[Attributes, object]) -> Attributes:
+    return key if key in held or len(held) < SERIES_LIMIT else _OVERFLOW
+
+
+def _metric(
+    series: Series, held: Mapping[Attributes, float] | Mapping[Attributes, Buckets], begin_ns: int, end_ns: int
+) -> dict[str, Any]:
     points: list[dict[str, Any]] = []
-    for attributes, values in held.items():
+    for attributes, value in held.items():
         point: dict[str, Any] = {
             "attributes": encoded_attributes(dict(attributes)),
             "startTimeUnixNano": str(begin_ns),
             "timeUnixNano": str(end_ns),
         }
-        points.append(point | (exponential_buckets(values) if series.kind == "histogram" else _number(values[0])))
+        points.append(point | (value.encoded() if isinstance(value, Buckets) else _number(value)))
     metric: dict[str, Any] = {"name": series.name, "unit": series.unit}
     if series.kind == "gauge":
         return metric | {"gauge": {"dataPoints": points}}
@@ -174,37 +184,59 @@ def _number(value: float) -> dict[str, Any]:
     return {"asInt": str(value)} if isinstance(value, int) and abs(value) < 2**63 else {"asDouble": float(value)}
 
 
-def exponential_buckets(values: Sequence[float]) -> dict[str, Any]:
-    """The values as a point of an exponential histogram, at the finest scale that needs no more than 160 buckets.
+@dataclass(slots=True)
+class Buckets:
+    """Values as a point of an exponential histogram, at the finest scale that needs no more than 160 buckets.
 
-    Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale). Source: OpenTelemetry metrics data model,
-    "ExponentialHistogram".
+    Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale); of the next coarser scale that is bucket i // 2.
+    Source: OpenTelemetry metrics data model, "ExponentialHistogram".
     """
-    logarithms = {sign: [math.log2(abs(v)) for v in values if v * sign >= _SMALLEST] for sign in (1, -1)}
-    scale = _LARGEST_SCALE
-    while any(_width(found, scale) > _MOST_BUCKETS for found in logarithms.values()):
-        scale -= 1
-    point: dict[str, Any] = {
-        "count": str(len(values)),
-        "sum": float(sum(values)),
-        "min": float(min(values)),
-        "max": float(max(values)),
-        "scale": scale,
-        "zeroCount": str(len(values) - sum(map(len, logarithms.values()))),
-    }
-    for name, sign in (("positive", 1), ("negative", -1)):
-        if found := logarithms[sign]:
-            first = _index(min(found), scale)
-            counts = [0] * _width(found, scale)
-            for logarithm in found:
-                counts[_index(logarithm, scale) - first] += 1
-            point[name] = {"offset": first, "bucketCounts": [str(count) for count in counts]}
-    return point
 
+    count: int = 0
+    total: float = 0.0
+    least: float = math.inf
+    most: float = -math.inf
+    scale: int = _LARGEST_SCALE
+    counts: tuple[dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}))
+    """How many in each bucket, of the values above zero and of those below."""
 
-def _index(logarithm: float, scale: int) -> int:
-    return math.ceil(logarithm * 2.0**scale) - 1
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self.count += 1
+        self.total += value
+        self.least, self.most = min(self.least, value), max(self.most, value)
+        if abs(value) < _SMALLEST:
+            return
+        counts = self.counts[value < 0]
+        index = math.ceil(math.log2(abs(value)) * 2.0**self.scale) - 1
+        if index not in counts and counts:
+            first, last = min(index, *counts), max(index, *counts)
+            while last - first >= _MOST_BUCKETS:
+                first, last, index = first // 2, last // 2, index // 2
+                self._coarsen()
+        counts[index] = counts.get(index, 0) + 1
 
+    def _coarsen(self) -> None:
+        self.scale -= 1
+        for counts in self.counts:
+            finer = list(counts.items())
+            counts.clear()
+            for index, count in finer:
+                counts[index // 2] = counts.get(index // 2, 0) + count
 
-def _width(logarithms: Sequence[float], scale: int) -> int:
-    return _index(max(logarithms), scale) - _index(min(logarithms), scale) + 1 if logarithms else 0
+    def encoded(self) -> dict[str, Any]:
+        """The point, but for its attributes and times."""
+        point: dict[str, Any] = {
+            "count": str(self.count),
+            "sum": float(self.total),
+            "min": float(self.least),
+            "max": float(self.most),
+            "scale": self.scale,
+            "zeroCount": str(self.count - sum(sum(counts.values()) for counts in self.counts)),
+        }
+        for name, counts in zip(("positive", "negative"), self.counts, strict=True):
+            if counts:
+                first = min(counts)
+                dense = [str(counts.get(index, 0)) for index in range(first, max(counts) + 1)]
+                point[name] = {"offset": first, "bucketCounts": dense}
+        return point

@@ -52,6 +52,7 @@ class SpanSender:
         self._urgent = threading.Event()
         self._connection: http.client.HTTPConnection | None = None
         self._thread: threading.Thread | None = None
+        self._begun = threading.Lock()
         self._lost = self._told = 0
         self._down = self._metrics_down = False
         if hasattr(os, "register_at_fork"):
@@ -85,6 +86,9 @@ class SpanSender:
         return in_time
 
     def _start(self) -> None:
+        # Taken once and kept: another thread's first span, or one of a signal's handler, comes in the midst of this.
+        if not self._begun.acquire(blocking=False):
+            return
         self._thread = threading.Thread(target=self._run, name="loom-spans", daemon=True)
         self._thread.start()
 
@@ -92,6 +96,7 @@ class SpanSender:
         """In a forked child: the parent sends what is in the queue, and its thread and connection are the parent's."""
         self._queue, self._urgent = SimpleQueue(), threading.Event()
         self._connection = self._thread = None
+        self._begun = threading.Lock()
 
     def _run(self) -> None:
         while True:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.local.otlp.json_form import decode_json
-from loomlib.local.sessions.tracing.points import Points, Series
+from loomlib.local.sessions.tracing.points import SERIES_LIMIT, Buckets, Points, Series
 
 SILENT = """
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -126,6 +127,46 @@ def test_a_histogram_arrives_with_its_values(values: list[float]) -> None:
     assert (point["min"], point["max"]) == (min(values), max(values))
     assert sum(held for _, held in point["buckets"]) == len(values)
     assert points.take() == b""
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=100))
+def test_however_many_and_far_apart_its_values_are_a_histogram_holds_few_buckets(values: list[float]) -> None:
+    buckets = Buckets()
+    for value in values:
+        buckets.add(value)
+        assert all(len(range(min(held), max(held) + 1)) <= 160 for held in buckets.counts if held)
+    counted_ones = sum(sum(held.values()) for held in buckets.counts)
+    assert counted_ones + int(buckets.encoded()["zeroCount"]) == buckets.count == len(values)
+    for held, sign in zip(buckets.counts, (1, -1), strict=True):
+        for value in values:
+            if value * sign >= 1e-300:
+                index = math.ceil(math.log2(value * sign) * 2.0**buckets.scale) - 1
+                assert index in held
+
+
+def test_metrics_that_nobody_takes_fill_a_bounded_memory() -> None:
+    points = Points({})
+    waits = Series(scope=("mine", ""), name="took", unit="s", kind="histogram")
+    for number in range(20_000):
+        points.record(waits, number)
+    (held,) = points._histograms[waits].values()
+    assert held.count == 20_000
+    assert sum(map(len, held.counts)) <= 160
+
+
+def test_totals_beyond_the_limit_are_one_total_also_after_points_were_taken() -> None:
+    points, open_ones = Points({}), Series(scope=("mine", ""), name="open", unit="", kind="up_down")
+    for number in range(SERIES_LIMIT + 500):
+        points.record(open_ones, 1, {"number": number})
+        if number % 700 == 0:
+            points.take()
+    points.record(open_ones, -1, {"number": 0})
+    points.record(open_ones, 1, {"number": "new"})
+    found = json.loads(points.take())["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["sum"]["dataPoints"]
+    numbers = [point["asInt"] for point in found if point["attributes"][0]["key"] == "otel.metric.overflow"]
+    assert numbers == ["501"]
+    assert "0" in [point["asInt"] for point in found]
+    assert len(points._totals[open_ones]) == SERIES_LIMIT + 1
 
 
 def test_series_beyond_the_limit_count_as_one() -> None:

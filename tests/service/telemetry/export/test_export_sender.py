@@ -81,6 +81,27 @@ def test_a_collector_that_dies_over_a_request_gets_it_again(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_first_spans_that_end_at_the_same_time_start_one_thread(monkeypatch):
+    made: list[str] = []
+
+    class Interrupted(threading.Thread):
+        def __init__(self, **given):
+            made.append(given["name"])
+            if len(made) == 1:
+                tracer.start_span("of another thread").end()
+            super().__init__(**given)
+
+    requests: list[bytes] = []
+    with rude_collector(requests) as url:
+        sender, tracer = sender_and_tracer(url)
+        monkeypatch.setattr(threading, "Thread", Interrupted)
+        tracer.start_span("of this one").end()
+        monkeypatch.undo()
+        assert sender.flush(60)
+    assert made == ["loom-spans"]
+    assert all(name in b"".join(requests) for name in (b"of this one", b"of another thread"))
+
+
 def test_a_flush_with_nothing_to_send_is_done_at_once():
     sender, _ = sender_and_tracer("http://127.0.0.1:1/otlp")
     assert sender.flush(0)
