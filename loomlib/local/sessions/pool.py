@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..contract import AgentAnswer, AgentCall, LogSink, SessionEnded, SessionInfo
+from ..contract import AgentAnswer, AgentBroke, AgentCall, LogSink, SessionEnded, SessionInfo
 from .keeper import Keeper
 from .otel import OtlpTarget
 from .running import NobodyThere
@@ -72,7 +72,11 @@ class SessionPool:
         try:
             return await self._invoke(call)
         except NobodyThere:
-            return await self._invoke(call)  # nothing was sent: the session starts cold again
+            pass  # nothing was sent: the session starts cold again
+        try:
+            return await self._invoke(call)
+        except NobodyThere as failure:
+            raise AgentBroke(f"The agent's process ended twice before it took the call: {failure}") from failure
 
     async def _invoke(self, call: AgentCall) -> AgentAnswer:
         if self._closing:

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from loomlib.local.contract import AgentBroke, SessionEnded
+from loomlib.local.sessions.running import NobodyThere, Running
 
 HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
 
@@ -109,6 +110,19 @@ async def test_a_session_whose_process_died_between_calls_starts_cold_again(lab,
     first = int(await read(await pool.invoke(call(runtime))))
     await eventually(lambda: not alive(first))  # the pool may not have noticed yet
     assert int(await read(await pool.invoke(call(runtime)))) != first
+
+
+async def test_a_process_that_is_gone_twice_before_it_took_a_call_is_the_agents_failure(lab, call, monkeypatch):
+    tried: list[Running] = []
+
+    async def connect(running: Running) -> None:
+        tried.append(running)
+        raise NobodyThere("connection refused")
+
+    monkeypatch.setattr(Running, "connect", connect)
+    with pytest.raises(AgentBroke, match="ended twice before it took the call: connection refused"):
+        await lab.pool().invoke(call(lab.asgi(HEALTHY)))
+    assert len(tried) == 2
 
 
 async def test_a_death_in_mid_stream_cuts_the_chunks_with_the_signal_named(lab, call, tmp_path):
