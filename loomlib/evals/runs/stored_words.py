@@ -135,7 +135,8 @@ def stored_score(
     if part is not None and not part.isprintable():
         said["part"] = part
         part = _ascii(part)
-    return StoredScore(*at, float(score.value), score.passed, part, labels, _encode(said) if said else None)
+    passed = None if score.passed is None else bool(score.passed)  # numpy's False is stored as something true
+    return StoredScore(*at, float(score.value), passed, part, labels, _encode(said) if said else None)
 
 
 def score_of_row(row: StoredScore) -> Score | NotApplicable:
