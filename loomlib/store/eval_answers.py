@@ -171,7 +171,7 @@ class EvalAnswers:
         found: list[StoredScore] = []
         with self._database.read() as connection:
             for some in _portions(answer_ids):
-                chosen = select(eval_scores).where(eval_scores.c.answer_id.in_(some))
+                chosen = select(eval_scores).where(eval_scores.c.answer_id.in_(some)).order_by(eval_scores.c.position)
                 found.extend(StoredScore._make(each) for each in connection.execute(chosen))
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..answers import CaseAnswer, CaseFailure
@@ -59,11 +60,11 @@ def failure_of(error: BaseException, evaluator: Evaluator, answer: CaseAnswer) -
 
 
 def _with_whole(parts: Sequence[Score]) -> tuple[Score, ...]:
-    """The parts behind the score of the whole, which is their mean where the evaluator gave none."""
+    """The parts behind the score of the whole, which is their mean where the evaluator gave none, or several."""
     wholes = [each for each in parts if not each.part]
-    rest = [each for each in parts if each.part]
-    if wholes:
-        return (*wholes[:1], *rest)
+    if len(wholes) == 1:
+        return (*wholes, *(each for each in parts if each.part))
+    parts = [each if each.part else replace(each, part=f"part {at}") for at, each in enumerate(parts, 1)]
     labels = tuple(dict.fromkeys(label for each in parts for label in each.labels))
     passes = [each.passed for each in parts]
     whole = Score(
@@ -72,4 +73,4 @@ def _with_whole(parts: Sequence[Score]) -> tuple[Score, ...]:
         rationale=f"mean of {len(parts)} parts",
         labels=labels,
     )
-    return (whole, *rest)
+    return (whole, *parts)
