@@ -36,7 +36,10 @@ class Asker:
         attempts = tried
         while True:
             attempts += 1
-            session_id = self._target.new_session()
+            try:
+                session_id = self._target.new_session()
+            except Exception as error:  # noqa: BLE001 - somebody's target: what it raises is a failure to answer
+                return self._answer((), repeat, attempts, _failure(error))
             try:
                 turns, failure, wait_s, asked = await self._converse(case, session_id)
             finally:
@@ -87,7 +90,10 @@ class Asker:
         turns: list[TurnAnswer] = []
         asked: list[str] = []
         state: Mapping[str, Any] | None = case.initial_state or None
-        lead = self._user.begin(case.scenario) if self._user is not None and case.scenario is not None else None
+        try:
+            lead = self._user.begin(case.scenario) if self._user is not None and case.scenario is not None else None
+        except Exception as error:  # noqa: BLE001 - the simulated user failed, not the agent
+            return (), _no_lead(error), None, asked
         turn: Turn | None = case.turns[0] if case.turns else Turn(prompt=case.prompt)
         while turn is not None:
             try:
@@ -102,8 +108,7 @@ class Asker:
             try:
                 turn = await _next_turn(case, lead, turns)
             except Exception as error:  # noqa: BLE001 - the simulated user failed, not the agent
-                failure = CaseFailure(stage="answer", kind="simulated_user", message=_failure(error).message)
-                return tuple(turns), failure, None, asked
+                return tuple(turns), _no_lead(error), None, asked
         return tuple(turns), None, None, asked
 
     async def _turn(self, turn: Turn, session_id: str, state: Mapping[str, Any] | None) -> TurnAnswer | CaseFailure:
@@ -136,6 +141,10 @@ def _failure(error: Exception) -> CaseFailure:
         kind = "timeout" if isinstance(error, TimeoutError) else "exception"
         message = f"{type(error).__name__}: {message}"
     return CaseFailure(stage="answer", kind=kind, message=message[:_LONGEST_MESSAGE])
+
+
+def _no_lead(error: Exception) -> CaseFailure:
+    return CaseFailure(stage="answer", kind="simulated_user", message=_failure(error).message)
 
 
 async def _next_turn(case: EvalCase, lead: Lead | None, turns: Sequence[TurnAnswer]) -> Turn | None:

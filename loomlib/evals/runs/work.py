@@ -21,8 +21,10 @@ from .manner import Manner
 from .meter import Meter
 from .ports import Target
 from .progress import Snapshot
+from .slow_tasks import SlowTasks
 from .stored_words import answer_of_row, judge_failures_of, judge_failures_text, writable_row
 from .tally import Tally
+from .trace_reading import read_traces
 
 if TYPE_CHECKING:
     from loomlib.store import Store
@@ -52,7 +54,7 @@ class RunWork:
         self._panel, self._manner = panel, manner
         self._judges = Judges(panel, concurrency=manner.judge_concurrency, timeout_s=manner.judge_timeout_s)
         self._meter = Meter(manner.budget)
-        self._slow: set[asyncio.Task[None]] = set()
+        self._slow = SlowTasks()
         self._tally = Tally(manner.repeats * len(evalset.cases), report)
         key = target.key if target is not None else ""
         self._key = key if manner.reuse else ""
@@ -63,15 +65,11 @@ class RunWork:
             owed = await self._take_up()
             reason = await self._ask(owed) if owed and self._target is not None else ""
             self._tally.stage("judging")
-            while self._slow:
-                await asyncio.wait(self._slow)
+            await self._slow.wait()
             self._tally.stage("")
             return reason
         finally:
-            for task in self._slow:
-                task.cancel()
-            if self._slow:
-                await asyncio.wait(self._slow)
+            await self._slow.cancel()
 
     async def _take_up(self) -> deque[Unit]:
         """Judge what is answered and not judged, in this run and in others; the units that nobody answered."""
@@ -235,9 +233,7 @@ class RunWork:
         for case in cases:
             scores.extend(self._judges.judge_quick(case))
             if case.owed:
-                task = asyncio.ensure_future(self._judge_slow(case))
-                self._slow.add(task)
-                task.add_done_callback(self._slow.discard)
+                self._slow.start(self._judge_slow(case))
             else:
                 done.append(case)
         self._store.eval_answers.score(scores, self._failures(cases))
@@ -274,7 +270,7 @@ class RunWork:
         assert self._target is not None
         self._tally.stage("reading traces")
         turns = [turn for case in cases for turn in case.answer.turns]
-        found = deque(await self._target.collect_tools(turns))
+        found = deque(await read_traces(self._target, turns))
         rows: list[StoredAnswer] = []
         for case in cases:
             more = tuple(found.popleft() for _ in case.answer.turns)
