@@ -26,7 +26,7 @@ class AgentTarget:
     """What `loom.evaluate` asks when it is given an agent.
 
     The key holds the runtime's version and what the workbench says of its model, so that a new deployment's answers
-    are not taken for the old one's.
+    are not taken for the old one's. An endpoint other than DEFAULT has none: its answers are its run's own.
     """
 
     def __init__(self, agent: Agent, *, concurrency: int | None = None) -> None:
@@ -35,7 +35,9 @@ class AgentTarget:
         self.labels = tuple(agent.labels)
         self.concurrency = concurrency or _AT_ONCE.get(agent.scope, 4)
         version = agent.entry.raw_metadata.get("agentRuntimeVersion", "")
-        self.key = " ".join((agent.arn, f"version {version}", agent.qualifier, *self.labels))
+        key = " ".join((agent.arn, f"version {version}", agent.qualifier, *self.labels))
+        # The version is the newest one, which DEFAULT serves; which one another endpoint serves nobody has said.
+        self.key = key if agent.qualifier == "DEFAULT" else ""
 
     def new_session(self) -> str:
         """A session's id that nobody has used."""
