@@ -107,5 +107,6 @@ class CaseRoom:
                 raise EvalError(f"There is no such function: {error}", on=name, try_="module:function") from error
         from .workbench import connect
 
-        self._bench = connect(self._option("--loom-where"))
+        if self._bench is None:
+            self._bench = connect(self._option("--loom-where"))
         return self._bench.ensure_agent(name)

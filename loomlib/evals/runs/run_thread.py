@@ -77,6 +77,8 @@ class RunThread(Generic[T]):
             self._outcome.set_exception(error)
         else:
             self._outcome.set_result(result)
+        finally:
+            self._ready.set()  # also when the loop could not begin: nobody waits for it forever
 
     async def _main(self) -> T:
         loop = asyncio.get_running_loop()
