@@ -7,11 +7,13 @@ import inspect
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ..answers import CaseFailure, TurnAnswer
 from ..cases import Turn
 from ..tool_use import ToolUse
+
+T = TypeVar("T")
 
 _EXTRAS = ("session_id", "state", "turn")
 
@@ -59,7 +61,7 @@ class CallableTarget:
     ) -> TurnAnswer | CaseFailure:
         """The answer; a plain function's in a thread, which goes on by itself when the time is over."""
         if not self.is_async:
-            return await asyncio.to_thread(self.ask_now, turn, session_id=session_id, state=state)
+            return await in_thread(lambda: self.ask_now(turn, session_id=session_id, state=state))
         began = time.perf_counter_ns()
         found = await self._function(turn.prompt, **self._more(turn, session_id, state))
         return answer_of(found, duration_ms=(time.perf_counter_ns() - began) / 1e6, session_id=session_id)
@@ -76,6 +78,21 @@ class CallableTarget:
             return {}
         known = {"session_id": session_id, "state": state, "turn": turn}
         return {name: known[name] for name in self._extras}
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """What a plain function returns or raises, asked in a thread.
+
+    No future takes a `StopIteration`: whoever waits for it would wait forever.
+    """
+
+    def call() -> T:
+        try:
+            return function()
+        except StopIteration as error:
+            raise RuntimeError("it raised StopIteration") from error
+
+    return await asyncio.to_thread(call)
 
 
 def answer_of(found: object, *, duration_ms: float | None = None, session_id: str = "") -> TurnAnswer:

@@ -13,6 +13,7 @@ from loomlib.store import StoredScore
 from ..answers import CaseAnswer, CaseFailure
 from ..cases import EvalCase
 from ..evaluator import Evaluator
+from .callables import in_thread
 from .panel import Panel
 from .stored_words import stored_score
 from .verdicts import failure_of, judged_of
@@ -72,7 +73,7 @@ class Judges:
                 if inspect.iscoroutinefunction(evaluator.judge):
                     found = await evaluator.judge(case.case, case.answer)
                 else:
-                    found = await asyncio.to_thread(evaluator.judge, case.case, case.answer)
+                    found = await in_thread(lambda: evaluator.judge(case.case, case.answer))
                     if inspect.isawaitable(found):
                         found = await found
             return self._stored(found, number, case)
