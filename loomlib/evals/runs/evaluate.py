@@ -198,16 +198,20 @@ async def run_row(
             _check_same(stored, row)
         if stored.state == "complete":
             return EvalRun(stored, place, evalset=evalset)
-        async with held_lease(store, row.id):
-            store.eval_runs.save(row.id, state="running", reason=None)
+        async with held_lease(store, row.id) as lost:
+            store.eval_runs.save(row.id, state="running", reason=None, summary={})
             work = RunWork(store, row.id, evalset, target, panel, manner, report=report)
             try:
                 stop = await work.run()
             except BaseException as error:
+                if lost:  # the run is somebody else's now, who says how it stands
+                    raise
                 with suppress(StoreError):  # a full disk cannot note it either; the rows say enough
                     why = "" if isinstance(error, Exception) else "stopped by its user"
                     store.eval_runs.save(row.id, state="interrupted", reason=why or f"{type(error).__name__}: {error}")
                 raise
+            if lost:
+                raise lost[0]
             _finish(store, row.id, evalset, panel, "stopped" if stop else state, stop or reason)
         finished = store.eval_runs.get(row.id)
     assert finished is not None

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def held_lease(store: Store, run_id: str) -> AsyncGenerator[None, None]:
+async def held_lease(store: Store, run_id: str) -> AsyncGenerator[list[StoreError], None]:
     """Hold the run's lease for the block. `EvalError` names the process that holds it already.
 
     When the lease is lost (this process slept longer than it lasts and another took over), the block's task is
-    cancelled and the loss raised: two processes must not ask for one run.
+    cancelled and the loss raised: two processes must not ask for one run. The block is given the list that the loss
+    goes to, so that it does not write over what the other process says of the run.
     """
     from loomlib.store import LEASE_S
 
@@ -42,7 +43,7 @@ async def held_lease(store: Store, run_id: str) -> AsyncGenerator[None, None]:
 
     keeper = asyncio.create_task(keep())
     try:
-        yield
+        yield lost
     except asyncio.CancelledError:
         if lost:
             raise lost[0] from None
