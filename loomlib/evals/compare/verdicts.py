@@ -112,7 +112,9 @@ class EvaluatorComparison:
         mean = sum(differences) / self.n
         deviation = math.sqrt(sum((each - mean) ** 2 for each in differences) / (self.n - 1))
         differing = (self.won + self.lost) / self.n
-        if not differing or not deviation:
+        if differing and deviation < 1e-12:  # what rounding leaves of none
+            return "Every case differs by the same: nothing tells how much cases vary."
+        if not differing:
             return "No case went differently: nothing tells how much cases vary, nor how many it would take."
         if self.is_rate and self.test.method.startswith("McNemar"):
             # A share of differing cases below the difference to be found could not make it.

@@ -138,6 +138,8 @@ def test_power_advice_says_how_many_cases_a_difference_takes() -> None:
     ].power_advice()
     assert advice.startswith("To find a difference of 5 points in 80 % of runs takes about ")
     assert advice.endswith("there are 60.")
+    advice = compare(run([0.7] * 30), run([0.5] * 30))["exact"].power_advice()
+    assert advice == "Every case differs by the same: nothing tells how much cases vary."
 
 
 def test_every_face_of_a_comparison_tells_the_same() -> None:
