@@ -83,19 +83,23 @@ def evaluate(
     Exit code 0: done; 1: it could not be done, or nothing could be judged; 2: a gate was missed. With a baseline it
     is a gate not to be worse by more than the margin, with 95 % confidence.
     """
-    from ..evals.compare.gate_words import GateWish
+    from ..evals.compare.gate_words import GateWish, named
     from ..evals.runs import LogLines
     from ..evals.runs import evaluate as run_evaluation
+    from ..evals.runs.panel import Panel
     from ..reports import chosen_evaluators, chosen_set, find_baseline
 
-    wishes = [GateWish.read(text) for text in gates]
     cases = chosen_set(evalset, ",".join(tags))
     chosen = chosen_evaluators(",".join(evaluators), cases)
+    wishes = [GateWish.read(text) for text in gates]
+    judges = [each.name for each in Panel(cases, chosen).evaluators] if wishes else []
+    for wish in wishes:  # a gate on nobody is told before anybody is asked
+        named(wish.evaluator, judges)
     with place.connect() as bench:
-        before = find_baseline(bench, baseline or "", cases)
+        before = find_baseline(bench, baseline or "", cases, other_than=run_id or "")
         run = run_evaluation(
             bench.ensure_agent(agent), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
-            run_id=run_id, reuse=reuse or run_id is not None, name=name, progress=LogLines(say),
+            run_id=run_id, reuse=reuse, name=name, progress=LogLines(say),
         )  # fmt: skip
         return _conclude(place, run, before, wishes=wishes, margin=margin / 100, junit=junit, json_file=json_file)
 

@@ -40,14 +40,17 @@ def chosen_evaluators(names: str, evalset: EvalSet) -> list[str]:
     return split_evaluators(names) or default_evaluators(evalset)
 
 
-def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet) -> EvalRun | None:
-    """The stored run with that id, or the newest complete one of this very set for "last"; None for ""."""
+def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than: str = "") -> EvalRun | None:
+    """The stored run with that id, or the newest complete one of this very set for "last"; None for "".
+
+    `other_than` is the run that is compared: it is never its own "last".
+    """
     if not wanted:
         return None
     if wanted != "last":
         return bench.eval_run(wanted)
     rows = bench.store.eval_runs.list(set_digest=evalset.digest)
-    found = next((row for row in rows if row.state == "complete"), None)
+    found = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
     if found is None:
         raise EvalError("No complete run of this very set is stored", on=evalset.name, try_="loom runs lists them")
     return bench.eval_run(found.id)

@@ -46,18 +46,18 @@ def judge_gates(
     gates against the baseline are about; all when empty. `ValueError` names those that there are when one is not.
     """
     gates: list[GateVerdict] = []
+    known = [each.evaluator for each in summary.evaluators]
     for wish in wishes:
-        gates += [gate_at_least(summary, wish.limit, evaluator=name) for name in named(wish.evaluator, summary)]
+        gates += [gate_at_least(summary, wish.limit, evaluator=name) for name in named(wish.evaluator, known)]
     if comparison is not None:
-        chosen = {name for each in only for name in named(each, summary)}
+        chosen = {name for each in only for name in named(each, known)}
         gates += [gate for gate in comparison.gates(margin) if not only or gate.evaluator in chosen]
     return tuple(gates)
 
 
-def named(wanted: str, summary: Summary) -> list[str]:
+def named(wanted: str, known: Sequence[str]) -> list[str]:
     """The evaluators that a name means: all for "", the one called so, else those that are called so with options."""
-    known = [each.evaluator for each in summary.evaluators]
-    found = known if not wanted else [name for name in known if name == wanted]
+    found = list(known) if not wanted else [name for name in known if name == wanted]
     found = found or [name for name in known if _OPTIONS.split(name, maxsplit=1)[0] == wanted]
     if not found:
         raise ValueError(f"a gate is about {wanted!r}, but the evaluators are {', '.join(known) or 'none'}")
