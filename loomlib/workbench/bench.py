@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..evals import EvalSet
     from ..evals.capture import Collection
     from ..evals.runs import EvalRun
+    from .memory import Memory
 
 
 class Workbench(BenchTelemetry, BenchMemory):
@@ -88,27 +89,28 @@ class Workbench(BenchTelemetry, BenchMemory):
         *,
         name: str | None = None,
         environment: Mapping[str, str] | None = None,
+        memory: Memory | str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Agent:
         """Deploy a blueprint, or the `agent.py` or folder at a path, and wait until it is READY.
 
         A runtime of that name gets a new version. `environment` are variables of the agent's processes; they are never
-        shown or stored by Loom. Raises `LoomError` when there is nothing to deploy, `NotYetSupported` on AWS.
+        shown or stored by Loom. `memory` (or its name, id or ARN) is told to the agent as LOOM_MEMORY_ID.
+        Raises `LoomError` when there is nothing to deploy, `NotYetSupported` on AWS.
 
             agent = bench.deploy("calculator")
             agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
+            agent = bench.deploy("assistant_with_memory", memory=bench.create_memory("assistant"))
         """
         self._house.check_deploy(str(what))
         code = find_code(what)
         package = make_package(code)
-        runtime = deploy_package(
-            self.clients,
-            name
-            or runtime_name(code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name),
-            package,
-            environment=environment,
-            progress=progress,
+        named = name or runtime_name(
+            code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name
         )
+        if memory is not None:
+            environment = {**self.memory_variables(memory, named), **(environment or {})}
+        runtime = deploy_package(self.clients, named, package, environment=environment, progress=progress)
         return Agent(self.catalog.add(runtime), self)
 
     def ensure_agent(self, key: str) -> Agent:

@@ -95,6 +95,11 @@ class BenchMemory:
         active = wait_until_active(self.clients, made.memory_id, region=region, progress=progress or WaitLine())
         return Memory(self.clients, active, labels=self.labels)
 
+    def memory_variables(self, memory: Memory | str, agent_name: str) -> dict[str, str]:
+        """The variables that tell an agent its memory, as `deploy(…, memory=…)` sets them; AgentCore's own name too."""
+        found = self.memory(memory) if isinstance(memory, str) else memory
+        return {"LOOM_MEMORY_ID": found.id, "BEDROCK_AGENTCORE_MEMORY_ID": found.id, "LOOM_AGENT_NAME": agent_name}
+
     def delete_memory(self, key: str, *, region: str | None = None) -> None:
         """Delete a memory with everything in it; it cannot be had back."""
         from ..aws.memory import delete_memory
