@@ -51,7 +51,7 @@ chromium:
 
 ready: $(READY)
 
-$(READY): requirements.txt pyproject.toml .ci/environment
+$(READY): requirements.txt pyproject.toml widgets/pyproject.toml .ci/environment
 	@PYTHON=$(PYTHON) .ci/environment $(VENV)
 
 clean:

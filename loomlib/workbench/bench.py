@@ -133,6 +133,13 @@ class Workbench(BenchTelemetry, BenchMemory):
         """How many runtime sessions are alive; None where AgentCore does not tell (on AWS)."""
         return self._house.session_count()
 
+    def panel(self, name: str, **options: Any) -> Any:
+        """The panel of that name, from a plugin (loom-widgets gives build, test, operate, evaluate and memory).
+
+        bench.panel("test")
+        """
+        return self._plugins.get("panels", name, bench=self, **options)
+
     def blueprints(self) -> pd.DataFrame:
         """The templates that `deploy` knows by name; variants are spoiled copies for evaluation exercises."""
         return blueprint_frame(list_blueprints())

@@ -1,0 +1,139 @@
+"""What a click asks for: an action by its name, with the form's content, run beside the kernel's main thread."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Event, Lock
+from typing import Any, TypeVar, cast
+
+_MARK = "_loom_action"
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Cancelled(Exception):
+    """The action was stopped by its user; nothing failed."""
+
+
+class Cancel:
+    """Says whether Stop was clicked. Long actions look at it between their steps, or hang something on it."""
+
+    def __init__(self) -> None:
+        self._event, self._lock, self._then = Event(), Lock(), list[Callable[[], object]]()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the action shall end."""
+        return self._event.is_set()
+
+    def check(self) -> None:
+        """Raises `Cancelled` when the action shall end."""
+        if self.is_set:
+            raise Cancelled
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep that ends with Stop; True when that came."""
+        return self._event.wait(seconds)
+
+    def then(self, callback: Callable[[], object]) -> None:
+        """Call this (once) on Stop, at once if that has come already. It must be quick: closing a stream, say."""
+        with self._lock:
+            if not self._event.is_set():
+                self._then.append(callback)
+                return
+        callback()
+
+    def set(self) -> None:
+        """Stop."""
+        with self._lock:
+            self._event.set()
+            callbacks, self._then = self._then, []
+        for callback in callbacks:
+            callback()
+
+
+class Form(dict[str, Any]):
+    """A form's content as the click carried it, read with the types that are expected.
+
+    form.text("prompt"), form.number("limit", 100), form.flag("refresh")
+    """
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text; `default` where there is none."""
+        value = self.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise ValueError(f"{name} is a text, not {type(value).__name__}")
+        return value
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A finite number; a text is read as one."""
+        value = self.get(name)
+        if value is None or value == "":
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError(f"{name} is a number, not {type(value).__name__}")
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"{name} is a number") from None
+        if number != number or number in (float("inf"), float("-inf")):
+            raise ValueError(f"{name} is a finite number")
+        return number
+
+    def count(self, name: str, default: int = 0, *, most: int = 1_000_000) -> int:
+        """A whole number from 0 to `most`."""
+        return max(0, min(int(self.number(name, default)), most))
+
+    def flag(self, name: str) -> bool:
+        """Whether it is ticked."""
+        return self.get(name) is True
+
+    def texts(self, name: str) -> list[str]:
+        """Several texts, such as what was ticked in a list."""
+        value = self.get(name)
+        if value is None:
+            return []
+        listed = cast("list[object]", value) if isinstance(value, list) else None
+        if listed is None or not all(isinstance(each, str) for each in listed):
+            raise ValueError(f"{name} is a list of texts")
+        return [str(each) for each in listed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A method that a click may call: in which lane, and whether it takes the form and the cancel token."""
+
+    name: str
+    lane: str
+    takes: int
+
+
+def action(method: Callable[..., Any] | None = None, *, lane: str = "main") -> Any:
+    """Lets a view call this method by its name: `def name(self)`, `(self, form)` or `(self, form, cancel)`.
+
+    It runs on a thread of the panel. Actions of one `lane` run one after the other, those of different lanes side by
+    side; Stop ends all of a lane. What it returns (a mapping of JSON values, or None) answers the view's `act(…)`.
+
+        @action(lane="deploy")
+        def deploy(self, form: Form, cancel: Cancel) -> None: ...
+    """
+
+    def mark(found: _F) -> _F:
+        takes = len(inspect.signature(found).parameters) - 1
+        setattr(found, _MARK, Action(name=found.__name__, lane=lane, takes=takes))
+        return found
+
+    return mark if method is None else mark(method)
+
+
+def actions_of(kind: type) -> Mapping[str, Action]:
+    """The actions of a class by their names."""
+    found: dict[str, Action] = {}
+    for name in dir(kind):
+        marked = getattr(inspect.getattr_static(kind, name, None), _MARK, None)
+        if isinstance(marked, Action):
+            found[name] = marked
+    return found

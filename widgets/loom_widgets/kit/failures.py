@@ -1,0 +1,26 @@
+"""An error as a panel shows it: what failed, on what, and what to try. Never a stack trace, never a secret."""
+
+from __future__ import annotations
+
+from loomlib.errors import LoomError
+from loomlib.redaction import SECRETS, redact
+
+_LONGEST = 600
+
+
+def told(error: BaseException, *, doing: str = "") -> dict[str, str]:
+    """The three parts of an error. Of one that Loom did not foresee only the kind is told: its text may hold values."""
+    if isinstance(error, LoomError):
+        return {"what": _safe(error.what), "on": _safe(error.on), "try": _safe(error.try_)}
+    if isinstance(error, ValueError | TypeError) and str(error):
+        return {"what": _safe(str(error).partition("\n")[0]), "on": doing, "try": "Change the form and try again."}
+    return {
+        "what": f"{type(error).__name__} came up where none was expected.",
+        "on": doing,
+        "try": "Run the action's code (Copy as Python) in a cell to see where.",
+    }
+
+
+def _safe(text: str) -> str:
+    clean = redact(text, SECRETS).text
+    return clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST - 1]}…"

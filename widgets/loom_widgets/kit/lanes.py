@@ -1,0 +1,75 @@
+"""Lanes: what runs one after the other beside the kernel's main thread. A thread lives only while there is work."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock, Thread, current_thread
+
+from .actions import Cancel
+
+Job = Callable[[Cancel], None]
+
+
+class Lanes:
+    """The lanes of one panel; `changed` is called when one begins or ends. Jobs must catch what they raise."""
+
+    def __init__(self, name: str, changed: Callable[[], None] = lambda: None) -> None:
+        self._name, self._changed = name, changed
+        self._lock = Lock()
+        self._waiting: dict[str, deque[tuple[Job, Cancel]]] = {}
+        self._running: dict[str, tuple[Thread, Cancel]] = {}
+        self._closed = False
+
+    def add(self, lane: str, job: Job) -> bool:
+        """Run the job when those before it in its lane are done; False when the panel is closed."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._waiting.setdefault(lane, deque()).append((job, Cancel()))
+            if lane not in self._running:
+                thread = Thread(target=self._run, args=(lane,), name=f"loom-{self._name}-{lane}", daemon=True)
+                self._running[lane] = thread, Cancel()
+                thread.start()
+        self._changed()
+        return True
+
+    def stop(self, lane: str | None = None) -> bool:
+        """Cancel what runs and waits in a lane (in all of them); True when there was something."""
+        with self._lock:
+            chosen = [*self._running] if lane is None else [lane]
+            tokens = [self._running[each][1] for each in chosen if each in self._running]
+            tokens += [cancel for each in chosen for _, cancel in self._waiting.get(each, ())]
+        for token in tokens:
+            token.set()
+        return bool(tokens)
+
+    @property
+    def busy(self) -> tuple[str, ...]:
+        """The lanes in which something runs or waits."""
+        with self._lock:
+            return tuple(sorted(self._running))
+
+    def close(self, *, wait_s: float = 2.0) -> None:
+        """Cancel everything, take nothing new, and wait a moment for the threads to end."""
+        with self._lock:
+            self._closed = True
+            threads = [thread for thread, _ in self._running.values()]
+        self.stop()
+        for thread in threads:
+            if thread.is_alive() and thread is not current_thread():
+                thread.join(wait_s)
+
+    def _run(self, lane: str) -> None:
+        while True:
+            with self._lock:
+                found = self._waiting[lane].popleft() if self._waiting.get(lane) else None
+                if found is None:
+                    del self._running[lane]
+                else:
+                    self._running[lane] = self._running[lane][0], found[1]
+            if found is None:
+                self._changed()
+                return
+            job, cancel = found
+            job(cancel)

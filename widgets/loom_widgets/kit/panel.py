@@ -1,0 +1,218 @@
+"""The panel: a widget whose view sends commands and whose kernel side answers, streams and stays alive."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import anywidget
+import traitlets as t
+
+from .actions import Cancel, Cancelled, Form, actions_of
+from .failures import told
+from .lanes import Lanes
+from .stream import Stream
+from .tables import Tables
+
+if TYPE_CHECKING:
+    from loomlib import Workbench
+
+_FACE = """<style>.loom-face{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.45}
+.loom-face h3{margin:0 0 4px;font-size:15px}.loom-face p{margin:.2em 0}</style>"""
+
+
+class Panel(anywidget.AnyWidget):
+    """What all panels share. A panel gives `called`, `script` (its own .js) and methods marked with `@action`.
+
+    The view's whole state is in `state` (small values) and in what `welcome()` answers to each view that opens, so it
+    can be shown twice and comes back after a reload. Everything else is told as it happens (`tell`, `stream`).
+    """
+
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.kit", "blank.js")
+    """The package and the file of the panel's own script; the kit's text is put in front of it."""
+
+    called: ClassVar[str] = "Panel"
+    """The panel's title; a subclass gives its own (a plain `title = …` would take the trait away)."""
+
+    title = t.Unicode().tag(sync=True)
+    state = t.Dict().tag(sync=True)
+    status = t.Unicode("").tag(sync=True)
+    error = t.Dict().tag(sync=True)
+    code = t.Unicode("").tag(sync=True)
+    busy = t.Bool(False).tag(sync=True)
+    _esm = t.Unicode().tag(sync=True)
+    _css = t.Unicode().tag(sync=True)
+
+    def __init__(self, bench: Workbench, **options: Any) -> None:
+        self.bench = bench
+        self.tables = Tables()
+        self._lock = RLock()
+        self._listeners: list[Callable[[Mapping[str, Any]], None]] = []
+        self._lanes = Lanes(type(self).__name__, self._note_busy)
+        self._actions = actions_of(type(self))
+        super().__init__(**options)
+        self.on_msg(lambda _widget, content, _buffers: self.receive(content))
+
+    @t.default("title")
+    def _first_title(self) -> str:
+        return self.called
+
+    @t.default("_esm")
+    def _joined_script(self) -> str:
+        return text_of("loom_widgets.kit", "kit.js") + "\n" + text_of(*self.script)
+
+    @t.default("_css")
+    def _shared_style(self) -> str:
+        return text_of("loom_widgets.kit", "kit.css")
+
+    # What a panel uses.
+
+    def show(self, **values: Any) -> None:
+        """Put values into `state`; the others stay."""
+        with self._lock:
+            self.state = {**self.state, **values}
+
+    def say(self, sentence: str) -> None:
+        """The sentence under the title; a screen reader speaks it."""
+        with self._lock:
+            self.status = sentence
+
+    def fail(self, error: BaseException | Mapping[str, str], *, doing: str = "") -> None:
+        """Show an error in its three parts; the next action that succeeds takes it away."""
+        with self._lock:
+            self.error = told(error, doing=doing) if isinstance(error, BaseException) else dict(error)
+
+    def show_code(self, text: str) -> None:
+        """The last action as Python, for Copy as Python."""
+        with self._lock:
+            self.code = text
+
+    def tell(self, kind: str, **values: Any) -> None:
+        """Send a message to all views: `onMessage(model, kind, f)` gets it."""
+        message = {"is": kind, **values}
+        with self._lock:
+            if self.comm is not None:
+                self.send(message)
+        for listener in tuple(self._listeners):
+            listener(message)
+
+    def stream(self, kind: str, **values: Any) -> Stream:
+        """A gathering sender for what comes fast: each message is `{"is": kind, "items": […]}` with `values`."""
+        return Stream(lambda items: self.tell(kind, items=list(items), **values))
+
+    def listen(self, listener: Callable[[Mapping[str, Any]], None]) -> None:
+        """Calls `listener` with every message that is told to the views."""
+        self._listeners.append(listener)
+
+    # What a panel may give.
+
+    def welcome(self) -> Mapping[str, Any]:
+        """What a view that has just opened needs beside `state`; quick, for it runs on the kernel's main thread."""
+        return {}
+
+    def face(self) -> str:
+        """What the panel shows now as static HTML, everything foreign escaped (`html.escape`)."""
+        return ""
+
+    # The other end of the view's `act(…)`.
+
+    def receive(self, message: Any) -> None:
+        """A message of a view: `{"do": name, "with": {…}, "id": n}`. It is heard at once and answered when done."""
+        if not isinstance(message, Mapping) or not isinstance(message.get("do"), str):
+            return
+        name, id = message["do"], message.get("id")
+        form = Form(message["with"]) if isinstance(message.get("with"), Mapping) else Form()
+        self.tell("heard", id=id)
+        if name == "hello":
+            self._answer(id, self.welcome)
+        elif name == "page":
+            self._answer(id, lambda: self.tables.page(form))
+        elif name == "stop":
+            lane = form.get("lane")
+            self._answer(id, lambda: {"stopped": self.stop(lane if isinstance(lane, str) else None)})
+        elif name == "dismiss":
+            self.error = {}
+            self.tell("done", id=id, value={})
+        elif name in self._actions:
+            self._begin(name, form, id)
+        else:
+            self.tell("failed", id=id)
+            self.fail({"what": "The panel has no such action", "on": name[:80], "try": "Reload the page."})
+
+    def stop(self, lane: str | None = None) -> bool:
+        """Cancel what runs in a lane (in all); True when something did."""
+        return self._lanes.stop(lane)
+
+    def close(self) -> None:
+        """End the threads, then the widget."""
+        # ipywidgets closes on deletion too, of widgets whose making failed half-way as well.
+        if (lanes := getattr(self, "_lanes", None)) is not None:
+            lanes.close()
+        super().close()
+
+    def _begin(self, name: str, form: Form, id: Any) -> None:
+        found = self._actions[name]
+
+        def job(cancel: Cancel) -> None:
+            arguments: tuple[Any, ...] = (form, cancel)[: found.takes]
+            try:
+                cancel.check()
+                value = getattr(self, name)(*arguments)
+            except Cancelled:
+                self.tell("done", id=id, value={"stopped": True})
+            except Exception as error:  # noqa: BLE001 -- an action is foreign code here: its failure is shown
+                self.fail(error, doing=name.replace("_", " "))
+                self.tell("failed", id=id)
+            else:
+                if self.error:
+                    with self._lock:
+                        self.error = {}
+                self.tell("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
+
+        self._lanes.add(found.lane, job)
+
+    def _note_busy(self) -> None:
+        with self._lock:
+            self.busy = bool(self._lanes.busy)
+
+    def _answer(self, id: Any, make: Callable[[], Mapping[str, Any]]) -> None:
+        try:
+            self.tell("done", id=id, value=dict(make()))
+        except Exception as error:  # noqa: BLE001 -- a panel's own welcome, a form of any kind
+            self.fail(error)
+            self.tell("failed", id=id)
+
+    # The faces.
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        said = f"<p>{html.escape(self.status)}</p>" if self.status else ""
+        return f'{_FACE}<div class="loom-face"><h3>{html.escape(self.title)}</h3>{said}{self.face()}</div>'
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**data, "text/plain": repr(self), "text/html": self._repr_html_()}, metadata
+
+
+@cache
+def text_of(package: str, name: str) -> str:
+    """The text of a file that lies beside the code."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def static_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table for `face()`; everything in it is escaped."""
+    top = "".join(f"<th>{html.escape(str(each))}</th>" for each in head)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,75 @@
+"""Tables that stay in the kernel: a view asks for the rows that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from threading import Lock
+from typing import Any
+
+from .actions import Form
+
+MOST_ROWS = 500
+"""Of one page."""
+_LONGEST_TEXT = 2_000
+
+
+class Tables:
+    """The tables of one panel by their names. `put` replaces a whole table; views ask for pages."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._rows: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self._sorted: dict[str, tuple[tuple[str, bool], Sequence[Mapping[str, Any]]]] = {}
+
+    def put(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Keep these rows (JSON values) under that name; returns how many they are."""
+        with self._lock:
+            self._rows[name] = rows
+            self._sorted.pop(name, None)
+        return len(rows)
+
+    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """All rows of a table; none when there is no such table."""
+        with self._lock:
+            return self._rows.get(name, ())
+
+    def page(self, form: Form) -> dict[str, Any]:
+        """Rows `from` … `from + count` of a table, `sort`ed by a column, with the `total`."""
+        name = form.text("table")
+        first, count = form.count("from"), form.count("count", 100, most=MOST_ROWS)
+        rows = self._in_order(name, form.text("sort"), form.flag("down"))
+        page = [{key: _short(value) for key, value in row.items()} for row in rows[first : first + count]]
+        return {"table": name, "from": first, "rows": page, "total": len(rows)}
+
+    def _in_order(self, name: str, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
+        with self._lock:
+            rows = self._rows.get(name, ())
+            if not column:
+                return rows
+            kept = self._sorted.get(name)
+            if kept is None or kept[0] != (column, down):
+                told = [row for row in rows if not _is_nothing(row.get(column))]
+                untold = [row for row in rows if _is_nothing(row.get(column))]
+                kept = (column, down), sorted(told, key=lambda row: _rank(row.get(column)), reverse=down) + untold
+                self._sorted[name] = kept
+            return kept[1]
+
+
+def _is_nothing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and isnan(value))
+
+
+def _rank(value: object) -> tuple[int, float, str]:
+    """Numbers by size, then texts by letters. What is nothing comes last, whichever way is sorted."""
+    if isinstance(value, bool | int | float):
+        return 0, float(value), ""
+    return 1, 0.0, str(value)
+
+
+def _short(value: object) -> object:
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        return f"{value[:_LONGEST_TEXT]}… ({len(value) - _LONGEST_TEXT:,} more characters)"
+    if isinstance(value, float) and value - value != 0:  # NaN and infinity are no JSON
+        return None
+    return value
