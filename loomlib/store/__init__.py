@@ -1,6 +1,7 @@
-"""What Loom remembers: agents, invocations with their traces, studies, evaluations; in any SQL database."""
+"""What Loom remembers: agents, invocations with their traces, studies, evaluations, alerts; in any SQL database."""
 
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet
+from .figures import CostSum, OutcomeCount, TimedCall
 from .invocations import INTERRUPTED
 from .leases import LEASE_S, Lease
 from .rows import (
@@ -25,10 +26,12 @@ __all__ = [
     "MEASUREMENT_STATES",
     "STUDY_STATES",
     "AgentRow",
+    "CostSum",
     "EvalRunRow",
     "InvocationRow",
     "Lease",
     "MeasurementRow",
+    "OutcomeCount",
     "PlannedMeasurement",
     "SessionRow",
     "Store",
@@ -37,5 +40,6 @@ __all__ = [
     "StoredScore",
     "StoredSet",
     "StudyRow",
+    "TimedCall",
     "TraceRow",
 ]

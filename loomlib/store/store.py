@@ -9,6 +9,7 @@ from .agents import Agents
 from .database import Database
 from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
+from .figures import Figures
 from .invocations import Invocations
 from .measurements import Measurements
 from .schema import bring_up_to_date
@@ -35,6 +36,7 @@ class Store:
         self.traces = Traces(database)
         self.eval_runs = EvalRuns(database)
         self.eval_answers = EvalAnswers(database)
+        self.figures = Figures(database)
 
     @classmethod
     def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:

@@ -28,6 +28,10 @@ metadata = MetaData(
     }
 )
 
+_FIGURES = (
+    "agent_id", "client_invoke_time", "status", "failure", "client_duration_ms", "cold_start_latency_ms", "session_id",
+)  # fmt: skip
+
 agents = Table(
     "agents",
     metadata,
@@ -88,6 +92,8 @@ invocations = Table(
     Index(None, "agent_id", "id"),
     Index(None, "session_id"),
     Index(None, "status"),
+    # All that the sums over many invocations need, so that they never touch the rows.
+    Index("ix_invocations_figures", *_FIGURES),
     sqlite_autoincrement=True,
 )
 

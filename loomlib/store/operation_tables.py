@@ -1,0 +1,54 @@
+"""The tables of operations: what each invocation cost, and alerts."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
+
+from .columns import AgentText, JsonText, UtcDateTime
+from .tables import metadata
+
+invocation_costs = Table(
+    "invocation_costs",
+    metadata,
+    Column("invocation_id", Integer, ForeignKey("invocations.id"), primary_key=True, autoincrement=False),
+    # Whole billionths of a thousandth: their sums are exact, and nine million dollars fit.
+    Column("known_picos", BigInteger, nullable=False),
+    Column("unknown_items", Integer, nullable=False),
+    Column("is_estimate", Boolean, nullable=False),
+    Column("is_simulated", Boolean, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("priced_at", UtcDateTime, nullable=False),
+)
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("scope", Text, nullable=False),
+    Column("name", AgentText, nullable=False),
+    Column("rule", JsonText, nullable=False),
+    Column("state", Text),
+    Column("state_since", UtcDateTime),
+    Column("checked_at", UtcDateTime),
+    Column("told_at", UtcDateTime),
+    Column("told_state", Text),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("scope", "name"),
+    sqlite_autoincrement=True,
+)
+
+alert_events = Table(
+    "alert_events",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("scope", Text, nullable=False),
+    Column("alert", AgentText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("before", Text),
+    Column("sentence", AgentText, nullable=False),
+    Column("reading", JsonText),
+    Index(None, "scope", "alert"),
+    sqlite_autoincrement=True,
+)
