@@ -9,17 +9,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
-from loomlib.errors import LoomError, StoreError, StudyError
+from loomlib.errors import LoomError, StoreError, StudyError, StudyInterrupted
+from loomlib.running import OwnThread, held_lease
 
 from .design import DEFAULT_PROMPT, StudyDesign
 from .environment import describe_client
 from .floor import Floor, measure_floor, null_agent
-from .lease import held_lease
 from .ledger import Ledger
 from .progress import Snapshot
 from .runner import StudyRunner
 from .starts import find_starts
-from .study_thread import StudyThread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,11 +110,11 @@ class LatencyStudy:
 
         Raises `StudyInterrupted` when the service goes away, and `StudyError` when another process runs this study.
         """
-        return StudyThread(self._run, progress or self._progress()).wait()
+        return self._thread(progress).wait()
 
     async def arun(self, progress: Progress | None = None) -> StudyResult:
         """The same for asynchronous code."""
-        return await StudyThread(self._run, progress or self._progress()).wait_async()
+        return await self._thread(progress).wait_async()
 
     def result(self) -> StudyResult:
         """What is stored so far, without making a call."""
@@ -123,15 +122,26 @@ class LatencyStudy:
 
         return StudyResult.load(self.agent.store, self.study_id)
 
+    def _thread(self, progress: Progress | None) -> OwnThread[Snapshot, StudyResult]:
+        return OwnThread(
+            self._run,
+            progress or self._progress(),
+            name="loom-study",
+            interrupted=lambda: StudyInterrupted("The study was stopped; what was measured is kept"),
+        )
+
     def _progress(self) -> Progress:
         from .notebook_progress import choose_progress
 
         return choose_progress(self.agent.name)
 
     async def _run(self, report: Callable[[Snapshot], None]) -> StudyResult:
+        from loomlib.store import LEASE_S
+
         ledger = Ledger(self.agent.store, self.study_id)
         stored = ledger.open(self.agent, self.design)
-        async with held_lease(self.agent.store, self.study_id):
+        leases = self.agent.store.studies
+        async with held_lease(leases, self.study_id, renew_every_s=LEASE_S / 3, refused=StudyError):
             ledger.settle_unseen()
             runner = StudyRunner(self.agent, self.design, ledger, report)
             if stored.state != "complete":

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from loomlib.errors import EvalError, StoreError
+from loomlib.errors import EvalError, EvalInterrupted, StoreError
+from loomlib.running import OwnThread, held_lease
 
 from ..connecting import connected
 from ..eval_set import EvalSet
 from ..evaluator import Evaluator
 from .callables import CallableTarget
 from .eval_run import EvalRun
-from .held_lease import held_lease
 from .manner import Manner
 from .panel import Choice, Panel
 from .place import StorePlace, place_of
 from .ports import Budget, Progress, Target
 from .progress import Snapshot, choose_progress
-from .run_thread import RunThread
 from .stored_sets import stored_set
 from .work import RunWork
 
@@ -124,7 +123,7 @@ def _thread(
     progress: Progress | None,
     store: Store | str | None,
     clients: Clients | None,
-) -> RunThread[EvalRun]:
+) -> OwnThread[Snapshot, EvalRun]:
     for what, value in (("repeats", repeats), ("concurrency", concurrency), ("judge_concurrency", judge_concurrency)):
         if value is not None and value < 1:
             raise ValueError(f"{what} must be at least 1, not {value}")
@@ -151,9 +150,21 @@ def _thread(
     place = place_of(store if store is not None else getattr(target, "store", None))
     id = run_id or f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
     row = _row(id, name, evalset, asked, target, panel, manner)
-    return RunThread(
+    return run_thread(
         lambda report: run_row(place, row, evalset, asked, panel, manner, report),
         progress or choose_progress(f"{asked.name} on {evalset.name}"),
+    )
+
+
+def run_thread(
+    work: Callable[[Callable[[Snapshot], None]], Coroutine[Any, Any, EvalRun]], progress: Progress
+) -> OwnThread[Snapshot, EvalRun]:
+    """The thread that an evaluation has for itself."""
+    return OwnThread(
+        work,
+        progress,
+        name="loom-evaluation",
+        interrupted=lambda: EvalInterrupted("The evaluation was stopped; what was answered is kept"),
     )
 
 
@@ -189,6 +200,8 @@ async def run_row(
     reason: str = "",
 ) -> EvalRun:
     """Do what the run still owes, and return it as it is stored then."""
+    from loomlib.store import LEASE_S
+
     with place.open() as store:
         stored = store.eval_runs.get(row.id)
         if stored is None:
@@ -198,7 +211,7 @@ async def run_row(
             _check_same(stored, row)
         if stored.state == "complete":
             return EvalRun(stored, place, evalset=evalset)
-        async with held_lease(store, row.id) as lost:
+        async with held_lease(store.eval_runs, row.id, renew_every_s=LEASE_S / 3, refused=EvalError) as lost:
             store.eval_runs.save(row.id, state="running", reason=None, summary={})
             work = RunWork(store, row.id, evalset, target, panel, manner, report=report)
             try:

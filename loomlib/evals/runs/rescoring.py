@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from .eval_run import EvalRun
-from .evaluate import connecting, listed, run_row
+from .evaluate import connecting, listed, run_row, run_thread
 from .manner import Manner
 from .panel import Choice, Panel
 from .ports import Budget, Progress
 from .progress import Snapshot, choose_progress
-from .run_thread import RunThread
 from .stored_sets import stored_set
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
+    from loomlib.running import OwnThread
 
 
 def rescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
@@ -43,7 +43,7 @@ def _rescoring(
     judge_timeout_s: float | None = 300.0,
     progress: Progress | None = None,
     clients: Clients | None = None,
-) -> RunThread[EvalRun]:
+) -> OwnThread[Snapshot, EvalRun]:
     from loomlib.store import EvalRunRow, StoredResult
 
     evalset = run.evalset
@@ -70,4 +70,4 @@ def _rescoring(
             )
         return await run_row(run.store, row, evalset, None, panel, manner, report, state=run.state, reason=run.reason)
 
-    return RunThread(work, progress or choose_progress(f"{run.target.name} on {evalset.name}"))
+    return run_thread(work, progress or choose_progress(f"{run.target.name} on {evalset.name}"))
