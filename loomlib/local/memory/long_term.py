@@ -18,8 +18,13 @@ from .store import MemoryStore
 def extraction_settings(state: ServiceState) -> ExtractionSettings:
     """How a service's options have it."""
     options = state.options
-    place = {"url": state.url, "access_key": state.access_key}
-    return ExtractionSettings(delay_s=options.memory_delay_s, extractor=options.memory_extractor, **place)
+    return ExtractionSettings(
+        delay_s=options.memory_delay_s,
+        extractor=options.memory_extractor,
+        simulated=options.model == "scripted",
+        url=state.url,
+        access_key=state.access_key,
+    )
 
 
 class LongTermMemory:

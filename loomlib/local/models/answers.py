@@ -11,6 +11,7 @@ from loomlib.local.models.choosing import Unfilled, describe
 from loomlib.local.models.json_values import as_list, as_object
 from loomlib.local.models.prose import best_sentence, wants_text, write_text
 from loomlib.local.models.recall import answer_from_facts, asked_for, facts_in, say_fact
+from loomlib.local.models.remembering import fitting, is_memory_tool, remembered, what_may_matter
 from loomlib.local.models.request import ConverseRequest, Tool, ToolCall, ToolOutcome
 from loomlib.local.models.words import split_name
 
@@ -20,6 +21,8 @@ _GREETING = re.compile(r"\s*(?:hello|hi|hey|good (?:morning|evening|afternoon|da
 _ABILITIES = re.compile(
     r"\bwhat can you (?:do|help)|\bwhat tools\b|\bhow can you help\b|\bwhich tools\b", re.IGNORECASE
 )
+_QUESTION = re.compile(r"\?\s*$")
+_OWN = re.compile(r"\b(?:I|my|me|mine)\b", re.IGNORECASE)
 _THANKS = re.compile(r"\s*(?:thanks|thank you|thx)\b", re.IGNORECASE)
 
 
@@ -27,7 +30,10 @@ def answer_with_results(
     request: ConverseRequest, results: Sequence[tuple[ToolCall, ToolOutcome]], unfilled: Sequence[Unfilled] = ()
 ) -> str:
     """One sentence for each result, in the order of the calls, after what the prompt tells or asks about its writer."""
-    said = [_personal(request), *(say_result(call, outcome) for call, outcome in results), *map(_ask_for, unfilled)]
+    others = [(call, outcome) for call, outcome in results if not is_memory_tool(call.name) or outcome.failed]
+    if not others:
+        return answer_without_tools(request, unfilled, recalled=say_result(*results[-1]))
+    said = [_personal(request), *(say_result(call, outcome) for call, outcome in others), *map(_ask_for, unfilled)]
     told = [sentence for sentence in said if sentence]
     return ("\n" if any("\n" in sentence for sentence in told) else " ").join(told)
 
@@ -50,8 +56,11 @@ def say_result(call: ToolCall, outcome: ToolOutcome) -> str:
     return f"{_subject(call)}: {text}."
 
 
-def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled]) -> str:
-    """An answer from the prompt, the conversation and the system prompt alone."""
+def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled], recalled: str = "") -> str:
+    """An answer from the prompt, the conversation, memory and the system prompt alone.
+
+    `recalled` is what a look into memory gave; it is said where nothing else can be.
+    """
     question = request.turns[request.newest_question]
     prompt = question.text
     if unfilled:
@@ -69,6 +78,11 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled])
     found = best_sentence(prompt, [request.system, *earlier])
     if found:
         return found
+    matters = what_may_matter(prompt, remembered(request))
+    if matters:
+        return matters
+    if recalled:
+        return recalled
     if _GREETING.match(prompt):
         return f"Hello. {_abilities(request.tools)}"
     if question.attachments:
@@ -86,9 +100,12 @@ def _personal(request: ConverseRequest) -> str:
     prompt = request.turns[request.newest_question].text
     wanted = asked_for(prompt)
     told = facts_in([prompt])
+    known = fitting(prompt, remembered(request)) if wanted or _QUESTION.search(prompt) else None
     if wanted:
         before = [turn.text for turn in request.turns[: request.newest_question + 1] if turn.role == "user"]
-        return answer_from_facts(wanted, facts_in([request.system, *before]))
+        return answer_from_facts(wanted, facts_in([request.system, *before]), known)
+    if known and _OWN.search(prompt):
+        return known
     return f"Noted. {' '.join(say_fact(*fact) for fact in told.items())}" if told else ""
 
 

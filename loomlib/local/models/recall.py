@@ -78,13 +78,15 @@ def say_fact(attribute: str, value: str) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
-def answer_from_facts(attributes: Iterable[str], facts: Mapping[str, str]) -> str:
-    """One sentence for each attribute: the fact, or that it was not told."""
+def answer_from_facts(attributes: Iterable[str], facts: Mapping[str, str], remembered: str | None = None) -> str:
+    """One sentence for each attribute: the fact, else what is `remembered` of earlier conversations, else neither."""
     sentences: list[str] = []
     for attribute in attributes:
         value = facts.get(attribute) or facts.get(_SAME.get(attribute, attribute))
         if value is not None:
             sentences.append(say_fact(attribute, value))
+        elif remembered is not None:
+            sentences += [remembered] if remembered not in sentences else []
         else:
             sentences.append(f"You have not told me {_ASKED.get(attribute, f'your {attribute}')} in this conversation.")
     return " ".join(sentences)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_texts, as_whole
 from loomlib.local.models.refusals import invalid
+from loomlib.local.models.remembered_lines import context_lines
 from loomlib.local.models.tokens import estimate_input_tokens
 
 _MAX_TOOL_NAME = 64
@@ -43,13 +44,17 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message. `attachments` names the kinds of what is neither text nor tool traffic (image, document…)."""
+    """One message. `attachments` names the kinds of what is neither text nor tool traffic (image, document…).
+
+    `remembered` is what a memory put before the user's words; `text` is without it.
+    """
 
     role: str
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     outcomes: tuple[ToolOutcome, ...] = ()
     attachments: tuple[str, ...] = ()
+    remembered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +123,7 @@ def _read_turn(index: int, message: JsonObject) -> Turn:
     if role not in ("user", "assistant"):
         raise invalid(f"messages.{index}.role is {role!r}; it must be 'user' or 'assistant'.")
     texts: list[str] = []
+    remembered: list[str] = []
     calls: list[ToolCall] = []
     outcomes: list[ToolOutcome] = []
     attachments: list[str] = []
@@ -129,7 +135,11 @@ def _read_turn(index: int, message: JsonObject) -> Turn:
                 raise invalid(
                     f"The text field in the ContentBlock object at messages.{index}.content.{place} is blank."
                 )
-            texts.append(text)
+            lines = context_lines(text) if role == "user" else None
+            if lines is None:
+                texts.append(text)
+            else:
+                remembered += lines
         elif "toolUse" in block:
             use = as_object(block["toolUse"])
             arguments = as_object(use.get("input"))
@@ -141,7 +151,12 @@ def _read_turn(index: int, message: JsonObject) -> Turn:
             if kind and kind not in ("cachePoint", "reasoningContent"):
                 attachments.append(kind)
     return Turn(
-        role=role, text="\n".join(texts), calls=tuple(calls), outcomes=tuple(outcomes), attachments=tuple(attachments)
+        role=role,
+        text="\n".join(texts),
+        calls=tuple(calls),
+        outcomes=tuple(outcomes),
+        attachments=tuple(attachments),
+        remembered=tuple(remembered),
     )
 
 

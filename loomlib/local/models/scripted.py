@@ -7,11 +7,13 @@ import json
 
 from loomlib.local.models.answers import answer_with_results, answer_without_tools
 from loomlib.local.models.choosing import Plan, PlannedCall, call_key, plan_calls
+from loomlib.local.models.extracting import extraction_reply
 from loomlib.local.models.filling import Missing, fill_anyway
 from loomlib.local.models.json_values import as_object
 from loomlib.local.models.judging import judge_reply
 from loomlib.local.models.reference import referred
 from loomlib.local.models.refusals import ModelRefused
+from loomlib.local.models.remembering import is_memory_tool, memory_call, summary_reply
 from loomlib.local.models.reply import Reply, within_limits
 from loomlib.local.models.request import ConverseRequest, ToolCall, ToolOutcome
 
@@ -28,6 +30,12 @@ def _unlimited(request: ConverseRequest) -> Reply:
         if tool is None:
             return Reply(text=json.dumps(verdict, ensure_ascii=False))
         return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=verdict)]))
+    extracted = extraction_reply(request)
+    if extracted is not None:
+        return Reply(calls=_with_ids(request, [PlannedCall(tool=extracted[0], arguments=extracted[1])]))
+    summary = summary_reply(request)
+    if summary is not None:
+        return Reply(text=summary)
     made = _made_calls(request)
     plan = _plan(request)
     done = {call_key(call.name, dict(call.arguments)) for call, _ in made}
@@ -49,7 +57,12 @@ def _plan(request: ConverseRequest) -> Plan:
     before = [call.name for turn in request.turns[: request.newest_question] for call in turn.calls]
     answers = [turn.text for turn in request.turns[: request.newest_question] if turn.role == "assistant" and turn.text]
     prompt = referred(question.text, answers[-1]) if answers else question.text
-    return plan_calls(prompt, request.tools, previous=before[-1] if before else None)
+    plan = plan_calls(prompt, request.tools, previous=before[-1] if before else None)
+    look = memory_call(question.text, request.tools)
+    if look is None or any(is_memory_tool(call.tool.name) for call in plan.calls):
+        return plan
+    unfilled = tuple(each for each in plan.unfilled if each.tool.name != look.tool.name)
+    return Plan(calls=(*plan.calls, look), unfilled=unfilled)
 
 
 def _made_calls(request: ConverseRequest) -> list[tuple[ToolCall, ToolOutcome]]:

@@ -138,7 +138,7 @@ class Extraction:
     def _label(self, strategy: Strategy) -> str:
         if self._model is None or strategy.kind in ("summary", "episodic"):
             return LABEL
-        return "model extractor"
+        return "model extractor (simulated)" if self._settings.simulated else "model extractor"
 
     def _statements(
         self, strategy: Strategy, messages: Sequence[Message]
