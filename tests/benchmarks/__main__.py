@@ -1,8 +1,8 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, adk, cold, warm, arrivals, ttft, alive, intake, tracing, eval-agents,
-report.
+them: import, traces, lookup, truth, evals, adk, memory, cold, warm, arrivals, ttft, alive, intake, tracing,
+eval-agents, report.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from . import (
     bench_evals,
     bench_import,
     bench_intake,
+    bench_memory,
     bench_report,
     bench_sessions,
     bench_streaming,
@@ -50,13 +51,14 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "truth": bench_truth.rows,
     "evals": bench_evals.rows,
     "adk": bench_adk.rows,
+    "memory": bench_memory.rows,
     "report": bench_report.rows,
 }
 
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", "traces", "lookup", "truth", "evals", "adk", *WITH_SERVICE, "report"]
+    known = ["import", "traces", "lookup", "truth", "evals", "adk", "memory", *WITH_SERVICE, "report"]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")

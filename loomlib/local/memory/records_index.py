@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .records_shortlist import Shortlist
 from .records_store import RecordsStore, Scope, now_ms, vector_rows
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ DIMENSIONS = 256
 _VECTOR_BYTES = DIMENSIONS * 4
 _FEWEST_ROWS = 256
 _GATHERED_SHARE = 0.2  # below it the rows in question are copied together; above it the whole matrix is multiplied
+_SHORTLISTED_ROWS = 4_096  # fewer are compared at once
 _NEVER = np.iinfo(np.int64).max
 
 Wanted = Callable[[Mapping[str, Any]], bool]
@@ -76,6 +78,8 @@ class _Memory:
             vectors[:size], namespaces[:size] = self._vectors, self._namespace_of
             strategies[:size], expires[:size] = self._strategy_of, self._expires
         self._vectors, self._namespace_of, self._strategy_of, self._expires = vectors, namespaces, strategies, expires
+        self._shortlist: Shortlist | None = None
+        self._listed = 0
 
     def catch_up(self, store: RecordsStore, memory_id: str) -> None:
         with store.reading() as db:
@@ -109,6 +113,8 @@ class _Memory:
                 row = self._rows[record_id] = self._new_row()
             self._ids[row], self._metadata[row] = record_id, metadata
             self._vectors[row] = np.frombuffer(vector, dtype="<f4") if len(vector) == _VECTOR_BYTES else 0
+            if self._shortlist is not None:
+                self._shortlist.put(row, self._vectors[row])
             self._namespace_of[row] = self._namespaces.setdefault(namespace, len(self._namespaces))
             self._strategy_of[row] = self._strategies.setdefault(strategy_id, len(self._strategies))
             self._expires[row] = _NEVER if expires_at is None else expires_at
@@ -135,7 +141,8 @@ class _Memory:
             asked &= codes[self._namespace_of[:size]]
         if strategy_id is not None:
             asked &= self._strategy_of[:size] == self._strategies.get(strategy_id, -1)
-        rows = np.flatnonzero(asked)
+        few = self._few(question, asked, k) if wanted is None else None
+        rows = np.flatnonzero(asked) if few is None else few
         if rows.size < size * _GATHERED_SHARE:
             scores = self._vectors[rows] @ question
         else:
@@ -153,3 +160,13 @@ class _Memory:
             if wanted is None or wanted(json.loads(self._metadata[row] or "{}")):
                 found.append((-score, self._ids[row]))
         return [(record_id, -negative) for negative, record_id in sorted(found)[:k]]
+
+    def _few(self, question: NDArray[np.float32], asked: NDArray[np.bool_], k: int) -> NDArray[np.intp] | None:
+        """The rows that are worth comparing, None when that is all of those asked for."""
+        size = len(asked)
+        if np.count_nonzero(asked) < _SHORTLISTED_ROWS:
+            return None
+        if self._shortlist is None or size > 2 * self._listed:
+            # Made for as many rows as there may be, so that those to come have a place.
+            self._shortlist, self._listed = Shortlist(self._vectors), size
+        return self._shortlist.rows(self._vectors, question, asked, k)
