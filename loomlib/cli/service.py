@@ -30,6 +30,18 @@ from .place import Place, pass_place
 @click.option(
     "--latency-profile", default=None, help="Latency of the scripted model: instant (default), field-notes, fast."
 )
+@click.option(
+    "--memory-delay",
+    type=click.FloatRange(min=0),
+    default=None,
+    help="Seconds before a closed turn is extracted into long-term memory; default 1.",
+)
+@click.option(
+    "--memory-extractor",
+    type=click.Choice(["offline", "model"]),
+    default=None,
+    help="Who extracts: offline rules (default), or the model of --model.",
+)
 @pass_place
 def up(
     place: Place,
@@ -40,6 +52,8 @@ def up(
     model: str | None,
     model_url: str | None,
     latency_profile: str | None,
+    memory_delay: float | None,
+    memory_extractor: str | None,
 ) -> None:
     """Start the local AgentCore in the background and say where it is."""
     given = {
@@ -48,6 +62,8 @@ def up(
         "model": model or ("openai" if model_url else None),
         "model_url": model_url,
         "profile": latency_profile,
+        "memory_delay_s": memory_delay,
+        "memory_extractor": memory_extractor,
     }
     wanted = {name: value for name, value in given.items() if value is not None}
     options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None
