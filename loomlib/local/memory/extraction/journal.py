@@ -11,8 +11,11 @@ from typing import Any, Final
 from loomlib.local.memory.journal import open_journal
 
 from .messages import COLUMNS, Event, read_event
+from .namespaces import Strategy, strategy_of
 
 _AT_ONCE: Final = 2_000
+_MOST_WAITING: Final = 50_000
+"""Events held at a time: a service that comes back may have a million to catch up with."""
 _OPEN_TURN_FACTOR: Final = 3
 """A turn that nobody answered counts as closed after this many delays of silence."""
 _OPEN_TURN_LEAST_S: Final = 2.0
@@ -32,24 +35,34 @@ class Journal:
     def __init__(self, home: Path, seen: int) -> None:
         self._db = open_journal(home)
         self._waiting: dict[SessionKey, _Waiting] = {}
+        self._more = True
         self.seen = seen
 
     def close(self) -> None:
         self._db.close()
 
     def read(self, now_s: float) -> bool:
-        """Take in new events, a portion at a time; False when there was none. `now_s` is a monotonic clock's."""
+        """Take in new events, a portion at a time; whether to go on. `now_s` is a monotonic clock's.
+
+        Events of a memory that extracts nothing are passed over: as on AWS, a strategy sees what comes after it.
+        """
         rows = self._db.execute(
             f"SELECT {COLUMNS} FROM events WHERE seq>? ORDER BY seq LIMIT ?",  # noqa: S608
             (self.seen, _AT_ONCE),
         ).fetchall()
+        extracting: dict[str, bool] = {}
         for row in rows:
-            self.seen = row[0]
+            self.seen, memory_id = row[0], row[1]
+            if memory_id not in extracting:
+                extracting[memory_id] = bool(self.strategies(memory_id))
+            if not extracting[memory_id]:
+                continue
             event = read_event(row)
             if event.messages and not event.skipped:
                 key = (event.memory_id, event.actor_id, event.session_id)
                 self._waiting.setdefault(key, _Waiting()).events.append((now_s, event))
-        return bool(rows)
+        self._more = len(rows) == _AT_ONCE
+        return self._more and sum(len(each.events) for each in self._waiting.values()) < _MOST_WAITING
 
     def due(self, now_s: float, delay_s: float) -> Iterator[tuple[SessionKey, list[Event]]]:
         """The sessions with turns that closed `delay_s` ago or more, each with those turns' events; they wait on until
@@ -80,7 +93,13 @@ class Journal:
 
     @property
     def idle(self) -> bool:
-        return not self._waiting
+        """Whether nothing waits, here or in the file as it was last read."""
+        return not self._waiting and not self._more
+
+    def strategies(self, memory_id: str) -> list[Strategy]:
+        """The strategies by which a memory extracts; none when it was deleted."""
+        shown = (self.memory(memory_id) or {}).get("strategies") or ()
+        return [found for each in shown if (found := strategy_of(each))]
 
     def memory(self, memory_id: str) -> dict[str, Any] | None:
         """A memory as GetMemory shows it; None when it was deleted."""

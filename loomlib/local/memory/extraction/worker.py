@@ -8,7 +8,7 @@ import os
 import select
 import time
 import uuid
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from .consolidate import Consolidator, Place
 from .journal import Journal, SessionKey
 from .messages import Event, Message
 from .model import ModelExtractor, ModelFailed
-from .namespaces import Strategy, filled, strategy_of
+from .namespaces import Strategy, filled
 from .rules import LABEL, extract
 from .sessions import SessionRecords
 from .settings import ExtractionSettings
@@ -61,9 +61,8 @@ class Extraction:
         worked = self._journal.seen != before
         for key, events in self._journal.due(now_s, self._settings.delay_s):
             worked = True
-            memory = self._journal.memory(key[0])
             with self._store.transaction():
-                for strategy in _strategies(memory):
+                for strategy in self._journal.strategies(key[0]):
                     self._extract(strategy, key, events)
                 self._journal.done(key, len(events))
                 self._note_watermark()
@@ -159,7 +158,7 @@ class Extraction:
                 "SELECT job_id, memory_id, strategy_id, messages FROM jobs WHERE status='QUEUED' ORDER BY seq"
             ).fetchall()
         for job_id, memory_id, strategy_id, messages in jobs:
-            known = {each.id: each for each in _strategies(self._journal.memory(memory_id))}
+            known = {each.id: each for each in self._journal.strategies(memory_id)}
             wanted = list(dict.fromkeys(each["eventId"] for each in json.loads(messages)))
             events = self._journal.events(memory_id, wanted)
             with self._store.transaction() as db:
@@ -203,11 +202,6 @@ def run(home: Path, settings: ExtractionSettings) -> None:
                 return
     finally:
         extraction.close()
-
-
-def _strategies(memory: Mapping[str, Any] | None) -> list[Strategy]:
-    shown = (memory or {}).get("strategies") or ()
-    return [found for each in shown if (found := strategy_of(each))]
 
 
 def _messages(events: Sequence[Event]) -> list[Message]:

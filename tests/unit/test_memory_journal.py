@@ -1,0 +1,76 @@
+"""The extracting process reads what it may extract from, and never more than it can hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loomlib.local.memory import MemoryControlPlane, MemoryStore
+from loomlib.local.memory.extraction.journal import Journal
+from loomlib.local.memory.writing import add_event
+
+FACTS = {"semanticMemoryStrategy": {"name": "facts"}}
+SAID = [{"conversational": {"role": "ASSISTANT", "content": {"text": "Noted."}}}]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[MemoryStore]:
+    store = MemoryStore(tmp_path)
+    yield store
+    store.close()
+
+
+def memory(store: MemoryStore, name: str, *strategies: object) -> str:
+    plane = MemoryControlPlane(store, account_id="123456789012", region="us-east-1")
+    given = {"name": name, "eventExpiryDuration": 30, "memoryStrategies": list(strategies)}
+    return json.loads(asyncio.run(plane.create_memory(given)))["memory"]["id"]
+
+
+def add(store: MemoryStore, memory_id: str) -> int:
+    given = {"memoryId": memory_id, "actorId": "a", "sessionId": "s", "eventTimestamp": 1.0, "payload": SAID}
+    return store.write_now(lambda connection: add_event(connection, given, 1_000_000_000_000))["seq"]
+
+
+def test_events_of_a_memory_that_extracts_nothing_are_passed_over(store: MemoryStore, tmp_path: Path) -> None:
+    silent, telling = memory(store, "silent"), memory(store, "telling", FACTS)
+    seqs = [add(store, each) for each in (silent, telling, silent)]
+    journal = Journal(tmp_path, 0)
+    assert not journal.read(0.0)
+    ((key, events),) = journal.due(10.0, 1.0)
+    assert (key[0], [each.seq for each in events]) == (telling, seqs[1:2])
+    journal.done(key, 1)
+    assert (journal.watermark, journal.idle) == (seqs[2], True)
+    journal.close()
+
+
+def test_what_is_too_much_to_hold_is_read_when_there_is_room_again(store: MemoryStore, tmp_path: Path) -> None:
+    count, memory_id = 60_000, memory(store, "long", FACTS)
+    first = add(store, memory_id)
+
+    def multiply(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?) INSERT INTO events "
+            "(memory_id, actor_id, session_id, session_number, event_id, timestamp_ms, body, created_at, expires_at) "
+            "SELECT memory_id, actor_id, session_id, session_number, '0#' || n, timestamp_ms, body, created_at, "
+            "expires_at FROM n CROSS JOIN events e WHERE e.seq = ?",
+            (count - 1, first),
+        )
+
+    store.write_now(multiply)
+    journal, portions = Journal(tmp_path, 0), []
+    while not journal.idle:
+        while journal.read(0.0):
+            pass
+        for key, events in journal.due(10.0, 1.0):
+            assert not portions or events[0].seq == portions[-1][-1] + 1
+            portions.append([each.seq for each in events])
+            journal.done(key, len(events))
+    assert sum(map(len, portions)) == count
+    assert max(map(len, portions)) < count, "never all of them at a time"
+    assert journal.watermark == portions[-1][-1]
+    journal.close()
