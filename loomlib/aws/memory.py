@@ -6,16 +6,16 @@ page is asked for again after a pause: reading is not measured, and a large memo
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from loomlib.errors import ResourceNotFound, ServiceFailed, Throttled, TimedOut
+from loomlib.errors import ResourceNotFound, ServiceFailed, TimedOut
 
 from .connection import Clients
 from .errors import translated
+from .memory_calls import asked_again, pages, whole_pages
 from .memory_shapes import (
     FailedExtraction,
     MemoryDescription,
@@ -29,27 +29,22 @@ from .memory_shapes import (
     session_of,
 )
 
-PAGE: Final = 100
-"""Items of a page at most, as AWS allows for every listing but one."""
 JOBS_PAGE: Final = 50
 """Items of a page of ListMemoryExtractionJobs at most."""
 LARGEST_TOP_K: Final = 100
 """Records that RetrieveMemoryRecords gives at most."""
 
-_THROTTLED_TRIES: Final = 6
-_FIRST_PAUSE_S: Final = 0.2
-
 
 def list_memories(clients: Clients, *, region: str | None = None) -> Iterator[MemoryDescription]:
     """Every memory of the account in a region, without strategies."""
     where = region or clients.region
-    for shape in _pages(clients.control(region).list_memories, "memories", {}, "Listing memories", where):
+    for shape in pages(clients.control(region).list_memories, "memories", {}, "Listing memories", where):
         yield memory_of(shape, where)
 
 
 def describe_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> MemoryDescription:
     """The memory with its strategies. Raises `ResourceNotFound`."""
-    answer = _asked(clients.control(region).get_memory, {"memoryId": memory_id}, "Reading a memory", memory_id)
+    answer = asked_again(clients.control(region).get_memory, {"memoryId": memory_id}, "Reading a memory", memory_id)
     return memory_of(answer["memory"], region or clients.region)
 
 
@@ -115,19 +110,22 @@ def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None
 def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) -> Iterator[str]:
     """The ids of all actors."""
     asked = {"memoryId": memory_id}
-    for shape in _pages(clients.data(region).list_actors, "actorSummaries", asked, "Listing actors", memory_id):
+    for shape in pages(clients.data(region).list_actors, "actorSummaries", asked, "Listing actors", memory_id):
         yield str(shape["actorId"])
 
 
 def iter_sessions(
-    clients: Clients, memory_id: str, actor_id: str, *, region: str | None = None
+    clients: Clients, memory_id: str, actor_id: str, *, with_events: bool = False, region: str | None = None
 ) -> Iterator[MemorySession]:
-    """An actor's sessions. An actor that the memory does not know has none."""
-    asked = {"memoryId": memory_id, "actorId": actor_id}
+    """An actor's sessions. An actor that the memory does not know has none.
+
+    Sessions whose events are gone stay listed for about a day; `with_events` leaves them out.
+    """
+    asked: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id}
+    if with_events:
+        asked["filter"] = {"eventFilter": "HAS_EVENTS"}
     try:
-        for shape in _pages(
-            clients.data(region).list_sessions, "sessionSummaries", asked, "Listing sessions", actor_id
-        ):
+        for shape in pages(clients.data(region).list_sessions, "sessionSummaries", asked, "Listing sessions", actor_id):
             yield session_of(shape)
     except ResourceNotFound:
         describe_memory(clients, memory_id, region=region)  # raises when it is the memory that does not exist
@@ -153,7 +151,7 @@ def iter_events(
         asked["filter"] = {"branch": {"name": branch, "includeParentBranches": parents}}
     call, what = clients.data(region).list_events, "Listing events"
     try:
-        for page in _whole_pages(call, "events", asked, what, session_id):
+        for page in whole_pages(call, "events", asked, what, session_id):
             events = [event_of(shape) for shape in page]
             recent = events if since is None else [each for each in events if each.timestamp >= since]
             yield from recent
@@ -180,7 +178,7 @@ def iter_records(
     if filters:
         asked["metadataFilters"] = list(filters)
     call, on = clients.data(region).list_memory_records, namespace or path or memory_id
-    for shape in _pages(call, "memoryRecordSummaries", asked, "Listing memory records", on):
+    for shape in pages(call, "memoryRecordSummaries", asked, "Listing memory records", on):
         yield record_of(shape)
 
 
@@ -204,14 +202,14 @@ def retrieve_records(
         criteria["metadataFilters"] = list(filters)
     asked = {"memoryId": memory_id, **_place(namespace, path), "searchCriteria": criteria}
     call, on = clients.data(region).retrieve_memory_records, namespace or path or memory_id
-    shapes = _pages(call, "memoryRecordSummaries", asked, "Retrieving memory records", on)
+    shapes = pages(call, "memoryRecordSummaries", asked, "Retrieving memory records", on)
     return [record_of(shape) for shape in shapes][:top_k]
 
 
 def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str | None = None) -> MemoryRecord:
     """One record. Raises `ResourceNotFound`."""
     asked = {"memoryId": memory_id, "memoryRecordId": record_id}
-    answer = _asked(clients.data(region).get_memory_record, asked, "Reading a memory record", record_id)
+    answer = asked_again(clients.data(region).get_memory_record, asked, "Reading a memory record", record_id)
     return record_of(answer["memoryRecord"])
 
 
@@ -221,7 +219,7 @@ def iter_failed_extractions(
     """The extractions that failed and can be started again."""
     call = clients.data(region).list_memory_extraction_jobs
     asked = {"memoryId": memory_id, "maxResults": JOBS_PAGE}
-    for shape in _pages(call, "jobs", asked, "Listing extraction jobs", memory_id):
+    for shape in pages(call, "jobs", asked, "Listing extraction jobs", memory_id):
         yield failed_extraction_of(shape)
 
 
@@ -229,34 +227,3 @@ def _place(namespace: str | None, path: str | None) -> dict[str, str]:
     if (namespace is None) == (path is None):
         raise ValueError("Name either a namespace or a path")
     return {"namespace": namespace} if namespace is not None else {"namespacePath": str(path)}
-
-
-def _pages(call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
-    for page in _whole_pages(call, items, asked, what, on):
-        yield from page
-
-
-def _whole_pages(
-    call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str
-) -> Iterator[list[Any]]:
-    query = {"maxResults": PAGE, **asked}
-    while True:
-        answer = _asked(call, query, what, on)
-        yield answer.get(items) or []
-        token = answer.get("nextToken")
-        if not token or token == query.get("nextToken"):
-            return
-        query["nextToken"] = token
-
-
-def _asked(call: Callable[..., Any], asked: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
-    """The answer; when throttled, asked for again after growing pauses with some chance in them."""
-    for tried in range(_THROTTLED_TRIES):
-        try:
-            with translated(what, on=on):
-                return call(**asked)
-        except Throttled:
-            if tried == _THROTTLED_TRIES - 1:
-                raise
-            time.sleep(_FIRST_PAUSE_S * 2**tried * (0.5 + random.random()))  # noqa: S311
-    raise AssertionError("unreachable")

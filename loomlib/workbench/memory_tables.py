@@ -7,11 +7,13 @@ nobody takes them for runtime sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, MemorySession
+from ..memory.faces import SHOWN_ROWS
+from ..memory.faces import cell_text as cell_text
+from ..memory.faces import html_table as html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from .memory_frame import MemoryFrame
 
 CHUNK_ROWS: Final = 10_000
-_SHOWN_ROWS: Final = 50
-_SHOWN_CHARACTERS: Final = 400
 
 MEMORIES: Final = ("name", "status", "memory_id", "region", "created_at", "updated_at", "arn")
 ACTORS: Final = ("actor_id",)
@@ -110,28 +110,7 @@ def frame(
     return MemoryFrame(whole).titled(title, " ".join(filter(None, (note, cut))) if parts else empty)
 
 
-def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[Any]], more: int = 0) -> str:
-    """A table; every cell is a stranger's text and is escaped."""
-    names = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell_text(each))}</td>' for each in row)}</tr>" for row in rows)
-    said = f"<p>{escape(note)}</p>" if note else ""
-    left = f"<p>… {more:,} more rows</p>" if more > 0 else ""
-    table = f'<div style="overflow-x:auto"><table><tr>{names}</tr>{body}</table></div>' if body else ""
-    return f"<div><p><strong>{escape(title)}</strong></p>{said}{table}{left}</div>"
-
-
-def cell_text(value: Any) -> str:
-    """A value for a reader: cut when long, `–` for nothing, times to the second."""
-    if value is None or value != value or value == "":
-        return "–"
-    if hasattr(value, "strftime"):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
-    text = f"{value:.3f}" if isinstance(value, float) else str(value)
-    plain = "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return plain if len(plain) <= _SHOWN_CHARACTERS else f"{plain[: _SHOWN_CHARACTERS - 1]}…"
-
-
 def shown_rows(table: Any) -> tuple[list[tuple[Any, ...]], int]:
     """The first rows of a DataFrame, and how many more there are."""
-    rows = list(table.head(_SHOWN_ROWS).itertuples(index=False, name=None))
+    rows = list(table.head(SHOWN_ROWS).itertuples(index=False, name=None))
     return rows, len(table) - len(rows)

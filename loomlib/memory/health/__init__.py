@@ -1,0 +1,21 @@
+"""A memory's health: what should not be in it, what contradicts itself, what leaks, and what it costs."""
+
+from .check import check_health
+from .finding import KINDS, SEVERITIES, Evidence, Finding, HealthReport
+from .growth import Growth, MemoryPrices, memory_prices
+from .leaks import tenant_of
+from .presidio import presidio_finder
+
+__all__ = [
+    "KINDS",
+    "SEVERITIES",
+    "Evidence",
+    "Finding",
+    "Growth",
+    "HealthReport",
+    "MemoryPrices",
+    "check_health",
+    "memory_prices",
+    "presidio_finder",
+    "tenant_of",
+]

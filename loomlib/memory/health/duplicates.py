@@ -1,0 +1,92 @@
+"""Records of one namespace that say the same: word for word, or nearly."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from ...aws.memory_shapes import MemoryRecord
+from ...embeddings import MODEL_NAME, embed
+from .finding import Finding
+from .seen import Seen
+from .statements import is_negated, plain_words, statement_text
+
+ALIKE_FROM: Final = 0.88
+"""The least cosine of two records that say the same in other words. "lives in Berlin" and "lives in Rome" lie at 0.32,
+"owns a dog called Rex" and "has a dog named Rex" at 0.91; where words differ, `_SAME_WORDS_FROM` decides as well."""
+_SAME_WORDS_FROM: Final = 0.4
+_AT_ONCE: Final = 512
+_SPACE: Final = re.compile(r"\W+")
+
+
+def find_duplicates(seen: Seen) -> Iterator[Finding]:
+    """One finding for each group; the newest is to be kept."""
+    for namespace, records in seen.namespaces.items():
+        exact: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
+        for record in records:
+            exact[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
+        for group in exact.values():
+            if len(group) > 1:
+                yield _finding(seen, group, f"{len(group)} records in {namespace} say the same, word for word", "told")
+        single = [group[-1] for group in exact.values()]
+        for group in _near(single):
+            what = f"{len(group)} records in {namespace} say nearly the same"
+            yield _finding(seen, group, what, f"inferred ({MODEL_NAME}, from {ALIKE_FROM:g} on)")
+
+
+def _finding(seen: Seen, group: Sequence[MemoryRecord], what: str, certainty: str) -> Finding:
+    keep = group[-1].record_id
+    return Finding(
+        kind="duplicate",
+        severity="warning",
+        what=what,
+        certainty=certainty,
+        count=len(group),
+        evidence=tuple(seen.of_record(each) for each in reversed(group)),
+        mend=f"keep {keep}, the newest, and delete the other{'s' if len(group) > 2 else ''} "
+        "(BatchDeleteMemoryRecords); each is retrieved, and paid for, beside the other",
+    )
+
+
+def _near(records: Sequence[MemoryRecord]) -> Iterator[list[MemoryRecord]]:
+    """Groups of records that say the same in other words."""
+    if len(records) < 2:
+        return
+    texts = [statement_text(each.text) for each in records]
+    vectors = embed(texts)
+    group = list(range(len(records)))
+    for start in range(0, len(records), _AT_ONCE):
+        close = vectors[start : start + _AT_ONCE] @ vectors.T >= ALIKE_FROM
+        for row, column in np.argwhere(np.triu(close, k=start + 1)).tolist():
+            a, b = start + int(row), int(column)
+            if _root(group, a) != _root(group, b) and _says_the_same(texts[a], texts[b]):
+                group[_root(group, b)] = _root(group, a)
+    found: defaultdict[int, list[MemoryRecord]] = defaultdict(list)
+    for place, record in enumerate(records):
+        found[_root(group, place)].append(record)
+    yield from (each for each in found.values() if len(each) > 1)
+
+
+def _root(group: list[int], place: int) -> int:
+    while group[place] != place:
+        group[place] = group[group[place]]
+        place = group[place]
+    return place
+
+
+def _says_the_same(a: str, b: str) -> bool:
+    """Whether what differs in two texts that are close is only how it is said: no number, no name, no "not"."""
+    if is_negated(a) != is_negated(b):
+        return False
+    first, second = plain_words(a), plain_words(b)
+    only_a, only_b = [each for each in first if each not in second], [each for each in second if each not in first]
+    if any(any(char.isdigit() for char in each) for each in (*only_a, *only_b)):
+        return False
+    if not only_a or not only_b:
+        return True
+    x, y = embed([" ".join(only_a), " ".join(only_b)])
+    return float(x @ y) >= _SAME_WORDS_FROM

@@ -1,0 +1,177 @@
+"""Records that held once: plans whose date has passed, what later events have replaced, what nothing has touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from ...aws.memory_shapes import MemoryEvent, MemoryRecord
+from .finding import Finding
+from .seen import Seen, changed_at
+from .statements import Stated, agree, stated_in
+
+UNTOUCHED: Final = timedelta(days=180)
+"""After how long an unchanged record is worth a look."""
+EXTRACTION: Final = timedelta(hours=1)
+"""How long extraction may take before a record is said to lag behind what was said."""
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH: Final = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR: Final = r"(?P<year>20\d\d)"
+_DATES: Final = tuple(
+    re.compile(rf"\b{each}\b", re.IGNORECASE)
+    for each in (
+        r"(?P<year>20\d\d)-(?P<m>\d\d)-(?P<day>\d\d)",
+        rf"{_DAY} (?:of )?{_MONTH},? {_YEAR}",
+        rf"{_MONTH} {_DAY},? {_YEAR}",
+        rf"(?:in|by|until|till|of|for) {_MONTH},? {_YEAR}",
+        rf"(?:in|by|until|till|for) {_YEAR}",
+    )
+)
+_AHEAD: Final = re.compile(
+    r"\b(?:will|plans?|planning|planned|going to|upcoming|next|intends?|wants to|hopes to|scheduled|due|until|till|"
+    r"deadline|expires?|appointment|booked|flight|trip|travell?ing|is (?:flying|visiting|getting|moving|starting)|"
+    r"reservation|by)\b",
+    re.IGNORECASE,
+)
+_PAST: Final = re.compile(
+    r"\b(?:was|were|had|did|used to|born|since|ago|visited|moved|went|travell?ed)\b", re.IGNORECASE
+)
+_RELATIVE: Final = tuple(
+    (re.compile(rf"\b{pattern}\b", re.IGNORECASE), timedelta(days=days))
+    for pattern, days in (
+        (r"(?:today|tonight|tomorrow|this (?:morning|afternoon|evening))", 2),
+        (r"(?:this|next) (?:week|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day)", 15),
+        (r"(?:this|next) month", 62),
+        (r"(?:this|next) year", 731),
+    )
+)
+_BY_RULE: Final = "inferred (rules on English)"
+
+
+def find_stale(
+    seen: Seen, *, untouched: timedelta = UNTOUCHED, extraction: timedelta = EXTRACTION
+) -> Iterator[Finding]:
+    """One finding a record, and one for all that nothing has touched for long. A session's summary is history."""
+    old: list[MemoryRecord] = []
+    for namespace, records in seen.namespaces.items():
+        owner = seen.owners[namespace]
+        if owner is not None and owner.session_id:
+            continue
+        later = _said_later(seen, owner.actor_id if owner else "")
+        known = [each for record in records for each in stated_in(record.text)]
+        for record in records:
+            if (why := passed(record.text, changed_at(record), seen.now)) is not None:
+                yield _finding(seen, record, f"a record in {namespace} speaks of a time that has passed ({why})")
+            elif (found := _replaced(record, known, later, seen.now - extraction)) is not None:
+                event, stated = found
+                what = f"a record in {namespace} was replaced by what was said later, and stayed: {stated.attribute}"
+                yield _finding(seen, record, what, event, stated.said)
+            elif seen.now - changed_at(record) > untouched:
+                old.append(record)
+    if old:
+        old.sort(key=changed_at)
+        yield Finding(
+            kind="stale",
+            severity="note",
+            what=f"{len(old):,} records have not changed for more than {untouched.days} days",
+            count=len(old),
+            evidence=tuple(seen.of_record(each) for each in old[:20]),
+            mend="ask the actor again, or give records an expiry (recordExpirySpecification)",
+        )
+
+
+def passed(text: str, written: datetime, now: datetime) -> str | None:
+    """Which time of a plan has passed, if one has.
+
+    >>> written, now = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    >>> passed("The user will fly to Rome on 3 May 2024.", written, now)
+    'until 2024-05-03'
+    """
+    for sentence in re.split(r"(?<=[.!?\n])\s+", text):
+        if not _AHEAD.search(sentence) or (_PAST.search(sentence) and "will" not in sentence):
+            continue
+        ends = [each for each in map(_end, _matches(sentence)) if each is not None]
+        # What was past when it was written is no plan.
+        if ends and max(ends) < now.date() and max(ends) >= written.date() - timedelta(days=1):
+            return f"until {max(ends)}"
+        if not ends:
+            for pattern, holds in _RELATIVE:
+                if (found := pattern.search(sentence)) and now - written > holds:
+                    return f"“{found[0].lower()}”, written {written:%Y-%m-%d}"
+    return None
+
+
+def _matches(sentence: str) -> Iterable[re.Match[str]]:
+    for pattern in _DATES:
+        yield from pattern.finditer(sentence)
+
+
+def _end(match: re.Match[str]) -> date | None:
+    """The last day that a date means."""
+    named = match.groupdict()
+    month = named.get("m") or next(
+        (str(n) for n, each in enumerate(_MONTHS, 1) if (named.get("month") or "-").lower() == each), ""
+    )
+    year, day = int(named["year"]), named.get("day")
+    try:
+        if not month:
+            return date(year, 12, 31)
+        if day:
+            return date(year, int(month), int(day))
+        return (date(year + int(month) // 12, int(month) % 12 + 1, 1)) - timedelta(days=1)
+    except ValueError:
+        return None
+
+
+def _said_later(seen: Seen, actor_id: str) -> list[tuple[MemoryEvent, Stated]]:
+    """What the actor's own messages state."""
+    if not actor_id:
+        return []
+    return [
+        (event, stated)
+        for event in seen.events_of.get(actor_id, [])
+        for message in event.messages
+        if message.role == "USER"
+        for stated in stated_in(message.text)
+    ]
+
+
+def _replaced(
+    record: MemoryRecord, known: list[Stated], later: list[tuple[MemoryEvent, Stated]], before: datetime
+) -> tuple[MemoryEvent, Stated] | None:
+    """The newest statement of an event after the record that says otherwise, and that no record holds."""
+    found: tuple[MemoryEvent, Stated] | None = None
+    for mine in stated_in(record.text):
+        same = [
+            (event, each)
+            for event, each in later
+            if (each.who, each.attribute) == (mine.who, mine.attribute)
+            and changed_at(record) + timedelta(seconds=1) < event.timestamp <= before
+        ]
+        if not same:
+            continue
+        event, last = max(same, key=lambda each: each[0].timestamp)
+        holds = any(
+            (each.who, each.attribute) == (last.who, last.attribute) and agree(last.attribute, each.value, last.value)
+            for each in known
+        )
+        if not holds and not agree(mine.attribute, mine.value, last.value):
+            found = (event, last)
+    return found
+
+
+def _finding(seen: Seen, record: MemoryRecord, what: str, event: MemoryEvent | None = None, said: str = "") -> Finding:
+    evidence = [seen.of_record(record), *([seen.of_event(event, said)] if event is not None else [])]
+    return Finding(
+        kind="stale",
+        severity="warning",
+        what=what,
+        certainty=_BY_RULE,
+        evidence=tuple(evidence),
+        mend=f"update or delete {record.record_id}"
+        + ("; look whether extraction failed (memory.failed_extractions())" if event is not None else ""),
+    )

@@ -1,0 +1,242 @@
+"""Each check of a memory's health: what is planted is found, and a healthy memory is left in peace."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+from healthy import NOW, event, record, seen, strategy
+
+from loomlib.errors import ExtraMissing
+from loomlib.memory.health.contradictions import find_contradictions
+from loomlib.memory.health.duplicates import find_duplicates
+from loomlib.memory.health.finding import HealthReport
+from loomlib.memory.health.growth import find_growth, growth_of, memory_prices
+from loomlib.memory.health.leaks import find_leaks
+from loomlib.memory.health.presidio import presidio_finder
+from loomlib.memory.health.sensitive import find_sensitive
+from loomlib.memory.health.stale import find_stale
+from loomlib.redaction import Redactor
+
+KEY = "AKIA" + "QQQQWWWWEEEERRRR"
+
+
+def ids(findings):
+    return [{each.id for each in finding.evidence} for finding in findings]
+
+
+HEALTHY = [
+    "The user lives in Berlin.",
+    "The user is allergic to peanuts.",
+    "The user is allergic to walnuts.",
+    "The user likes tea.",
+    "The user does not like coffee.",
+    "The user has a dog named Rex.",
+    "The user has a cat named Rex the second.",
+    "The user's son is 5 years old.",
+    "The user's daughter is 6 years old.",
+    "The user works as a nurse.",
+    "The user works at Acme.",
+    "The user was born on 12 March 1985.",
+    "The user moved to Berlin in 2019.",
+    "The user prefers aisle seats on long flights.",
+    "The user prefers window seats on short flights.",
+    "The user's favorite color is green.",
+    "The user's favorite food is ramen.",
+    "The user plans to visit Japan in December 2026.",
+]
+
+
+def test_a_healthy_memory_is_left_in_peace():
+    records = [record(text) for text in HEALTHY]
+    events = [event("I live in Berlin and I like tea."), event("I work at Siemens.", "bert", session="s9")]
+    healthy = seen([*records, record("The user works at Siemens.", "/facts/bert/")], events)
+    for look in (find_duplicates, find_contradictions, find_stale, find_leaks, find_sensitive):
+        assert list(look(healthy)) == [], look.__name__
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The user likes tea.", "the user  likes tea"),
+        ("The user has a dog named Rex.", "The user owns a dog called Rex."),
+        ("The user works as a nurse at Acme.", "The user is a nurse working at Acme."),
+        ('{"context":"said so","preference":"The user likes green tea"}', "The user likes green tea."),
+    ],
+)
+def test_duplicates_are_found_word_for_word_and_nearly(first, second):
+    a, b, c = record(first, days_ago=5), record(second), record("The user plays chess on Sundays.")
+    (found,) = find_duplicates(seen([a, b, c]))
+    assert {each.id for each in found.evidence} == {a.record_id, b.record_id}
+    assert f"keep {b.record_id}" in found.mend
+
+
+def test_the_same_words_of_two_actors_are_no_duplicates():
+    assert not list(
+        find_duplicates(seen([record("The user likes tea."), record("The user likes tea.", "/facts/bert/")]))
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The user lives in Berlin.", "The user lives in Rome."),
+        ("The user's name is Anna.", "The user's name is Anne."),
+        ("The user has two children.", "The user has 3 children."),
+        ("The user likes coffee.", "The user does not like coffee."),
+        ("The user is allergic to shellfish.", "The user is no longer allergic to shellfish."),
+        ("The user's favourite colour is green.", "The user's favorite colour is blue."),
+        ("Anna Smith works at Acme.", "Anna Smith now works for Globex."),
+        ("The user is vegetarian.", "The user is a meat eater."),
+        ("The user smokes.", "The user doesn't smoke."),
+    ],
+)
+def test_contradictions_are_found_with_the_newest_first(old, new):
+    a, b = record(old, days_ago=30), record(new, days_ago=1)
+    (found,) = find_contradictions(seen([b, a, record("The user plays chess.")]))
+    assert [each.id for each in found.evidence] == [b.record_id, a.record_id]
+    assert a.record_id in found.mend
+
+
+def test_more_detail_is_no_contradiction():
+    assert not list(
+        find_contradictions(seen([record("The user lives in Berlin."), record("The user lives in Berlin, Germany.")]))
+    )
+
+
+def test_a_sessions_history_may_say_otherwise_than_the_next_one():
+    sums = strategy("/sums/{actorId}/{sessionId}/")
+    texts = [record("The user lives in Berlin.", "/sums/anna/s1/"), record("The user lives in Rome.", "/sums/anna/s1/")]
+    assert not list(find_contradictions(seen(texts, strategies=[sums])))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user will fly to Rome on 3 May 2026.",
+        "The user has an appointment on 2026-05-02.",
+        "The user is visiting Japan in April 2026.",
+        "The user will call back tomorrow.",
+        "The user has a voucher valid until May 20, 2026.",
+    ],
+)
+def test_plans_of_the_past_are_stale(text):
+    old = record(text, days_ago=60)
+    assert ids(find_stale(seen([old]))) == [{old.record_id}]
+
+
+def test_what_was_said_later_makes_a_record_stale_unless_it_is_known_or_just_said():
+    old = record("The user lives in Berlin.", days_ago=30)
+    said = event("Hi! I moved to Rome last month. Can you help me?", days_ago=2)
+    (found,) = find_stale(seen([old], [said]))
+    assert {each.id for each in found.evidence} == {old.record_id, said.event_id}
+    known = record("The user lives in Rome.", days_ago=2)
+    assert not list(find_stale(seen([old, known], [said])))
+    assert not list(find_stale(seen([old], [event("I live in Rome.", days_ago=0.01)])))
+    assert not list(find_stale(seen([old], [event("I live in Rome.", "bert", days_ago=2)])))
+
+
+def test_records_untouched_for_long_are_a_note():
+    (found,) = find_stale(seen([record("The user likes tea.", days_ago=400), record("The user likes it.")]))
+    assert (found.severity, found.count) == ("note", 1)
+
+
+def test_secrets_and_personal_data_are_found_everywhere_and_shown_nowhere():
+    secrets = {
+        "a": record(f"The user's key is {KEY}."),
+        "b": record("Something.", metadata={"note": "write to ann@example.org"}),
+        "c": event("my password: hunter2hunter2"),
+        "d": event("hello", metadata={"phone": "+4930901820001"}),
+    }
+    looked = seen([secrets["a"], secrets["b"]], [secrets["c"], secrets["d"]])
+    found = list(find_sensitive(looked))
+    assert [(each.kind, each.severity) for each in found] == [
+        ("secret", "problem"), ("personal_data", "warning"), ("secret", "problem"), ("personal_data", "warning"),
+    ]  # fmt: skip
+    report = HealthReport(memory_id="m", name="m", looked_at=NOW, events=2, records=2, actors=1, findings=tuple(found))
+    shown = repr(report) + report._repr_html_() + report.frame().to_json() + str(found)
+    for value in (KEY, "ann@example.org", "hunter2", "901820001"):
+        assert value not in shown
+    assert [each.kind for each in find_sensitive(looked, allow=["email", "phone"])] == ["secret", "secret"]
+
+
+def test_presidio_is_a_plug_and_its_absence_is_said(monkeypatch):
+    def analyze(*, text, language, entities, score_threshold):
+        at = text.find("Grace Hopper")
+        return [SimpleNamespace(entity_type="PERSON", start=at, end=at + 12)] if at >= 0 else []
+
+    finder = presidio_finder(analyzer=SimpleNamespace(analyze=analyze))
+    looked = seen([record("Grace Hopper called.")], redactor=Redactor(finders=[finder]))
+    (found,) = find_sensitive(looked)
+    assert "person" in found.what
+    assert "Grace" not in found.evidence[0].said
+    monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
+    with pytest.raises(ExtraMissing, match="pip install presidio-analyzer"):
+        presidio_finder()
+
+
+def test_a_record_told_to_come_from_another_actors_event_is_a_leak():
+    said = event("I keep bees in Ghent.", "acme:bert", session="s9")
+    wrong = record("The user keeps bees.", "/facts/globex:anna/", sources=[said.event_id.replace("#", ":")])
+    (found,) = find_leaks(seen([wrong], [said, event("hello", "globex:anna")]))
+    assert (found.severity, found.certainty, found.crosses_tenants) == ("problem", "told", True)
+    assert ids([found]) == [{wrong.record_id}]
+
+
+def test_a_record_that_names_or_repeats_another_actor_is_inferred_to_leak():
+    said = event("I keep three hives of bees behind my house in Ghent.", "user-10", session="s9")
+    own = event("Please translate a poem.", "user-1")
+    repeats = record("The user keeps three hives of bees behind the house in Ghent.", "/facts/user-1/")
+    (found,) = find_leaks(seen([repeats], [said, own]))
+    assert ids([found]) == [{repeats.record_id, said.event_id}]
+    assert found.severity == "warning"
+    names = record("Asked for the bill of user-10.", "/facts/user-1/")
+    (found,) = find_leaks(seen([names], [said, own]))
+    assert "user-10" in found.what
+
+
+def test_namespaces_without_an_actor_or_without_an_end_leak():
+    two = [event("hello", "user-1"), event("hello", "user-10")]
+    (found,) = find_leaks(seen([record("x", "/facts/")], two, strategies=[strategy("/facts/")]))
+    assert found.severity == "problem"
+    assert "{actorId}" in found.mend
+    open_ = strategy("/facts/{actorId}")
+    records = [record("The user likes tea.", "/facts/user-1"), record("The user likes jam.", "/facts/user-10")]
+    found = list(find_leaks(seen(records, two, strategies=[open_])))
+    assert [each.severity for each in found] == ["warning", "problem"]
+    assert ids(found)[1] == {each.record_id for each in records}
+
+
+def test_an_actor_below_another_is_read_by_its_path():
+    records = [record("The user likes tea.", "/facts/acme/"), record("The user likes jam.", "/facts/acme/bert/")]
+    (found,) = find_leaks(seen(records, [event("a", "acme"), event("b", "acme/bert")]))
+    assert "namespacePath" in found.what
+
+
+def test_a_placeholder_never_filled_in_is_a_leak():
+    (found,) = find_leaks(seen([record("x y z", "/notes/{actorId}/")]))
+    assert "never filled in" in found.what
+
+
+def test_growth_is_priced_by_dated_prices_and_said_when_it_doubles():
+    events = [event("hi", days_ago=40)] * 100 + [event("hi", days_ago=4)] * 300
+    growth = growth_of(seen([record("a")] * 2000, events), memory_prices(), retrievals=1000)
+    assert (growth.events, growth.events_before) == (300, 100)
+    assert float(growth.month_usd) == pytest.approx(0.3 * 0.25 + 2 * 0.75 + 0.5)
+    assert str(growth.prices.as_of) in growth.sentence()
+    (found,) = find_growth(growth)
+    assert "300" in found.what
+    assert memory_prices({"events_per_1000": 0}).events_per_1000 == 0
+    with pytest.raises(ValueError, match="no price"):
+        memory_prices({"evnts": 1})
+
+
+def test_what_strangers_wrote_is_never_markup():
+    nasty = record('<img src=x onerror="alert(1)"> my password: hunter2hunter2')
+    report = HealthReport(
+        memory_id="m", name="<b>m</b>", looked_at=NOW, events=0, records=1, actors=0,
+        findings=tuple(find_sensitive(seen([nasty]))),
+    )  # fmt: skip
+    assert "<img" not in report._repr_html_()
+    assert "<b>" not in report._repr_html_()
