@@ -1,4 +1,4 @@
-"""`loom doctor` checks what Loom needs; `loom plugins` lists what is plugged in and what is broken."""
+"""`loom doctor` checks what Loom needs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import click
 
 from .. import local
 from ..errors import LocalServiceNotRunning, LoomError
-from ..plugins import HOOKS, load_plugins
-from .output import emit_json, emit_table, say
+from ..plugins import find_plugins
+from .output import emit_json, say
 from .place import Place, pass_place
 
 _NEEDED = (
@@ -64,34 +64,6 @@ def doctor(place: Place) -> int:
             )
         say("all is well" if well else "something is broken; each line above says what to do")
     return 0 if well else 1
-
-
-@click.command()
-@pass_place
-def plugins(place: Place) -> int:
-    """List plugins, Loom's own evaluators among them, and for a broken one its target, error and mend."""
-    from ..evals.registry import evaluator_plugins
-
-    found = evaluator_plugins()
-    rows = [{"kind": kind, "name": name} for kind in HOOKS for name in found.names(kind)]
-    problems = [
-        {
-            "distribution": problem.distribution,
-            "version": problem.version,
-            "target": problem.target,
-            "error": problem.error,
-            "mend": problem.mend,
-        }
-        for problem in found.problems
-    ]
-    if place.as_json:
-        emit_json({"plugins": rows, "problems": problems})
-    else:
-        emit_table(rows, empty="No plugins. A distribution offers one through the entry-point group loom.plugins.")
-        for problem in problems:
-            say(f"broken: {problem['distribution']} {problem['version']} ({problem['target']}): {problem['error']}")
-            say(f"  mend: {problem['mend']}")
-    return 1 if problems else 0
 
 
 def _python() -> Check:
@@ -151,9 +123,9 @@ def _agentcore(place: Place) -> str:
 
 
 def _plugins() -> Check:
-    problems = load_plugins().problems
+    problems = find_plugins().problems
     seen = "none broken" if not problems else ", ".join(problem.distribution for problem in problems)
     return Check(name="plugins", ok=not problems, seen=seen, mend="loom plugins")
 
 
-COMMANDS = (doctor, plugins)
+COMMANDS = (doctor,)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from loomlib.errors import PluginError
-from loomlib.plugins import Plugins, load_plugins
+from loomlib.plugins import Plugins, find_plugins
 
 from .cases import EvaluatorChoice
 from .evaluator import Evaluator
@@ -35,7 +35,7 @@ _STRANDS: Final = "strands:"
 
 def evaluator_plugins() -> Plugins:
     """All evaluators that there are: `evaluator_plugins().names("evaluators")`."""
-    return load_plugins((builtins,))
+    return find_plugins("evaluators")
 
 
 def make_evaluator(choice: Choice, *, plugins: Plugins | None = None) -> Evaluator:
@@ -165,7 +165,8 @@ def _made(name: str, given: object, options: Mapping[str, Any], plugins: Plugins
         return made
     if callable(made):
         return FunctionEvaluator(function=made, name=name, threshold=threshold)
-    raise PluginError(f"The factory of {name!r} gave {type(made).__name__}", try_="give an evaluator or a function")
+    wrong = f"an evaluator or a function was expected, not {type(made).__name__}"
+    raise PluginError(wrong, on=name) if plugins is None else plugins.blame("evaluators", name, wrong)
 
 
 def _is_judging(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:

@@ -14,7 +14,8 @@ and is announced in its distribution's metadata:
     politeness = "my_package.loom_plugin"
 
 A factory is called when its thing is asked for by name. Of two plugins that give one name the first keeps it: Loom's
-own plugins come first, then the others by the name of their distribution.
+own plugins come first, then the others by the name of their distribution. Loom's own use the same hooks (see
+`loader.OWN`), and `loom plugins new NAME` makes a distribution to start from.
 """
 
 from __future__ import annotations
@@ -56,12 +57,15 @@ class Hooks(Protocol):
 
     @_hookspec
     def loom_models(self) -> Mapping[str, Factory]:
-        """Models that the local AgentCore answers Converse with."""
+        """Models that the local AgentCore answers Converse with: factories that take `profile` and `url`.
+
+        What they make is like `loomlib.local.models.ConverseModel`.
+        """
         ...
 
     @_hookspec
     def loom_panels(self) -> Mapping[str, Factory]:
-        """Interactive views for JupyterLab."""
+        """Interactive views for JupyterLab: factories that take the workbench as `bench`, for `bench.panel(name)`."""
         ...
 
     @_hookspec

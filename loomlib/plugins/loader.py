@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
-from typing import cast
+from functools import partial
+from importlib import import_module, metadata
+from typing import Final, cast
 
 import pluggy
 
+from .fitness import is_path
 from .hooks import GROUP, HOOKS, Hooks
-from .offer import LoadedPlugin, Plugins, Thing
-from .problems import Origin, PluginProblem
+from .listing import LoadedPlugin
+from .offer import Plugins, Thing
+from .problems import Broken, Origin
+
+OWN: Final[Mapping[str, str]] = {
+    "evaluators": "loomlib.evals.evaluators.builtins",
+    "models": "loomlib.local.models.builtins",
+    "reports": "loomlib.reports.builtins",
+    "blueprints": "loomlib.workbench.builtins",
+    "span_sources": "loomlib.telemetry.builtins",
+    "commands": "loomlib.cli.builtins",
+    "rules": "loomlib.telemetry.diagnosis.builtins",
+}
+"""Loom's own plugins, by what they give. Named as text, as an entry point would: this floor imports none above it.
+
+Panels are not among them: those are the first outside plugin's, loom-widgets.
+"""
+
+
+def find_plugins(*kinds: str) -> Plugins:
+    """Loom's own plugins of these kinds (of every kind when none is named), and every installed plugin."""
+    loader = _Loader()
+    for kind, module in OWN.items():
+        if not kinds or kind in kinds:
+            loader.add(_own(module), partial(import_module, module))
+    return loader.with_installed()
 
 
 def load_plugins(builtins: Sequence[object] = ()) -> Plugins:
-    """Loads `builtins` (modules or objects with hooks), then every installed plugin; problems are in the result."""
+    """Every installed plugin, after `builtins`: modules or objects with hooks, taken as if they were Loom's own."""
     loader = _Loader()
     for builtin in builtins:
         name = str(getattr(builtin, "__name__", type(builtin).__name__))
-        own = Origin(distribution="loomlib", version=_version("loomlib"), target=name, name=name)
-        loader.add(own, lambda found=builtin: found)
-    for origin, entry_point in loader.announced():
-        loader.add(origin, entry_point.load)
-    return Plugins(tuple(loader.loaded), loader.things, loader.broken)
+        loader.add(_own(name), lambda found=builtin: found)
+    return loader.with_installed()
 
 
 class _Loader:
@@ -32,11 +56,41 @@ class _Loader:
     def __init__(self) -> None:
         self._manager = pluggy.PluginManager("loom")
         self._manager.add_hookspecs(Hooks)
-        self.loaded: list[LoadedPlugin] = []
-        self.things: dict[tuple[str, str], Thing] = {}
-        self.broken: list[tuple[Origin, PluginProblem]] = []
+        self._loaded: list[LoadedPlugin] = []
+        self._things: dict[tuple[str, str], Thing] = {}
+        self._broken: list[Broken] = []
 
-    def announced(self) -> list[tuple[Origin, metadata.EntryPoint]]:
+    def with_installed(self) -> Plugins:
+        """What was added, and what is installed."""
+        # What a plugin prints while it is imported must not end up in a command's result.
+        with contextlib.redirect_stdout(sys.stderr):
+            for origin, entry_point in self._announced():
+                self.add(origin, entry_point.load)
+        return Plugins(tuple(self._loaded), self._things, self._broken)
+
+    def add(self, origin: Origin, load: Callable[[], object]) -> None:
+        """Loads one plugin and asks it for what it gives."""
+        try:
+            plugin = load()
+            self._manager.register(plugin, name=f"{origin.distribution}:{origin.name}:{origin.target}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 -- foreign code runs at import, and may leave in any way
+            self._note(origin, error)
+            return
+        provides: dict[str, tuple[str, ...]] = {}
+        for caller in self._manager.get_hookcallers(plugin) or ():
+            kind = caller.name.removeprefix("loom_")
+            if kind not in HOOKS:
+                known = ", ".join(f"loom_{each}" for each in HOOKS)
+                self._note(origin, f"Loom has no hook {caller.name}; it has {known}", kind=caller.name)
+                continue
+            for implementation in caller.get_hookimpls():
+                if implementation.plugin is plugin:
+                    provides[kind] = self._ask(origin, kind, implementation.function)
+        self._loaded.append(LoadedPlugin(origin=origin, provides=provides))
+
+    def _announced(self) -> list[tuple[Origin, metadata.EntryPoint]]:
         """The installed entry points, by distribution and name."""
         try:
             found = list(metadata.entry_points(group=GROUP))
@@ -46,60 +100,66 @@ class _Loader:
             found = _one_by_one()
         return sorted(((_origin(each), each) for each in found), key=lambda each: _order(each[0]))
 
-    def add(self, origin: Origin, load: Callable[[], object]) -> None:
-        """Loads one plugin and asks it for what it gives."""
-        try:
-            plugin = load()
-            self._manager.register(plugin, name=f"{origin.distribution}:{origin.name}:{origin.target}")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 -- foreign code runs at import
-            self._note(origin, error)
-            return
-        provides: dict[str, tuple[str, ...]] = {}
-        for caller in self._manager.get_hookcallers(plugin) or ():
-            kind = caller.name.removeprefix("loom_")
-            if kind not in HOOKS:
-                known = ", ".join(f"loom_{each}" for each in HOOKS)
-                self._note(origin, f"Loom has no hook {caller.name}; it has {known}")
-                continue
-            for implementation in caller.get_hookimpls():
-                if implementation.plugin is plugin:
-                    provides[kind] = self._ask(origin, kind, implementation.function)
-        self.loaded.append(
-            LoadedPlugin(
-                distribution=origin.distribution, version=origin.version, target=origin.target, provides=provides
-            )
-        )
-
     def _ask(self, origin: Origin, kind: str, hook: Callable[[], object]) -> tuple[str, ...]:
+        within = f"loom_{kind}"
         try:
             given = hook()
             if not isinstance(given, Mapping):
                 raise TypeError(f"a dict of name → factory was expected, not {type(given).__name__}")
             things = list(cast("Mapping[object, object]", given).items())
-        except (Exception, SystemExit) as error:  # noqa: BLE001 -- foreign code
-            self._note(origin, error, within=f"loom_{kind}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 -- foreign code
+            self._note(origin, error, within=within, kind=kind)
             return ()
         accepted: list[str] = []
         for name, value in things:
             if not isinstance(name, str) or not _is_usable(kind, value):
-                self._note(origin, f"{name!r}: {value!r} is no name → factory", within=f"loom_{kind}")
-            elif (taken := self.things.get((kind, name))) is not None:
-                self._note(origin, f"{name!r} is given by {taken.origin.distribution} already", within=f"loom_{kind}")
+                said = name if isinstance(name, str) else ""
+                wrong = f"{_shown(name)}: {_shown(value)} is no name → factory"
+                self._note(origin, wrong, within=within, kind=kind, name=said)
+            elif (taken := self._things.get((kind, name))) is not None:
+                other = taken.origin.distribution
+                mend = f"give it another name in {origin.distribution}, or pip uninstall {origin.distribution}"
+                self._note(
+                    origin, f"{name!r} is given by {other} already", within=within, kind=kind, name=name, mend=mend
+                )
             else:
-                self.things[kind, name] = Thing(value, origin)
+                self._things[kind, name] = Thing(value, origin)
                 accepted.append(name)
         return tuple(accepted)
 
-    def _note(self, origin: Origin, error: BaseException | str, *, within: str = "") -> None:
-        self.broken.append((origin, origin.problem(error, within=within)))
+    def _note(
+        self,
+        origin: Origin,
+        error: BaseException | str,
+        *,
+        within: str = "",
+        kind: str = "",
+        name: str = "",
+        mend: str = "",
+    ) -> None:
+        problem = origin.problem(error, within=within, mend=mend)
+        self._broken.append(Broken(origin=origin, problem=problem, kind=kind, name=name))
 
 
 def _is_usable(kind: str, value: object) -> bool:
-    return callable(value) or (kind in ("reports", "blueprints") and isinstance(value, (str, os.PathLike)))
+    return callable(value) or (kind in ("reports", "blueprints") and is_path(value))
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)[:200]
+    except Exception:  # noqa: BLE001 -- a foreign object that cannot even be printed
+        return type(value).__name__
 
 
 def _order(origin: Origin) -> tuple[str, str]:
     return origin.distribution.lower(), origin.name
+
+
+def _own(target: str) -> Origin:
+    return Origin(distribution="loomlib", version=_version("loomlib"), target=target, name=target)
 
 
 def _origin(entry_point: metadata.EntryPoint) -> Origin:

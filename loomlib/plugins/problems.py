@@ -36,14 +36,14 @@ class Origin:
     target: str
     name: str
 
-    def problem(self, error: BaseException | str, *, within: str = "") -> PluginProblem:
-        """`error`, met in this plugin, or in one thing `within` it."""
+    def problem(self, error: BaseException | str, *, within: str = "", mend: str = "") -> PluginProblem:
+        """`error`, met in this plugin, or in one thing `within` it; without a `mend` the error's usual one."""
         return PluginProblem(
             distribution=self.distribution,
             version=self.version,
             target=f"{self.target} → {within}" if within else self.target,
-            error=error if isinstance(error, str) else f"{type(error).__name__}: {error}".rstrip(": "),
-            mend=self._mend(error),
+            error=error if isinstance(error, str) else _told(error),
+            mend=mend or self._mend(error),
         )
 
     def _mend(self, error: BaseException | str) -> str:
@@ -54,3 +54,20 @@ class Origin:
             if missing != "loomlib":
                 return f"pip install {missing}"
         return f"pip install --upgrade {self.distribution}, or pip uninstall {self.distribution}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A problem, and what it is a problem of: one thing, all that a plugin has of one kind, or (no kind) all of it."""
+
+    origin: Origin
+    problem: PluginProblem
+    kind: str = ""
+    name: str = ""
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}".rstrip(": ")
+    except Exception:  # noqa: BLE001 -- a foreign exception that cannot even be printed
+        return type(error).__name__

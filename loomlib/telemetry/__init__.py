@@ -9,7 +9,7 @@ from .logs import LogPage, LogReader, LogSource
 from .queries import READY_QUERIES, ReadyQuery
 from .sessions import Lives, ProcessLife, process_lives
 from .skew import SkewBound
-from .span_sources import NamedSource, SpanSource
+from .span_sources import CloudWatchSpans, NamedSource, SpanSource
 from .start_lines import StartLine, choose_start, parse_start, parse_start_time, start_lines
 from .traces import (
     PARTS,
@@ -51,6 +51,7 @@ __all__ = [
     "Bar",
     "Breakdown",
     "ClientTiming",
+    "CloudWatchSpans",
     "Collected",
     "Cycle",
     "Layer",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
 from loomlib.errors import PluginError
 
 from .collected import TracedCall
-from .looking import Findings
-from .span_records import SpanRecord
+from .looking import Findings, look
+from .span_records import SpanReader, SpanRecord, TraceSource
 
 SpanDocument: TypeAlias = str | bytes | Mapping[str, Any]
 """JSON, as text or read already, in a form that `read_spans` knows: an OTLP export, or one span."""
@@ -25,6 +25,15 @@ class SpanSource(Protocol):
     """
 
     def __call__(self, call: TracedCall, /) -> Iterable[SpanDocument]: ...
+
+
+class CloudWatchSpans:
+    """Where AgentCore keeps spans: many calls are looked for in one query, and those it lacks one by one."""
+
+    @staticmethod
+    def look(reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
+        """What is there now of each of these calls; `late` are those whose spans had all the time they need."""
+        return look(reader, source, calls, late)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,16 +76,18 @@ class BenchTelemetry:
             for each in found
         ]
 
-    def _span_source(self, name: str) -> NamedSource:
-        from ..telemetry import NamedSource
+    def _span_source(self, name: str) -> NamedSource | None:
+        from ..telemetry import CloudWatchSpans, NamedSource
 
-        return NamedSource(name=name, read=self._plugins.get("span_sources", name))
+        given = self._plugins.get("span_sources", name)
+        # The collector asks CloudWatch itself: it knows which logs say why spans are missing there.
+        return None if isinstance(given, CloudWatchSpans) else NamedSource(name=name, read=given)
 
     @cached_property
     def _plugins(self) -> Plugins:
-        from ..plugins import load_plugins
+        from ..plugins import find_plugins
 
-        return load_plugins()
+        return find_plugins("span_sources", "rules", "panels")
 
     @cached_property
     def _runtime_uses(self) -> RuntimeUses:

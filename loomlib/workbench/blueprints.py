@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from ..errors import LoomError
-from ..plugins import load_plugins
+from ..plugins import find_plugins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,19 +28,21 @@ class Blueprint:
 
 
 def list_blueprints() -> list[Blueprint]:
-    """Every blueprint: built-in ones by name, their variants for evaluation exercises, then those of plugins."""
-    built_in = sorted(
-        (_read(path.parent) for path in _built_in_folder().glob("*/agent.py")),
-        key=lambda found: (found.variant_of != "", found.name),
+    """Every blueprint: built-in ones by name, their variants for evaluation exercises, then those of plugins.
+
+    One that a plugin promises and does not have is left out; `loom plugins` names it.
+    """
+    found = find_plugins("blueprints").usable("blueprints")
+    return sorted(
+        (_read(name, Path(folder)) for name, folder in found.items()),
+        key=lambda each: (not _is_own(each.folder), each.variant_of != "", each.name),
     )
-    plugins = load_plugins()
-    foreign = [Path(str(plugins.get("blueprints", name))) for name in plugins.names("blueprints")]
-    return [*built_in, *(_read(folder) for folder in foreign)]
 
 
 def find_blueprint(name: str) -> Blueprint | None:
-    """The blueprint of that name, or None."""
-    return next((blueprint for blueprint in list_blueprints() if blueprint.name == name), None)
+    """The blueprint of that name, or None. Raises `PluginError` when it is a broken plugin's."""
+    plugins = find_plugins("blueprints")
+    return _read(name, Path(plugins.get("blueprints", name))) if name in plugins.names("blueprints") else None
 
 
 def find_code(what: str | Path) -> Path:
@@ -48,28 +52,35 @@ def find_code(what: str | Path) -> Path:
     path = Path(what).expanduser()
     if path.is_file() or (path / "agent.py").is_file() or (path / "main.py").is_file():
         return path
-    known = ", ".join(blueprint.name for blueprint in list_blueprints())
     if path.is_dir():
         raise LoomError(
             "The folder has no agent.py or main.py", on=str(path), try_="naming the file that starts the agent"
         )
+    plugins = find_plugins("blueprints")
+    if len(path.parts) == 1 and plugins.may_have("blueprints", str(what)):
+        plugins.get("blueprints", str(what))  # raises, repeating what is broken and its mend
+    known = ", ".join(blueprint.name for blueprint in list_blueprints())
     raise LoomError("Nothing to deploy", on=str(what), try_=f"a blueprint ({known}) or the path of your agent.py")
 
 
-def _built_in_folder() -> Path:
-    return Path(__file__).resolve().parent.parent / "blueprints"
+def _is_own(folder: Path) -> bool:
+    return Path(__file__).resolve().parent.parent in folder.parents
 
 
-def _read(folder: Path) -> Blueprint:
+def _read(name: str, folder: Path) -> Blueprint:
     try:
         about = tomllib.loads((folder / "blueprint.toml").read_text("utf-8"))
     except FileNotFoundError:
         about = {}
+    except (OSError, ValueError) as error:
+        about = {"description": f"its blueprint.toml cannot be read ({error})"}
+    given: object = about.get("prompts", ())
+    prompts = cast("Iterable[object]", given) if isinstance(given, list) else ()
     return Blueprint(
-        name=folder.name,
+        name=name,
         folder=folder,
-        title=str(about.get("title", folder.name)),
+        title=str(about.get("title", name)),
         description=str(about.get("description", "")),
-        prompts=tuple(str(prompt) for prompt in about.get("prompts", ())),
+        prompts=tuple(str(prompt) for prompt in prompts),
         variant_of=str(about.get("variant_of", "")),
     )

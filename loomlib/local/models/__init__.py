@@ -2,7 +2,7 @@
 
 from loomlib.local.models.profiles import PROFILES, LatencyProfile
 from loomlib.local.models.refusals import ModelRefused
-from loomlib.local.models.registry import MODELS, ConverseModel
+from loomlib.local.models.registry import ConverseModel
 from loomlib.local.models.room import ModelRoom
 
-__all__ = ["MODELS", "PROFILES", "ConverseModel", "LatencyProfile", "ModelRefused", "ModelRoom"]
+__all__ = ["PROFILES", "ConverseModel", "LatencyProfile", "ModelRefused", "ModelRoom"]

@@ -1,12 +1,14 @@
-"""The models that can answer Converse, by name: Loom's own, and those that plugins give (hook `loom_models`)."""
+"""The models that can answer Converse, by name: each comes through the hook `loom_models`, Loom's own too."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
+from loomlib.errors import PluginError
 from loomlib.local.models.json_values import JsonObject
-from loomlib.plugins import load_plugins
+from loomlib.local.models.refusals import ModelRefused
+from loomlib.plugins import find_plugins
 
 
 class ConverseModel(Protocol):
@@ -39,27 +41,15 @@ ModelFactory = Callable[[str, str | None], ConverseModel]
 """Makes a model from the profile's name and the model's address (None when there is none)."""
 
 
-def _scripted(profile: str, url: str | None) -> ConverseModel:
-    from loomlib.local.models.scripted_model import ScriptedModel
-
-    return ScriptedModel(profile=profile)
-
-
-def _openai(profile: str, url: str | None) -> ConverseModel:
-    from loomlib.local.models.openai_model import OpenAiModel
-
-    return OpenAiModel(url=url)
-
-
-MODELS: dict[str, ModelFactory] = {"scripted": _scripted, "openai": _openai}
-
-
 def make_model(name: str, profile: str, url: str | None) -> ConverseModel:
-    """The model of that name; a plugin's factory gets `profile` and `url`. `ValueError` names what there is."""
-    if name in MODELS:
-        return MODELS[name](profile, url)
-    plugins = load_plugins()
-    given = plugins.names("models")
-    if name not in given:
-        raise ValueError(f"there is no model {name!r}; known models are {', '.join(sorted({*MODELS, *given}))}")
-    return plugins.get("models", name, profile=profile, url=url)
+    """The model of that name; its factory gets `profile` and `url`.
+
+    Raises `PluginError` naming what there is, or repeating what is wrong with the plugin that should give it, and
+    `ModelRefused` for an unknown profile.
+    """
+    try:
+        return find_plugins("models").get("models", name, profile=profile, url=url)
+    except PluginError as error:
+        if isinstance(error.__cause__, ModelRefused):  # a model's own no, not a broken plugin
+            raise error.__cause__ from None
+        raise

@@ -12,7 +12,7 @@ class ModelRoom:
     """Answers Converse requests with the model of that name.
 
     `profile` is the latency profile of a simulated model, `model_url` the address of a real one, such as
-    `http://127.0.0.1:11434/v1`. Raises `ValueError` for an unknown model and `ModelRefused` for an unknown profile.
+    `http://127.0.0.1:11434/v1`. Raises `PluginError` for an unknown model and `ModelRefused` for an unknown profile.
     """
 
     def __init__(self, *, model: str = "scripted", profile: str = "instant", model_url: str | None = None) -> None:

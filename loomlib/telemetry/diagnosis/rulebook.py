@@ -89,7 +89,8 @@ class PluginRules(Protocol):
     """The part of `loomlib.plugins.Plugins` that is asked for rules."""
 
     def names(self, kind: str) -> tuple[str, ...]: ...
-    def get(self, kind: str, name: str, /, **arguments: Any) -> Any: ...
+    def get(self, kind: str, name: str, /, *given: Any, **arguments: Any) -> Any: ...
+    def blame(self, kind: str, name: str, error: BaseException | str) -> PluginError: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +122,12 @@ class RuleBook:
         return replace(self, rules=tuple(rule for rule in self.rules if rule.name not in names))
 
     def with_plugins(self, plugins: PluginRules) -> RuleBook:
-        """With the rules that plugins give (`loom_rules`); one that makes no rule raises `PluginError`."""
-        made: list[Rule] = []
-        for name in plugins.names("rules"):
-            rule = plugins.get("rules", name)
-            if not isinstance(rule, Rule):
-                raise PluginError(f"The diagnosis rule {name!r} is a {type(rule).__name__}", try_="return a Rule")
-            made.append(replace(rule, name=name))
-        return self.with_rules(*made)
+        """With the rules that plugins give (`loom_rules`).
+
+        One that makes no rule is told among the problems of each diagnosis, and in the list of plugins.
+        """
+        here = {rule.name for rule in self.rules} | set(CHECKS) | set(SESSION_CHECKS)
+        return self.with_rules(*(_plugged(plugins, name) for name in plugins.names("rules") if name not in here))
 
     def table(self) -> list[dict[str, Any]]:
         """One row a rule: what it asks, from where on, and where that comes from."""
@@ -182,6 +181,26 @@ def _rule(name: str, table: Mapping[str, Any]) -> Rule:
         check=CHECKS.get(name),
         session_check=SESSION_CHECKS.get(name),
     )
+
+
+def _plugged(plugins: PluginRules, name: str) -> Rule:
+    try:
+        rule = plugins.get("rules", name)
+        if not isinstance(rule, Rule):
+            raise plugins.blame("rules", name, f"a Rule was expected, not {type(rule).__name__}")
+        return replace(rule, name=name)
+    except PluginError as error:
+        return Rule(name=name, title=name, asks=str(error), check=_Failing(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Failing:
+    """The check of a rule that could not be made: a diagnosis tells its error and goes on."""
+
+    error: PluginError
+
+    def __call__(self, case: Case, thresholds: Thresholds) -> Draft | None:
+        raise PluginError(self.error.what, on=self.error.on, try_=self.error.try_)
 
 
 class _Places(dict[str, str]):

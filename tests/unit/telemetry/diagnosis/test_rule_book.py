@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from invented_requests import Request, Tool
 
-from loomlib.errors import PluginError, SettingsError
+from loomlib.errors import SettingsError
 from loomlib.plugins import hookimpl, load_plugins
 from loomlib.telemetry.diagnosis import Case, Draft, Evidence, Rule, diagnose, rule_book
 
@@ -99,10 +99,17 @@ def test_a_plugin_gives_a_rule() -> None:
     assert (found.rule, found.title, found.try_) == ("monday", "Monday", ("wait",))
 
 
-def test_a_plugin_that_gives_no_rule_is_told() -> None:
+def test_a_plugin_that_gives_no_rule_is_told_in_each_diagnosis_and_ends_none() -> None:
     plugin = SimpleNamespace(__name__="wrong", loom_rules=hookimpl(lambda: {"wrong": lambda: 3}))
-    with pytest.raises(PluginError, match="is a int"):
-        rule_book(plugins=load_plugins([plugin]))
+    plugins = load_plugins([plugin])
+    found = diagnose(slow(), rules=rule_book(plugins=plugins))
+    assert found.first is not None
+    assert found.first.rule == "slow_tool"
+    (problem,) = found.problems
+    assert problem.rule == "wrong"
+    assert "a Rule was expected, not int" in problem.error
+    assert "Try: pip install --upgrade" in problem.error
+    assert [each.error for each in plugins.problems] == ["a Rule was expected, not int"]
 
 
 def test_a_rule_that_fails_is_a_problem_and_the_others_go_on() -> None:

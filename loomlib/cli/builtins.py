@@ -1,0 +1,15 @@
+"""Loom's own commands, given through the same hook as a plugin's."""
+
+from __future__ import annotations
+
+import click
+
+from ..plugins import hookimpl
+from . import agents, capture, doctor, evals, memory, notebooks, plugins, service
+
+
+@hookimpl
+def loom_commands() -> dict[str, click.Command]:
+    """The commands of this room, by their names."""
+    rooms = (service, agents, evals, capture, memory, notebooks, plugins, doctor)
+    return {str(command.name): command for room in rooms for command in room.COMMANDS}

@@ -1,0 +1,23 @@
+"""The place where AgentCore keeps spans, given through the same hook as a plugin's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loomlib.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from .span_sources import CloudWatchSpans
+
+
+def _cloudwatch() -> CloudWatchSpans:
+    from .span_sources import CloudWatchSpans
+
+    return CloudWatchSpans()
+
+
+@hookimpl
+def loom_span_sources() -> dict[str, Callable[[], CloudWatchSpans]]:
+    """CloudWatch Logs, which is asked when no source is named."""
+    return {"cloudwatch": _cloudwatch}

@@ -1,0 +1,21 @@
+"""The rules that ship with Loom, given through the same hook as a plugin's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from loomlib.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from .rulebook import Rule
+
+
+@hookimpl
+def loom_rules() -> dict[str, Callable[[], Rule]]:
+    """The rules of the shipped table; a `rules.toml` of the user's changes them when a rule book is made."""
+    from .rulebook import rule_book
+
+    book = rule_book()
+    return {rule.name: partial(book.__getitem__, rule.name) for rule in book.rules}

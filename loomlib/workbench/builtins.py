@@ -1,0 +1,14 @@
+"""The blueprints that ship with Loom, given through the same hook as a plugin's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..plugins import hookimpl
+
+
+@hookimpl
+def loom_blueprints() -> dict[str, Path]:
+    """The folders of `loomlib/blueprints`, by their names."""
+    folder = Path(__file__).resolve().parent.parent / "blueprints"
+    return {path.parent.name: path.parent for path in sorted(folder.glob("*/agent.py"))}
