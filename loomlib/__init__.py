@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .reports import run_report
     from .settings import Settings
     from .workbench import Agent, Invocation, Workbench, connect
+    from .workbench.places import overview
 
 _HOMES = {
     "Agent": "workbench",
@@ -44,6 +45,7 @@ _HOMES = {
     "aevaluate": "evals.runs",
     "connect": "workbench",
     "evaluate": "evals.runs",
+    "overview": "workbench.places",
     "run_report": "reports",
 }
 
@@ -68,6 +70,7 @@ __all__ = [
     "aevaluate",
     "connect",
     "evaluate",
+    "overview",
     "run_report",
 ]
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from .database import Database
 from .operation_tables import invocation_costs
-from .tables import invocations, traces
+from .tables import invocations
 
 _PICOS: Final = Decimal(10) ** 12
 
@@ -159,14 +159,12 @@ class Figures:
         )
 
     def unpriced(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """The newest invocations whose trace is kept whole but whose cost is not."""
+        """The newest ended invocations whose cost is not kept."""
         chosen = (
             select(invocations.c.id)
-            .join(traces, traces.c.invocation_id == invocations.c.id)
             .outerjoin(invocation_costs, invocation_costs.c.invocation_id == invocations.c.id)
-            .where(
-                _sent_within([agent_id], since, until), traces.c.is_complete, invocation_costs.c.invocation_id.is_(None)
-            )
+            .where(_sent_within([agent_id], since, until), invocations.c.status.in_(("complete", "error")))
+            .where(invocation_costs.c.invocation_id.is_(None))
             .order_by(invocations.c.id.desc())
             .limit(limit)
         )

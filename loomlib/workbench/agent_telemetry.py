@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..agents import AgentEntry
     from .agent_queries import AgentQueries
     from .bench import Workbench
+    from .overview import AgentOverview
     from .telemetry_views import LivesView
     from .traces import Traces
 
@@ -61,3 +62,19 @@ class AgentTelemetry:
         start = datetime.now(UTC) - timedelta(hours=hours)
         found = process_lives(self.bench.clients, self.entry.arn, self.qualifier, start=start)
         return LivesView(found, title=f"{self.entry.name} · {self.qualifier}")
+
+    def overview(
+        self,
+        since: datetime | timedelta | None = None,
+        until: datetime | timedelta | None = None,
+        *,
+        bins: int = 30,
+        logs: int = 20,
+    ) -> AgentOverview:
+        """How the agent is doing: its numbers, sessions, latency over time in about `bins` bins, and `logs` log lines.
+
+        Only the log lines are read from the service (`logs=0` reads none); the rest is what is stored.
+
+            agent.overview(since=timedelta(hours=24)).latency()
+        """
+        return self.bench.agent_overview(self.entry, self.qualifier, since, until, bins=bins, logs=logs)

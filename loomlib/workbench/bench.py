@@ -23,7 +23,7 @@ from ..store import InvocationRow, Store
 from ..telemetry import AgentStart, LogReader, find_agent_start
 from .agent import Agent
 from .bench_memory import BenchMemory
-from .bench_telemetry import BenchTelemetry
+from .bench_operations import BenchOperations
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
 from .frames import agent_frame, blueprint_frame, eval_run_frame, eval_set_frame, study_frame
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from ..evals.capture import Collection
     from ..evals.runs import EvalRun
     from .memory import Memory
+    from .plugin_view import PluginView
 
 
-class Workbench(BenchTelemetry, BenchMemory):
+class Workbench(BenchOperations, BenchMemory):
     """A store, a catalog and a connection to one AgentCore; made by `connect()`, closed by `close()` or `with`."""
 
     def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: House) -> None:
@@ -139,6 +140,13 @@ class Workbench(BenchTelemetry, BenchMemory):
         bench.panel("test")
         """
         return self._plugins.get("panels", name, bench=self, **options)
+
+    def plugins(self) -> PluginView:
+        """What is plugged in, Loom's own parts among it; of a broken plugin the error and the mend."""
+        from ..plugins import find_plugins
+        from .plugin_view import PluginView
+
+        return PluginView(find_plugins().check().knowing(self._plugins).lines())
 
     def blueprints(self) -> pd.DataFrame:
         """The templates that `deploy` knows by name; variants are spoiled copies for evaluation exercises."""

@@ -1,0 +1,109 @@
+"""Looking up what an overview lacks: agents' starts, traces and costs of calls at which nobody has looked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import LoomError
+from ..statistics import plural
+
+if TYPE_CHECKING:
+    from ..agents import AgentEntry
+    from ..operations import Window
+    from .bench_operations import BenchOperations
+    from .trace_view import TraceView
+
+_AT_ONCE = 25
+"""Traces in one query window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaughtUp:
+    """What was looked up, what it gave, and what failed (a sentence and how often)."""
+
+    starts_looked: int
+    starts_found: int
+    calls_looked: int
+    calls_priced: int
+    failures: tuple[tuple[str, int], ...] = ()
+
+    def sentence(self) -> str:
+        """The outcome in a line."""
+        parts = [
+            f"{self.starts_found} of {plural(self.starts_looked, 'start')} found",
+            f"{self.calls_priced} of {plural(self.calls_looked, 'call')} priced",
+            *(f"{sentence} ({count} ×)" for sentence, count in self.failures),
+        ]
+        return " · ".join(parts) if self.starts_looked or self.calls_looked else "Nothing was missing."
+
+
+def catch_up(
+    bench: BenchOperations,
+    entries: Sequence[AgentEntry],
+    window: Window,
+    *,
+    limit: int,
+    progress: Callable[[str], None] | None,
+) -> CaughtUp:
+    """See `Workbench.catch_up`."""
+    failures: Counter[str] = Counter()
+    starts_looked = starts_found = calls_looked = calls_priced = 0
+    for entry in entries:
+        for id in bench.store.figures.unstarted(entry.id, window.since, window.until, limit=limit):
+            starts_looked += 1
+            try:
+                starts_found += bench.look_for_start(entry, id).state == "found"
+            except LoomError as error:
+                failures[f"{entry.name}: {error}"] += 1
+                break  # what its log says to one, it says to all
+        unpriced = bench.store.figures.unpriced(entry.id, window.since, window.until, limit=limit)
+        for at in range(0, len(unpriced), _AT_ONCE):
+            ids = unpriced[at : at + _AT_ONCE]
+            calls_looked += len(ids)
+            try:
+                calls_priced += _price(bench, entry, ids, progress)
+            except LoomError as error:
+                failures[f"{entry.name}: {error}"] += 1
+                break
+        if progress is not None:
+            progress(
+                f"{entry.name}: {plural(starts_found, 'start')} found, {plural(calls_priced, 'call')} priced so far"
+            )
+    return CaughtUp(
+        starts_looked=starts_looked,
+        starts_found=starts_found,
+        calls_looked=calls_looked,
+        calls_priced=calls_priced,
+        failures=tuple(failures.items()),
+    )
+
+
+def _price(
+    bench: BenchOperations, entry: AgentEntry, ids: Sequence[int], progress: Callable[[str], None] | None
+) -> int:
+    rows = [row for id in ids if (row := bench.store.invocations.get(id)) is not None]
+    found = bench.find_traces(entry, rows, progress=progress or _silently)
+    return sum(_keep(bench, view) for view in found if view.state == "found")
+
+
+def _keep(bench: BenchOperations, view: TraceView) -> bool:
+    cost = view.cost()
+    total = cost.total
+    if total.state == "unknown" and not cost.lines:
+        return False
+    bench.store.figures.keep_cost(
+        view.invocation_id,
+        known=total.known,
+        unknown=total.unknown,
+        is_estimate=total.is_estimate,
+        is_simulated=cost.is_simulated,
+        currency=cost.currency,
+    )
+    return True
+
+
+def _silently(line: str) -> None:
+    """Nobody waits for these lines."""

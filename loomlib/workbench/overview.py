@@ -1,0 +1,227 @@
+"""How agents are doing, as a notebook sees it: the numbers of several agents, and of one with its details."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ..operations import AgentFigures, Bin, Figures, Headline, Window, headlines, said, sentence
+from .frames import rows_frame
+from .overview_page import BINS_SHOWN, overview_page, table_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..agents import AgentEntry
+
+_EMPTY = 'No agents yet. bench.deploy("calculator") gives you one in half a second.'
+_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The numbers of a workbench's agents over a time; made by `Workbench.overview()`."""
+
+    title: str
+    window: Window
+    labels: tuple[str, ...]
+    entries: tuple[AgentEntry, ...] = field(repr=False)
+    figures: AgentFigures = field(repr=False)
+    taken_at: datetime
+
+    @property
+    def total(self) -> Figures:
+        """All agents together."""
+        return self.figures.total
+
+    def agent(self, name: str) -> Figures:
+        """The numbers of the agent of that name, runtime id or ARN."""
+        for each in self.entries:
+            if name in (each.name, each.runtime_id, str(each.arn)):
+                return self.figures.by_agent[each.id]
+        raise KeyError(f"{name}: one of {', '.join(each.name for each in self.entries) or 'no agents'}")
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The numbers on top of the page."""
+        return headlines(self.total, agents=len(self.entries))
+
+    def sentence(self) -> str:
+        """How it went, in a sentence or two."""
+        return sentence(self.total) if self.entries else _EMPTY
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an agent, plain values; None where a number is not known."""
+        return [
+            {
+                "agent": each.name,
+                "status": each.status,
+                "region": each.region,
+                "runtime_id": each.runtime_id,
+                **self.figures.by_agent[each.id].row(),
+            }
+            for each in self.entries
+        ]
+
+    def table(self) -> pd.DataFrame:
+        """One row an agent: numbers with the ends of their intervals and their n."""
+        return rows_frame(self.rows(), ("agent", "status", "region", "runtime_id"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "title": self.title,
+            "window": _moments(self.window),
+            "labels": list(self.labels),
+            "taken_at": self.taken_at.isoformat(),
+            "sentence": self.sentence(),
+            "headlines": [_headline(each) for each in self.headlines()],
+            "total": self.total.row(),
+            "agents": self.rows(),
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{self.title} · {self.window}", self.sentence()]
+        lines += [f"{each.title}: {each.value}{f' ({each.note})' if each.note else ''}" for each in self.headlines()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = ("agent", "status", "region", *(each.title for each in headlines(self.total)))
+        rows = [
+            (
+                each.name,
+                each.status,
+                each.region,
+                *(one.value for one in headlines(self.figures.by_agent[each.id])),
+            )
+            for each in self.entries[:_SHOWN]
+        ]
+        return overview_page(
+            f"{self.title} · {self.window}",
+            self.labels,
+            self.sentence(),
+            self.headlines() if self.entries else (),
+            table_html(head, rows, more=len(self.entries) - len(rows)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOverview:
+    """One agent's numbers, sessions, latency over time and recent log lines; made by `Agent.overview()`.
+
+    `logs_problem` says why there are no log lines where they could not be read.
+    """
+
+    entry: AgentEntry
+    qualifier: str
+    window: Window
+    labels: tuple[str, ...]
+    figures: Figures
+    bins: tuple[Bin, ...] = field(repr=False)
+    sessions: pd.DataFrame = field(repr=False)
+    logs: pd.DataFrame = field(repr=False)
+    logs_problem: str = ""
+    taken_at: datetime
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What is known of the runtime, as text."""
+        raw, entry = self.entry.raw_metadata, self.entry
+        found = {
+            "name": entry.name,
+            "status": entry.status,
+            "ARN": str(entry.arn),
+            "runtime id": entry.runtime_id,
+            "region": entry.region,
+            "account": entry.arn.account_id,
+            "qualifiers": ", ".join(entry.qualifiers),
+            "version": str(raw.get("agentRuntimeVersion", "")),
+            "log group": entry.log_group(self.qualifier),
+            "registered": f"{entry.registered_at:%Y-%m-%d %H:%M:%S} UTC",
+            "last refreshed": f"{entry.last_refreshed_at:%Y-%m-%d %H:%M:%S} UTC" if entry.last_refreshed_at else "",
+        }
+        return {name: value for name, value in found.items() if value}
+
+    def headlines(self) -> tuple[Headline, ...]:
+        """The numbers on top of the page."""
+        return headlines(self.figures)
+
+    def sentence(self) -> str:
+        """How it went, in a sentence or two."""
+        return sentence(self.figures)
+
+    def latency(self) -> pd.DataFrame:
+        """Latency over time: one row a bin with its n, failures, median and p90 with the ends of their intervals."""
+        return rows_frame([each.row() for each in self.bins], ("start", "end", "n", "failed", "p50_ms", "p90_ms"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but sessions and log lines, which are tables to be paged; ready for JSON."""
+        return {
+            "title": self.entry.name,
+            "window": _moments(self.window),
+            "labels": list(self.labels),
+            "taken_at": self.taken_at.isoformat(),
+            "sentence": self.sentence(),
+            "headlines": [_headline(each) for each in self.headlines()],
+            "figures": self.figures.row(),
+            "failures": dict(self.figures.failures),
+            "metadata": self.metadata,
+            "latency": [
+                {**each.row(), "start": each.start.isoformat(), "end": each.end.isoformat()} for each in self.bins
+            ],
+            "logs_problem": self.logs_problem,
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{self.entry.name} · {self.qualifier} · {self.window}", self.sentence()]
+        lines += [f"{each.title}: {each.value}{f' ({each.note})' if each.note else ''}" for each in self.headlines()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        facts = table_html(("", ""), list(self.metadata.items()))
+        failures = table_html(("failure", "calls"), [(name, str(n)) for name, n in self.figures.failures.items()])
+        bins = table_html(
+            ("from (UTC)", "n", "failed", "median", "p90"),
+            [
+                (
+                    f"{each.start:%Y-%m-%d %H:%M:%S}",
+                    str(each.n),
+                    str(each.failed),
+                    said("duration_p50_ms", each.p50),
+                    said("duration_p90_ms", each.p90),
+                )
+                for each in self.bins[-BINS_SHOWN:]
+            ],
+            more=len(self.bins) - BINS_SHOWN,
+        )
+        lines = _cells(self.logs, ("timestamp", "level", "message"))
+        return overview_page(
+            f"{self.entry.name} · {self.qualifier} · {self.window}",
+            self.labels,
+            self.sentence(),
+            self.headlines(),
+            facts + failures,
+            ("Latency over time", bins),
+            ("Sessions", table_html(*_cells(self.sessions, ("session_id", "invocations", "failed", "last_done")))),
+            ("Recent log lines", table_html(*lines)),
+            note=self.logs_problem,
+        )
+
+
+def _cells(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    shown = frame[list(columns)].tail(20) if len(frame) else frame.head(0)
+    found = [tuple(str(cell) for cell in row) for row in shown.itertuples(index=False, name=None)]
+    return columns, found
+
+
+def _headline(found: Headline) -> dict[str, str]:
+    return {"name": found.name, "title": found.title, "value": found.value, "note": found.note}
+
+
+def _moments(window: Window) -> dict[str, str | None]:
+    return {
+        "since": window.since.isoformat() if window.since else None,
+        "until": window.until.isoformat() if window.until else None,
+        "text": str(window),
+    }

@@ -1,0 +1,175 @@
+"""Several regions and accounts side by side: one row a place, and a sentence in the row of one that does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LoomError
+from ..operations import Figures, Window, headlines
+from .frames import rows_frame
+from .overview_page import overview_page, table_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..agents import AgentEntry
+    from .bench import Workbench
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One region of one account. `state` is `ok`, `failed` (then `why` says what to do) or `not connected`.
+
+    `figures` are None where the place failed: what it was last known to do is no answer to how it is doing.
+    """
+
+    where: str
+    account_id: str | None
+    region: str
+    state: str
+    agents: int = 0
+    figures: Figures | None = field(default=None, repr=False)
+    labels: tuple[str, ...] = ()
+    why: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """One row of a table."""
+        return {
+            "where": self.where,
+            "account": self.account_id,
+            "region": self.region,
+            "state": self.state,
+            "agents": self.agents if self.figures else None,
+            **(self.figures.row() if self.figures else {}),
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The numbers of several workbenches; made by `loomlib.overview([…])`."""
+
+    window: Window
+    places: tuple[Place, ...]
+    taken_at: datetime
+
+    def sentence(self) -> str:
+        """How many answered."""
+        failed = [each for each in self.places if each.state == "failed"]
+        told = f"{len(self.places) - len(failed)} of {len(self.places)} places answered."
+        return " ".join([told, *(f"{each.region}: {each.why}" for each in failed)])
+
+    def table(self) -> pd.DataFrame:
+        """One row a place."""
+        return rows_frame([each.row() for each in self.places], ("where", "account", "region", "state", "why"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "window": str(self.window),
+            "taken_at": self.taken_at.isoformat(),
+            "sentence": self.sentence(),
+            "places": [each.row() for each in self.places],
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self.places)} places · {self.window}", self.sentence()]
+        for each in self.places:
+            told = f"{each.figures.invocations} invocations by {each.agents} agents" if each.figures else each.why
+            lines.append(f"{each.where} · {each.account_id or 'account unknown'} · {each.region}: {each.state}, {told}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        known = [each.figures for each in self.places if each.figures is not None]
+        head = [each.title for each in headlines(known[0])] if known else []
+        rows = [
+            (
+                each.where,
+                each.account_id or "–",
+                each.region,
+                each.state,
+                str(each.agents) if each.figures else "–",
+                *([one.value for one in headlines(each.figures)] if each.figures else ["–"] * len(head)),
+                each.why or "–",
+            )
+            for each in self.places
+        ]
+        table = table_html(("where", "account", "region", "state", "agents", *head, "why"), rows)
+        return overview_page(f"Regions and accounts · {self.window}", (), self.sentence(), (), table)
+
+
+def overview(
+    benches: Sequence[Workbench],
+    since: datetime | timedelta | None = None,
+    until: datetime | timedelta | None = None,
+) -> Places:
+    """The numbers of several regions and accounts side by side, one row each.
+
+    Every workbench is asked whose account it is, so a credential that has expired or a region that cannot be reached
+    shows as a row with its sentence, and the others go on. Agents of the same catalogs that belong to a place of which
+    no workbench was given are rows too, marked `not connected`.
+
+        loom.overview([loom.connect("aws", region="us-east-1"), loom.connect("aws", region="eu-central-1")])
+    """
+    now = datetime.now(UTC)
+    window = Window.of(since, until, now=now)
+    if not benches:
+        return Places(window=window, places=(), taken_at=now)
+    with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(benches)), thread_name_prefix="loom-overview") as pool:
+        places = list(pool.map(_place, benches, [window] * len(benches)))
+    return Places(window=window, places=(*places, *_others(benches, places, window)), taken_at=now)
+
+
+def _place(bench: Workbench, window: Window) -> Place:
+    region = "–"
+    try:
+        region = bench.region
+        account_id = bench.account_id()
+        return _known(bench, account_id, region, window)
+    except LoomError as error:
+        return Place(
+            where=bench.where, account_id=None, region=region, state="failed", labels=bench.labels, why=str(error)
+        )
+
+
+def _known(
+    bench: Workbench, account_id: str, region: str, window: Window, *, state: str = "ok", why: str = ""
+) -> Place:
+    entries = [each for each in bench.catalog.list() if _at(each) == (account_id, region)]
+    return Place(
+        where=bench.where,
+        account_id=account_id,
+        region=region,
+        state=state,
+        agents=len(entries),
+        figures=bench.read_figures(entries, since=window.since, until=window.until).total,
+        labels=bench.labels,
+        why=why,
+    )
+
+
+def _others(benches: Sequence[Workbench], places: Sequence[Place], window: Window) -> list[Place]:
+    """The places of agents in these catalogs for which there is no workbench; one that failed is told already."""
+    seen = {(each.where, each.account_id, each.region) for each in places}
+    failed_regions = {(each.where, each.region) for each in places if each.state == "failed"}
+    found: list[Place] = []
+    for bench, place in zip(benches, places, strict=True):
+        if place.state == "failed":
+            continue
+        for account_id, region in dict.fromkeys(_at(each) for each in bench.catalog.list()):
+            if (bench.where, account_id, region) in seen or (bench.where, region) in failed_regions:
+                continue
+            seen.add((bench.where, account_id, region))
+            why = "its agents are in the catalog, and no workbench of this region and account was given"
+            found.append(_known(bench, account_id, region, window, state="not connected", why=why))
+    return found
+
+
+def _at(entry: AgentEntry) -> tuple[str, str]:
+    return entry.arn.account_id, entry.region

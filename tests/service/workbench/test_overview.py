@@ -1,0 +1,97 @@
+"""The numbers of real agents: of one, of all, and of several places side by side."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import loomlib as loom
+from loomlib import local
+
+
+@pytest.fixture(scope="module")
+def echo(bench: loom.Workbench) -> loom.Agent:
+    agent = bench.deploy("echo", name="overview_echo")
+    session = agent.invoke("one").session_id
+    agent.invoke("two", session_id=session)
+    agent.invoke("three")
+    return agent
+
+
+def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
+    bench: loom.Workbench, echo: loom.Agent
+) -> None:
+    found = bench.overview(timedelta(hours=1), agents=[echo.name])
+    assert (found.total.invocations, found.total.sessions, found.total.failed) == (3, 2, 0)
+    caught = bench.catch_up(agents=[echo.name])
+    assert (caught.starts_looked, caught.failures) == (2, ())
+    again = bench.overview(agents=[echo.name])
+    assert again.total.cold_start_mean.n == caught.starts_found
+    assert again.agent("overview_echo") == again.total
+    table = again.table()
+    assert list(table["agent"]) == ["overview_echo"]
+    assert table["invocations"][0] == 3
+    json.dumps(again.to_dict())
+    assert "3 invocations in 2 sessions" in repr(again)
+    assert "overview_echo" in again._repr_html_()
+
+
+def test_calls_are_priced_by_their_traces(bench: loom.Workbench, calculator: loom.Agent) -> None:
+    calculator.invoke("What is 2+2?").raise_for_status().trace()
+    bench.catch_up(agents=[calculator.name])
+    found = bench.overview(agents=[calculator.name]).total
+    assert found.priced >= 1
+    assert found.cost.known > 0
+    assert found.cost.is_estimate
+
+
+def test_an_agents_details_are_its_metadata_sessions_latency_and_log(echo: loom.Agent) -> None:
+    found = echo.overview(timedelta(hours=1), bins=6)
+    assert found.metadata["runtime id"] == echo.runtime_id
+    assert len(found.sessions) == 2
+    assert found.latency()["n"].sum() == 3
+    assert len(found.logs) > 0
+    assert found.logs_problem == ""
+    json.dumps(found.to_dict())
+    assert echo.runtime_id in found._repr_html_()
+    assert len(echo.overview(logs=0).logs) == 0
+
+
+def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(
+    bench: loom.Workbench, echo: loom.Agent, tmp_path: Path
+) -> None:
+    with loom.connect(home=tmp_path / "other") as other:
+        assert local.stop(tmp_path / "other")
+        found = loom.overview([bench, other], timedelta(hours=1))
+        good, bad = found.places
+        assert (good.state, bad.state) == ("ok", "failed")
+        assert good.figures is not None
+        assert good.figures.invocations >= 3
+        assert bad.figures is None
+        assert bad.why
+        assert list(found.table()["state"]) == ["ok", "failed"]
+        assert "1 of 2 places answered" in found.sentence()
+        json.dumps(found.to_dict())
+        assert "failed" in found._repr_html_()
+        assert "log could not be read" not in repr(found)
+
+
+def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with loom.connect(home=home) as bench:
+        agent = bench.deploy("echo")
+        agent.invoke("one")
+        assert local.stop(home)
+        found = agent.overview()
+        assert found.figures.invocations == 1
+        assert "The log could not be read" in found.logs_problem
+
+
+def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench, echo: loom.Agent) -> None:
+    session = echo.invoke("<img src=x onerror=alert(1)>").session_id
+    assert session
+    for page in (echo.overview()._repr_html_(), bench.overview()._repr_html_(), loom.overview([bench])._repr_html_()):
+        assert "<img" not in page

@@ -1,0 +1,194 @@
+"""The numbers of operations: what is counted, what is left out, and what says that it is not known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loomlib.operations import Window, headlines, latency_bins, read_figures, sentence
+from loomlib.store import Store, TimedCall
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+        yield opened
+
+
+def agent(store: Store, name: str = "calculator") -> int:
+    runtime_id = f"{name}-AbC123dEf4"
+    return store.agents.upsert(
+        scope="local",
+        arn=f"arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/{runtime_id}",
+        runtime_id=runtime_id,
+        region="us-east-1",
+        account_id="123456789012",
+        name=name,
+    ).id
+
+
+def call(
+    store: Store,
+    agent_id: int,
+    *,
+    at: datetime = NOON,
+    session: str = "one",
+    duration_ms: float = 100.0,
+    failure: str | None = None,
+    cold_ms: float | None = None,
+) -> int:
+    session_id = f"{session}-session-of-thirty-three-letters"
+    id = store.invocations.begin(agent_id=agent_id, session_id=session_id, client_invoke_time=at.timestamp())
+    store.invocations.finish(
+        id,
+        status="error" if failure else "complete",
+        failure=failure,
+        response="",
+        client_done_time=at.timestamp() + duration_ms / 1000,
+        client_duration_ms=duration_ms,
+    )
+    if cold_ms is not None:
+        store.invocations.note_start(id, state="found", agent_start_time=at.timestamp(), cold_start_latency_ms=cold_ms)
+    return id
+
+
+def test_only_the_first_call_of_a_session_has_a_cold_start(store: Store) -> None:
+    id = agent(store)
+    for number in range(6):
+        call(store, id, session=f"s{number}", cold_ms=300.0 + number)
+        call(store, id, session=f"s{number}", cold_ms=2.0)
+    found = read_figures(store, [id], Window()).total
+    assert (found.sessions, found.cold_start_mean.n) == (6, 6)
+    assert found.cold_start_mean.value == pytest.approx(302.5)
+    assert found.cold_start_p90.reason == "n too small"
+
+
+def test_a_session_that_began_before_the_window_does_not_start_in_it(store: Store) -> None:
+    id = agent(store)
+    call(store, id, at=NOON - timedelta(hours=2), cold_ms=300.0)
+    call(store, id, at=NOON, cold_ms=2.0)
+    found = read_figures(store, [id], Window(since=NOON - timedelta(hours=1))).total
+    assert (found.invocations, found.sessions, found.cold_start_mean.n) == (1, 1, 0)
+
+
+def test_a_failure_is_counted_and_never_a_duration_or_a_zero(store: Store) -> None:
+    id = agent(store)
+    for number in range(9):
+        call(store, id, session=f"s{number}", duration_ms=200.0)
+    call(store, id, session="bad", duration_ms=1.0, failure="agent_error")
+    found = read_figures(store, [id], Window()).total
+    assert (found.failed, found.failures, found.duration_p50.n) == (1, {"agent_error": 1}, 9)
+    assert found.duration_p50.value == 200.0
+    assert found.error_rate.value == pytest.approx(0.1)
+    assert found.error_rate.low is not None
+    assert found.error_rate.low > 0
+
+
+def test_what_looms_own_process_left_and_what_is_under_way_say_nothing_of_the_agent(store: Store) -> None:
+    id = agent(store)
+    call(store, id)
+    call(store, id, failure="interrupted")
+    store.invocations.begin(agent_id=id, session_id="open", client_invoke_time=NOON.timestamp())
+    found = read_figures(store, [id], Window()).total
+    assert (found.invocations, found.complete, found.failed, found.open, found.interrupted) == (3, 1, 0, 1, 1)
+    assert found.error_rate.n == 1
+
+
+def test_a_call_that_was_never_sent_counts_as_a_failure_of_its_time(store: Store) -> None:
+    id = agent(store)
+    unsent = store.invocations.begin(agent_id=id, session_id="short")
+    store.invocations.finish(
+        unsent, status="error", failure="rejected", response="", client_done_time=0.0, client_duration_ms=0.0
+    )
+    now = datetime.now(UTC)
+    assert read_figures(store, [id], Window(since=now - timedelta(hours=1))).total.failures == {"rejected": 1}
+    assert read_figures(store, [id], Window(until=now - timedelta(hours=1))).total.invocations == 0
+
+
+def test_agents_are_kept_apart_and_added_up(store: Store) -> None:
+    first, second, idle = agent(store), agent(store, "echo"), agent(store, "idle")
+    call(store, first, duration_ms=100.0)
+    call(store, second, session="two", duration_ms=300.0, failure="timeout")
+    call(store, agent(store, "unasked"), session="three")
+    found = read_figures(store, [first, second, idle], Window())
+    assert (found.total.invocations, found.total.sessions, found.total.failed) == (2, 2, 1)
+    assert [found.by_agent[id].invocations for id in (first, second, idle)] == [1, 1, 0]
+    assert found.by_agent[idle].error_rate.reason == "no calls"
+    assert sentence(found.by_agent[idle]) == "Nothing was asked in this time."
+
+
+def test_a_cost_is_the_sum_of_what_is_known_and_says_how_much_is_not(store: Store) -> None:
+    id = agent(store)
+    priced, other, _ = (call(store, id, session=f"s{number}") for number in range(3))
+    for each, known in ((priced, "0.000000000001"), (other, "0.25"), (priced, "1.5")):
+        store.figures.keep_cost(
+            each, known=Decimal(known), unknown=0, is_estimate=True, is_simulated=True, currency="USD"
+        )
+    found = read_figures(store, [id], Window()).total
+    assert (found.cost.known, found.cost.unknown, found.cost.state) == (Decimal("1.75"), 1, "partial")
+    assert (found.priced, found.simulated) == (2, 2)
+    assert str(found.number("cost")).startswith("1.8 [")
+    assert found.number("cost").open_above
+    assert "at least $1.75" in next(each.value for each in headlines(found) if each.name == "cost")
+
+
+def test_calls_at_which_nobody_looked_are_listed_newest_first(store: Store) -> None:
+    id = agent(store)
+    first = call(store, id, session="a", cold_ms=300.0)
+    second = call(store, id, session="b")
+    warm = call(store, id, session="b")
+    assert store.figures.unstarted(id, None, None, limit=10) == (second,)
+    store.figures.keep_cost(warm, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
+    assert store.figures.unpriced(id, None, None, limit=10) == (second, first)
+
+
+def test_a_window_is_aware_of_its_zone_and_not_empty() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        Window(since=datetime(2026, 1, 1))
+    with pytest.raises(ValueError, match="empty"):
+        Window(since=NOON, until=NOON)
+    assert Window.of(timedelta(hours=1), now=NOON).since == NOON - timedelta(hours=1)
+    assert str(Window()) == "all time"
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 3e6), st.booleans()), max_size=60),
+    st.integers(1, 50),
+)
+def test_every_call_is_in_exactly_one_bin(asked: list[tuple[float, bool]], bins: int) -> None:
+    begin = NOON.timestamp()
+    calls = sorted(
+        (TimedCall(asked_s=begin + at, duration_ms=1.0, failed=bad, failure="timeout" if bad else None)
+         for at, bad in asked),
+        key=lambda each: each.asked_s,
+    )  # fmt: skip
+    found = latency_bins(calls, Window(), bins=bins)
+    assert sum(each.n for each in found) == len(calls)
+    assert sum(each.failed for each in found) == sum(bad for _, bad in asked)
+    assert len(found) <= 2.6 * bins + 2
+    for before, after in itertools.pairwise(found):
+        assert before.end == after.start
+    for each in calls:
+        asked_at = datetime.fromtimestamp(each.asked_s, UTC)
+        assert any(one.start <= asked_at < one.end for one in found)
+
+
+def test_bins_cover_the_window_even_where_nothing_was_asked() -> None:
+    calls = [
+        TimedCall(asked_s=NOON.timestamp() + 60 * each, duration_ms=5.0, failed=False, failure=None) for each in (1, 2)
+    ]
+    found = latency_bins(calls, Window(since=NOON, until=NOON + timedelta(hours=1)), bins=12)
+    assert len(found) == 12
+    assert (found[0].start, found[-1].end) == (NOON, NOON + timedelta(hours=1))
+    assert [each.n for each in found] == [2, *[0] * 11]
+    assert found[0].p50.reason == "n too small"
+    assert found[5].error_rate.reason == "no calls"
