@@ -5,6 +5,7 @@ from .catalog import Catalog
 from .entry import DELETED, AgentEntry, entry_from_row
 from .events import FAILURES, Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
 from .invoker import Invoker
+from .notes import Note, note_of
 from .payloads import new_session_id
 from .record import InvocationRecord, record_from_row
 from .streams import AsyncEventStream, EventStream
@@ -21,10 +22,12 @@ __all__ = [
     "InvocationEvent",
     "InvocationRecord",
     "Invoker",
+    "Note",
     "RuntimeArn",
     "SessionEnd",
     "SessionStart",
     "entry_from_row",
     "new_session_id",
+    "note_of",
     "record_from_row",
 ]

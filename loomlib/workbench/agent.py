@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
 from .agent_capture import CapturedAgent
+from .agent_history import AgentHistory
 from .agent_telemetry import AgentTelemetry
 from .blueprints import find_blueprint
 from .cards import card
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .eval_target import AgentTarget
 
 
-class Agent(AgentTelemetry, CapturedAgent):
+class Agent(AgentTelemetry, AgentHistory, CapturedAgent):
     """An entry of the catalog, ready to be asked. Made by `Workbench.deploy`, `register` and `agent`.
 
     It is also what a `LatencyStudy` measures (`loomlib.latency.MeasuredAgent`).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar, cast
 
 _MARK = "_loom_action"
@@ -37,7 +37,7 @@ class Cancel:
         return self._event.wait(seconds)
 
     def then(self, callback: Callable[[], object]) -> None:
-        """Call this (once) on Stop, at once if that has come already. It must be quick: closing a stream, say."""
+        """Call this (once) on Stop, at once if that has come; on a thread of its own, so it may take its time."""
         with self._lock:
             if not self._event.is_set():
                 self._then.append(callback)
@@ -50,7 +50,7 @@ class Cancel:
             self._event.set()
             callbacks, self._then = self._then, []
         for callback in callbacks:
-            callback()
+            Thread(target=callback, name="loom-stop", daemon=True).start()
 
 
 class Form(dict[str, Any]):

@@ -455,11 +455,12 @@ const PARTS = {
 /**
  * Spans as bars over time, any number of them.
  *   bars   [{label, depth, start_ms, duration_ms, part, failed, marks}], parents before their children
+ *   model, table, first, last   instead of bars: the table that the kernel keeps, and the ms at which all begins and ends
  *   total  the whole in ms; parts: {part: [colour, name]} (the kernel's own theme; see `PART_COLOURS`)
  */
-function waterfall({ bars, total = 0, parts = PARTS, onOpen = null, height = 300, label = "waterfall" }) {
-  const first = Math.min(0, ...bars.slice(0, 20000).map((bar) => bar.start_ms));
-  const last = bars.reduce((most, bar) => Math.max(most, bar.start_ms + bar.duration_ms), total);
+function waterfall({ bars = [], total = 0, first = null, last = null, parts = PARTS, label = "waterfall", ...rest }) {
+  first ??= bars.reduce((least, bar) => Math.min(least, bar.start_ms), 0);
+  last ??= bars.reduce((most, bar) => Math.max(most, bar.start_ms + bar.duration_ms), total);
   const width = Math.max(last - first, 1e-6);
   const share = (value) => `${((100 * value) / width).toFixed(3)}%`;
   const columns = [
@@ -474,7 +475,7 @@ function waterfall({ bars, total = 0, parts = PARTS, onOpen = null, height = 300
       style: { left: share(bar.start_ms - first), width: share(bar.duration_ms), background: parts[bar.part]?.[0] ?? "#767b84" },
     })) },
   ];
-  return table({ columns, rows: bars, onOpen, height, label, empty: "No spans." });
+  return table({ height: 300, empty: "No spans.", ...rest, columns, rows: bars, label });
 }
 
 // ---- charts ----

@@ -50,6 +50,11 @@ class Lanes:
         with self._lock:
             return tuple(sorted(self._running))
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing new is taken any more."""
+        return self._closed
+
     def close(self, *, wait_s: float = 2.0) -> None:
         """Cancel everything, take nothing new, and wait a moment for the threads to end."""
         with self._lock:

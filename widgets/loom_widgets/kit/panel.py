@@ -145,6 +145,10 @@ class Panel(anywidget.AnyWidget):
             self.tell("failed", id=id)
             self.fail({"what": "The panel has no such action", "on": name[:80], "try": "Reload the page."})
 
+    def later(self, name: str, **form: Any) -> None:
+        """Begin another action of this panel, in its own lane: what shall follow without keeping anybody waiting."""
+        self._begin(name, Form(form), None)
+
     def stop(self, lane: str | None = None) -> bool:
         """Cancel what runs in a lane (in all); True when something did."""
         return self._lanes.stop(lane)

@@ -1,0 +1,64 @@
+"""A panel in a real JupyterLab: a notebook of a few cells, run in a browser, with the panel in its output."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page
+
+from .conftest import Lab
+
+STARTED_MS = 180_000
+_IDLE = """() => {
+    const panel = window.jupyterapp?.shell?.currentWidget;
+    const kernel = panel?.sessionContext?.session?.kernel;
+    return panel?.content?.model?.cells?.length > 0 && kernel?.status === "idle";
+}"""
+_RAN = """() => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    const cells = [...panel.content.model.sharedModel.cells].filter((cell) => cell.cell_type === "code");
+    return cells.every((cell) => cell.execution_count !== null || cell.outputs.some((o) => o.output_type === "error"))
+        && panel.sessionContext.session.kernel.status === "idle";
+}"""
+_ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+    .flatMap((cell) => (cell.outputs ?? []).filter((o) => o.output_type === "error").map((o) => o.evalue))"""
+CONNECT = "import loomlib as loom, loom_widgets\nbench = loom.connect()"
+
+
+def run_notebook(page: Page, lab: Lab, name: str, cells: Sequence[str]) -> None:
+    """Write a notebook of these cells, open it, run them all and wait until they ran without an error."""
+    sources = [
+        {"cell_type": "code", "id": f"c{at}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+        for at, source in enumerate(cells)
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": sources}
+    (lab.root / name).write_text(json.dumps(notebook))
+    page.goto(lab.address(name))
+    page.wait_for_function(_IDLE, timeout=STARTED_MS)
+    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    page.wait_for_function(_RAN, timeout=STARTED_MS)
+    assert page.evaluate(_ERRORS) == []
+
+
+def panel_of(page: Page, title: str) -> Locator:
+    """The panel of that title, in sight."""
+    found = page.locator(f".loom-panel[aria-label='{title}']").first
+    found.wait_for(timeout=STARTED_MS)
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def end_kernels(page: Page) -> None:
+    """End the kernel of the open notebook, so that its service ends too."""
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+def screenshot(page: Page, name: str, otherwise: Path) -> None:
+    """Keep what the page looks like: in LOOM_SCREENSHOTS, else in the test's own folder."""
+    folder = Path(os.environ.get("LOOM_SCREENSHOTS") or otherwise)
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}.png")

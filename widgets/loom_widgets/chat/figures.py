@@ -1,0 +1,91 @@
+"""What is known of an invocation afterwards: its times, tokens and cost, its tools, its spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .turns import short_text
+
+if TYPE_CHECKING:
+    from loomlib import Invocation
+    from loomlib.telemetry import AgentStart
+    from loomlib.workbench.trace_view import TraceView
+
+_NOT_YET = "looking …"
+
+
+def figures_of(
+    invocation: Invocation, start: AgentStart | None = None, trace: TraceView | None = None
+) -> list[dict[str, Any]]:
+    """The figures in their order: `name`, `value`, and a `note` where something must be said beside it."""
+    record = invocation.record
+    rows = [
+        _row("client invoke time", record.client_invoke_time, "time"),
+        _row("agent start", record.agent_start_time, "time"),
+        _row("cold start", record.cold_start_latency_ms, "ms"),
+        _row("time to first byte", record.ttft_ms, "ms"),
+        _row("duration", record.client_duration_ms, "ms", note=" · ".join(record.labels)),
+    ]
+    if start is None:
+        rows[1]["note"] = rows[2]["note"] = "" if record.agent_start_time else _NOT_YET
+    elif start.state != "found":
+        rows[1]["note"] = rows[2]["note"] = start.sentence()
+    elif start.clocks_disagree:
+        rows[2]["note"] = start.sentence()
+    return [*rows, *_tokens(trace)]
+
+
+def _tokens(trace: TraceView | None) -> list[dict[str, Any]]:
+    if trace is None:
+        return [_row("tokens in", None, "number", note=_NOT_YET), _row("cost", None, "text", note=_NOT_YET)]
+    if trace.state != "found" and not trace.trace.spans:
+        missing = " ".join(trace.sentences())
+        return [_row("tokens in", None, "number", note=missing), _row("cost", None, "text", note="not known")]
+    cost = trace.cost()
+    simulated = "simulated tokens, nobody is billed" if cost.is_simulated else ""
+    return [
+        _row("tokens in", cost.tokens("input"), "number", note=simulated),
+        _row("tokens out", cost.tokens("output"), "number", note=simulated),
+        _row("cost", str(cost.total), "text", note=simulated),
+    ]
+
+
+def _row(name: str, value: object, kind: str, *, note: str = "") -> dict[str, Any]:
+    return {"name": name, "value": value, "kind": kind, "note": note}
+
+
+def tools_of(trace: TraceView) -> list[dict[str, Any]]:
+    """The tools that ran, by the trace: name, state, duration in ms, arguments and result."""
+    said: dict[str, Mapping[str, Any]] = {}
+    for step in trace.trajectory().table():
+        if step.get("tool") and step.get("call_id"):
+            kept = dict(said.get(str(step["call_id"]), {}))
+            said[str(step["call_id"])] = kept | {key: value for key, value in step.items() if value not in (None, "")}
+    return [
+        {
+            "id": call.call_id or "",
+            "name": call.name,
+            "state": "failed" if call.error else "done",
+            "duration_ms": call.duration_ms,
+            "arguments": short_text(said.get(call.call_id or "", {}).get("arguments", "")),
+            "result": short_text(said.get(call.call_id or "", {}).get("result", "")),
+        }
+        for call in trace.case.tools
+    ]
+
+
+def bar_rows(trace: TraceView) -> Sequence[Mapping[str, Any]]:
+    """The waterfall as rows."""
+    return [
+        {
+            "label": bar.label,
+            "depth": bar.depth,
+            "start_ms": bar.start_ms,
+            "duration_ms": bar.duration_ms,
+            "part": bar.part,
+            "failed": bar.is_failed,
+            "marks": ", ".join(sorted(mark.replace("_", " ") for mark in bar.marks)),
+        }
+        for bar in trace.bars()
+    ]

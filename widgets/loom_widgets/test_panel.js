@@ -1,0 +1,210 @@
+// Test: the conversation, and under it figures, waterfall, logs and sessions of what was asked.
+
+/** What an answer tells beside its text, by the kind of note (loomlib.agents.notes): f(turn's view, item). */
+const RENDERERS = {
+  tool: (view, item) => view.tool(item),
+  event: (view, item) => view.event(item),
+};
+const BLOCK = 4000;
+
+/** Text that grows: whole blocks are left alone, so that a long answer stays cheap to add to. */
+function growing() {
+  const node = h("div", { class: "loom-answer", style: { "white-space": "pre-wrap" } });
+  let last = null;
+  node.add = (text) => {
+    if (last && last.data.length > BLOCK) {
+      const cut = text.indexOf("\n");
+      if (cut >= 0) { last.appendData(text.slice(0, cut)); text = text.slice(cut + 1); last = null; }
+    }
+    if (!last) { last = document.createTextNode(""); node.append(h("div", null, last)); }
+    last.appendData(text);
+  };
+  node.empty = () => { last = null; node.replaceChildren(); };
+  return node;
+}
+
+function turnView(turn, onLook) {
+  const text = growing();
+  const tools = h("div", { class: "loom-tools" });
+  const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
+  const foot = h("p", { class: "loom-hint" });
+  const session = h("code", { class: "loom-session" });
+  const look = button("Look into it", () => onLook(turn.turn), { class: "loom-quiet", hidden: true });
+  const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
+    h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, "You: "), turn.prompt),
+    tools, text, events, foot, look);
+  const cards = new Map();
+  const view = { node };
+  let seen = 0;
+  view.finishTools = (state = "done") => { for (const each of cards.values()) if (each.open) { each.open = false; each.card.state(state); } };
+  view.tool = (item) => {
+    const key = item.id || `${item.name} ${cards.size}`;
+    let found = cards.get(key);
+    if (!found) {
+      found = { card: card(short(item.name, 60), { state: "running", level: 5 }), open: true };
+      found.card.classList.add("loom-toolcard");
+      cards.set(key, found);
+      tools.append(found.card);
+    }
+    const state = item.state ?? "running";
+    found.open = state === "running";
+    found.card.state(state);
+    refill(found.card.body,
+      Number.isFinite(item.duration_ms) && h("p", null, `took ${ms(item.duration_ms)}`),
+      item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, item.arguments),
+      item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, item.result)));
+  };
+  view.event = (item) => {
+    events.hidden = false;
+    seen += 1;
+    events.firstChild.textContent = `other events (${seen})`;
+    if (seen <= 100) events.append(h("pre", null, item.data));
+  };
+  view.take = (items) => {
+    let added = "";
+    for (const item of items) {
+      if (item.kind === "text") added += item.text;
+      else {
+        if (added) { text.add(added); added = ""; }
+        (RENDERERS[item.kind] ?? RENDERERS.event)(view, item.data ? item : { ...item, data: item.data ?? JSON.stringify(item) });
+      }
+    }
+    if (added) { view.finishTools(); text.add(added); }
+  };
+  view.update = (now) => {
+    text.classList.toggle("loom-arriving", now.status === "streaming");
+    if (now.status !== "streaming") view.finishTools(now.status === "complete" ? "done" : "stopped");
+    if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
+    session.textContent = now.session ?? "";
+    look.hidden = !now.invocation || now.status === "streaming";
+    refill(foot,
+      statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${num(now.left_out)} more characters are in .text` : "",
+      now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
+  };
+  view.session = (id) => { session.textContent = id; refill(foot, statusDot("streaming"), " session ", session); };
+  if (turn.text) text.add(turn.text);
+  for (const note of turn.notes ?? []) (RENDERERS[note.kind] ?? RENDERERS.event)(view, note);
+  view.update(turn);
+  return view;
+}
+
+export default {
+  render: (given) => panel(given, (body, model) => {
+    const agent = select("Agent"), qualifier = select("Qualifier"), session = select("Session");
+    const prompt = textarea("Prompt", { rows: 3, hint: "Ctrl+Enter asks." });
+    const ask = button("Invoke", () => invoke(), { kind: "main" });
+    const halt = button("Stop", () => stop(model, "invoke"), { disabled: true });
+    const fresh = button("New session", () => choose({ session: "" }));
+    const labels = h("p", { class: "loom-hint" });
+    const log = h("div", { class: "loom-log", role: "log", "aria-live": "off", "aria-label": "conversation", tabindex: 0, style: { "max-height": "440px", overflow: "auto" } });
+    const nothing = h("p", { class: "loom-empty" });
+    const figures = h("div", null, h("p", { class: "loom-empty" }, "Ask something: its times, tokens and cost appear here."));
+    const lanes = h("div", null, h("p", { class: "loom-empty" }, "The spans of the last answer appear here."));
+    const logs = table({
+      model, table: "logs", label: "log lines of this session", empty: "No log lines of this session yet.",
+      columns: [
+        { key: "timestamp", name: "time", kind: "time", width: "12em" }, { key: "level", name: "level", width: "6em" },
+        { key: "message", name: "message" },
+      ],
+    });
+    const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
+    const history = table({
+      model, table: "sessions", label: "sessions of this agent", empty: "No session yet.", onOpen: (row) => choose({ session: row.session_id }),
+      columns: [
+        { key: "session_id", name: "session", width: "34%" }, { key: "qualifier", name: "qualifier" },
+        { key: "invocations", name: "asked", kind: "number" }, { key: "failed", name: "failed", kind: "number" },
+        { key: "first_invoke_time", name: "first", kind: "time", width: "12em" }, { key: "cold_start_latency_ms", name: "cold start", kind: "ms" },
+      ],
+    });
+    const parts = tabs([
+      ["Figures", figures], ["Waterfall", lanes],
+      ["Logs", h("div", null, button("Read again", () => act(model, "logs")), logs, line)],
+      ["Sessions", h("div", null, button("Refresh", () => act(model, "refresh")), history)],
+    ], { label: "what is known of the answer" });
+    const views = new Map();
+
+    const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
+    const choose = (some = {}) => act(model, "choose", { ...form(), ...some });
+    const invoke = async () => {
+      if (halt.disabled === false || !prompt.value.trim()) return void prompt.control.focus();
+      asking(true);
+      const found = await act(model, "invoke", { ...form(), prompt: prompt.value });
+      asking(false);
+      if (found) prompt.value = "";
+      prompt.control.focus();
+    };
+    const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
+    const look = (turn) => act(model, "look", { turn });
+    const down = (change) => {
+      const near = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+      change();
+      if (near) log.scrollTop = log.scrollHeight;
+    };
+    const begin = (turn) => {
+      const view = turnView(turn, look);
+      views.set(turn.turn, view);
+      down(() => log.append(view.node));
+      nothing.hidden = true;
+      log.scrollTop = log.scrollHeight;
+    };
+    const chat = (found) => {
+      views.clear();
+      log.replaceChildren();
+      nothing.hidden = (found?.turns ?? []).length > 0;
+      for (const turn of found?.turns ?? []) begin(turn);
+      const last = found?.turns?.at(-1);
+      if (last) { showFigures(last); asking(last.status === "streaming"); }
+    };
+    const showFigures = (turn) => {
+      if (!turn.figures?.length) return;
+      refill(figures, facts(turn.figures.map((each) => [each.name, [
+        each.kind === "ms" ? ms(each.value) : each.kind === "time" ? when(each.value) : each.kind === "number" ? num(each.value) : each.value ?? "–",
+        each.note && h("span", { class: "loom-hint" }, ` · ${each.note}`),
+      ]])));
+    };
+
+    agent.control.addEventListener("change", () => choose({ session: "" }));
+    qualifier.control.addEventListener("change", () => choose());
+    session.control.addEventListener("change", () => choose());
+    prompt.control.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); invoke(); }
+    });
+    logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
+    put(body, [
+      labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), log, nothing,
+      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), h("div", { class: "loom-row" }, ask, halt), parts,
+    ]);
+    prompt.classList.add("loom-wide");
+
+    body.keep(onState(model, "state", () => {
+      const state = model.get("state");
+      agent.options(state.agents ?? [], state.agent);
+      qualifier.options(state.qualifiers ?? [], state.qualifier);
+      const known = (state.sessions ?? []).map(([id, count]) => [id, `${id.slice(0, 13)}… · asked ${count}`]);
+      if (state.session && !known.some(([id]) => id === state.session)) known.unshift([state.session, `${state.session.slice(0, 13)}…`]);
+      session.options([["", "a new session"], ...known], state.session ?? "");
+      session.value = state.session ?? "";
+      labels.textContent = (state.labels ?? []).join(" · ");
+      prompt.control.setAttribute("placeholder", state.sample ?? "");
+      const none = !(state.agents ?? []).length;
+      ask.disabled = none || halt.disabled === false;
+      nothing.textContent = none
+        ? "No agents yet. bench.deploy(\"calculator\") gives you one in half a second; so does the Build panel."
+        : "Nothing asked yet.";
+    }));
+    body.keep(onMessage(model, "began", (turn) => { asking(true); begin(turn); }));
+    body.keep(onMessage(model, "session", (found) => views.get(found.turn)?.session(found.session)));
+    body.keep(onMessage(model, "pieces", (found) => down(() => {
+      views.get(found.turn)?.take(found.items);
+      performance.mark?.("loom-pieces", { detail: { at: found.items[0]?.at } });
+    })));
+    body.keep(onMessage(model, "ended", (turn) => { asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
+    body.keep(onMessage(model, "looked", (turn) => { down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
+    body.keep(onMessage(model, "chat", chat));
+    body.keep(onMessage(model, "logs", () => logs.reload()));
+    body.keep(onMessage(model, "sessions", () => history.reload()));
+    body.keep(onMessage(model, "trace", (found) => refill(lanes, found.sentences.map((each) => h("p", null, each)),
+      waterfall({ model, table: "bars", first: found.first, last: found.last, parts: found.parts, label: "waterfall of the last answer" }))));
+    act(model, "hello").then(chat);
+  }),
+};
