@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -126,6 +126,16 @@ def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = No
             clients.control(region).delete_agent_runtime(agentRuntimeId=runtime_id, clientToken=_token())
     except ResourceNotFound:
         return
+
+
+def runtime_variables(
+    clients: Clients, runtime_id: str, names: Collection[str], *, region: str | None = None
+) -> dict[str, str]:
+    """These environment variables of a runtime, as far as it has them; the others' values are not kept."""
+    with translated("Reading the runtime", on=runtime_id):
+        answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
+    given: Mapping[str, Any] = answer.get("environmentVariables") or {}
+    return {name: str(given[name]) for name in names if name in given}
 
 
 def stop_session(

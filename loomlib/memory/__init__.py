@@ -1,5 +1,6 @@
 """Memory: what an agent remembers, read lazily from AgentCore Memory, where it came from, and where it was used."""
 
+from .approvals import APPROVAL_STATES, Approval, read_approvals
 from .namespaces import Owner, Place, filled, owner_of, place_of
 from .provenance import PROVENANCE_STATES, Provenance, Source, find_provenance
 from .reading import MemoryReader
@@ -7,9 +8,11 @@ from .timeline import Moment, draw_timeline, moments_of
 from .used import CONFIDENCES, READING_CALLS, Given, UsedRecord, find_used, words_of
 
 __all__ = [
+    "APPROVAL_STATES",
     "CONFIDENCES",
     "PROVENANCE_STATES",
     "READING_CALLS",
+    "Approval",
     "Given",
     "MemoryReader",
     "Moment",
@@ -25,5 +28,6 @@ __all__ = [
     "moments_of",
     "owner_of",
     "place_of",
+    "read_approvals",
     "words_of",
 ]

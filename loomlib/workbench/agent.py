@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
+from .agent_approvals import ApprovingAgent
 from .agent_capture import CapturedAgent
 from .agent_history import AgentHistory
 from .agent_telemetry import AgentTelemetry
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .eval_target import AgentTarget
 
 
-class Agent(AgentTelemetry, AgentHistory, CapturedAgent):
+class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
     """An entry of the catalog, ready to be asked. Made by `Workbench.deploy`, `register` and `agent`.
 
     It is also what a `LatencyStudy` measures (`loomlib.latency.MeasuredAgent`).

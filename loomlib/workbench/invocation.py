@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..agents import InvocationRecord
     from ..evals import EvalCase
     from ..evals.capture import Conversation
+    from ..memory.approvals import Approval
     from ..store import InvocationRow
     from ..telemetry import AgentStart
     from .agent import Agent
@@ -85,6 +86,15 @@ class Invocation:
     def labels(self) -> tuple[str, ...]:
         """What must be said beside every number of this invocation, such as "simulated"."""
         return self.record.labels
+
+    @property
+    def pending(self) -> tuple[Approval, ...]:
+        """What waits in this session for a person's approval right now, by the agent's memory (`Agent.approvals`).
+
+        for each in inv.pending:
+            agent.approve(each)
+        """
+        return self.agent.approvals(session_id=self.session_id).pending
 
     def latency(self, *, progress: Callable[[str], None] | None = None) -> AgentStart:
         """The agent's start, found in its logs, and the cold-start latency; kept once found.

@@ -1,0 +1,269 @@
+"""Approvals: an agent whose refunds wait for a person. The pause is in AgentCore Memory, not in this process.
+
+Before a tool of NEEDS_APPROVAL runs, Strands interrupts the agent, and the SDK's session manager keeps the interrupted
+session. Beside it, each approval is noted in the memory LOOM_MEMORY_ID (or BEDROCK_AGENTCORE_MEMORY_ID) as blob events
+of the actor "loom-approvals": whoever can read the memory sees what waits, and any process of the same session goes on.
+
+    {"prompt": "Refund 40 euros for order A-1042."}     pauses; the stream ends with {"pending": {"id": …, …}}
+    {"approval": {"id": "…", "decision": "approve"}}     in the same session: goes on. Or "reject"; "note" says why
+
+A person has APPROVAL_TTL_S (a day) to decide; "ttl_s" in the payload shortens it. An approved tool runs at most once:
+"approved" is noted before it runs, and what has been noted as approved is never run by a second approval.
+It streams: a JSON string is a piece of the answer's text. "actor" in the payload says who is speaking.
+"""
+
+import asyncio
+import functools
+import json
+import os
+import re
+import secrets
+from datetime import UTC, datetime, timedelta
+
+import boto3
+from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext
+from bedrock_agentcore.memory.integrations.strands.config import AgentCoreMemoryConfig
+from bedrock_agentcore.memory.integrations.strands.session_manager import AgentCoreMemorySessionManager
+from strands import Agent, tool
+from strands.hooks import AfterInvocationEvent, AfterToolCallEvent, BeforeToolCallEvent
+from strands.models import BedrockModel
+
+MEMORY_ID = os.environ.get("LOOM_MEMORY_ID") or os.environ.get("BEDROCK_AGENTCORE_MEMORY_ID", "")
+REGION = os.environ.get("AWS_REGION")
+MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
+SYSTEM_PROMPT = os.environ.get(
+    "SYSTEM_PROMPT",
+    "You are a shop's assistant. Use the tools for facts and for refunds. Answer in a short sentence.",
+)
+NEEDS_APPROVAL = os.environ.get("NEEDS_APPROVAL", "refund_order").split(",")
+APPROVAL_TTL_S = float(os.environ.get("APPROVAL_TTL_S", "86400"))
+ACTOR = os.environ.get("ACTOR", "user")
+LEDGER_ACTOR = "loom-approvals"
+LEDGER_SESSION = f"{os.environ.get('LOOM_AGENT_NAME') or 'agent'}-approvals"
+ORDERS = {"A-1041": "delivered", "A-1042": "in transit", "A-1043": "packed", "A-1044": "cancelled"}
+
+app = BedrockAgentCoreApp()
+one_at_a_time = asyncio.Lock()  # two decisions at once would both find the session paused
+
+
+@tool
+def find_order(order_id: str) -> str:
+    """Look up and track an order, parcel, package or delivery.
+
+    Args:
+        order_id: The order's number, such as "A-1042".
+    """
+    if order_id.upper() not in ORDERS:
+        raise ValueError(f"there is no order {order_id}")
+    return f"Order {order_id.upper()} is {ORDERS[order_id.upper()]}."
+
+
+@tool
+def refund_order(order_id: str, euros: float) -> str:
+    """Refund money for an order. Needs a colleague's approval.
+
+    Args:
+        order_id: The order's number, such as "A-1042".
+        euros: How much to refund.
+    """
+    if order_id.upper() not in ORDERS:
+        raise ValueError(f"there is no order {order_id}")
+    print(f"Refunded {euros:g} euros for order {order_id.upper()}", flush=True)
+    return f"Refunded {euros:g} euros for order {order_id.upper()}."
+
+
+@functools.cache
+def memory():
+    """AgentCore Memory's data plane."""
+    return boto3.client("bedrock-agentcore", region_name=REGION)
+
+
+def note(approval: dict, state: str, **more) -> None:
+    """Write down that an approval is now in that state: pending, approved, rejected, expired, done, failed, unclear."""
+    approval.update(state=state, **more)
+    memory().create_event(
+        memoryId=MEMORY_ID,
+        actorId=LEDGER_ACTOR,
+        sessionId=LEDGER_SESSION,
+        eventTimestamp=datetime.now(UTC),
+        payload=[{"blob": json.dumps(approval)}],
+        metadata={"approvalId": {"stringValue": approval["id"]}, "approvalState": {"stringValue": state}},
+    )
+
+
+def noted(approval_id: str) -> set[str]:
+    """Every state that was written down for an approval."""
+    same = {
+        "left": {"metadataKey": "approvalId"},
+        "operator": "EQUALS_TO",
+        "right": {"metadataValue": {"stringValue": approval_id}},
+    }
+    events = memory().list_events(
+        memoryId=MEMORY_ID,
+        actorId=LEDGER_ACTOR,
+        sessionId=LEDGER_SESSION,
+        filter={"eventMetadata": [same]},
+        maxResults=100,
+    )["events"]
+    return {event["metadata"]["approvalState"]["stringValue"] for event in events}
+
+
+class Approving:
+    """The pause: asks before a tool, and keeps in the agent's state what waits, so that it is there after a restart."""
+
+    def __init__(self, session_id: str, actor: str) -> None:
+        self.session_id, self.actor = session_id, actor
+        self.ttl_s = APPROVAL_TTL_S
+        self.running = {}  # by tool use: the approvals whose tools run now
+        self.decided = set()  # ids that this process has answered
+
+    def register_hooks(self, registry, **_) -> None:
+        registry.add_callback(BeforeToolCallEvent, self.ask)
+        registry.add_callback(AfterToolCallEvent, self.tell_outcome)
+        registry.add_callback(AfterInvocationEvent, self.keep)
+
+    def ask(self, event: BeforeToolCallEvent) -> None:
+        """Interrupt, until a person has decided."""
+        if event.tool_use["name"] not in NEEDS_APPROVAL:
+            return
+        now = datetime.now(UTC)
+        approval = {
+            "id": secrets.token_hex(6),
+            "tool": event.tool_use["name"],
+            "input": event.tool_use["input"],
+            "actor": self.actor,
+            "session_id": self.session_id,
+            "asked_at": now.isoformat(),
+            "expires_at": (now + timedelta(seconds=self.ttl_s)).isoformat(),
+        }
+        # Asked for a second time, an interrupt keeps its first reason, and so the approval its id.
+        answer = event.interrupt("approval", reason=approval)
+        if answer["decision"] == "approve":
+            self.running[event.tool_use["toolUseId"]] = answer["approval"]
+        else:
+            event.cancel_tool = answer["why"]
+
+    async def tell_outcome(self, event: AfterToolCallEvent) -> None:
+        """Write down what became of an approved tool."""
+        approval = self.running.pop(event.tool_use["toolUseId"], None)
+        if approval is not None:
+            said = " ".join(str(block.get("text", block.get("json", ""))) for block in event.result["content"])
+            state = "failed" if event.result["status"] == "error" else "done"
+            await asyncio.to_thread(note, approval, state, result=said[:2000])
+
+    async def keep(self, event: AfterInvocationEvent) -> None:
+        """Note what waits. This runs before the session manager saves the agent, so both are kept together."""
+        before = event.agent.state.get("approvals") or {}
+        waiting = {}
+        if event.result is not None and event.result.stop_reason == "interrupt":
+            waiting = {each.reason["id"]: {**each.reason, "interrupt_id": each.id} for each in event.result.interrupts}
+        elif event.result is None:
+            # The invocation failed. A decision is acted on before the model is asked again, so that much has happened.
+            waiting = {approval_id: each for approval_id, each in before.items() if approval_id not in self.decided}
+        for approval_id, approval in waiting.items():
+            if approval_id not in before:
+                told = {name: value for name, value in approval.items() if name != "interrupt_id"}
+                await asyncio.to_thread(note, told, "pending")
+        event.agent.state.set("approvals", waiting)
+
+
+@functools.lru_cache(maxsize=1)
+def agent_for(session_id: str, actor: str) -> tuple[Agent, Approving]:
+    """The session's agent as it was left, paused or not, in whichever process."""
+    config = AgentCoreMemoryConfig(memory_id=MEMORY_ID, session_id=session_id, actor_id=actor, async_mode=True)
+    approving = Approving(session_id, actor)
+    agent = Agent(
+        agent_id="approvals",
+        model=BedrockModel(model_id=MODEL_ID),
+        tools=[find_order, refund_order],
+        system_prompt=SYSTEM_PROMPT,
+        session_manager=AgentCoreMemorySessionManager(config, region_name=REGION),
+        hooks=[approving],
+        callback_handler=None,  # the default one prints the answer to the log
+    )
+    return agent, approving
+
+
+def decided(approval: dict, decision: str, why: str) -> list:
+    """What Strands resumes with: a decision about one approval, written down first. Others go on waiting."""
+    interrupt_id = approval["interrupt_id"]
+    told = {name: value for name, value in approval.items() if name != "interrupt_id"}
+    states, at = noted(told["id"]), datetime.now(UTC)
+    if states - {"pending"}:
+        # Another process had decided and ended before it could save the session.
+        known = " and ".join(sorted(states - {"pending"}))
+        if states == {"pending", "approved"}:
+            note(told, "unclear", result="It was approved, and whether it was done is not known.")
+        answer = {"decision": "refuse", "why": f"This was {known} already. It was not done again."}
+    elif datetime.fromisoformat(told["expires_at"]) <= at:
+        note(told, "expired", decided_at=told["expires_at"])
+        answer = {"decision": "refuse", "why": "The approval expired before anybody decided. It was not done."}
+    elif decision == "approve":
+        note(told, "approved", decided_at=at.isoformat(), note=why)
+        answer = {"decision": "approve", "approval": told}
+    else:
+        note(told, "rejected", decided_at=at.isoformat(), note=why)
+        answer = {"decision": "refuse", "why": f"A colleague rejected this{f': {why}' if why else '.'}"}
+    return [{"interruptResponse": {"interruptId": interrupt_id, "response": answer}}]
+
+
+def sentence(approval: dict) -> str:
+    """What waits, in words."""
+    given = ", ".join(f"{name} {value}" for name, value in approval["input"].items())
+    return (
+        f"{approval['tool']} ({given}) waits for an approval until {approval['expires_at'][:19].replace('T', ' ')} UTC."
+    )
+
+
+@app.entrypoint
+async def invoke(payload, context):
+    """Stream the answer to {"prompt": …}, or what a decision {"approval": …} brings about."""
+    started = datetime.now(UTC).isoformat(timespec="microseconds")
+    request_id = BedrockAgentCoreContext.get_request_id()
+    print(
+        f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True
+    )
+
+    if not MEMORY_ID:
+        raise ValueError('no memory: bench.deploy("approvals", memory=…) sets LOOM_MEMORY_ID')
+    prompt, decision = payload.get("prompt"), payload.get("approval")
+    if not prompt and not decision:
+        raise ValueError('the payload needs a "prompt", or an "approval" with "id" and "decision"')
+    actor = str(payload.get("actor") or ACTOR)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", actor) or actor == LEDGER_ACTOR:
+        raise ValueError('an actor is named by letters, digits, "-" and "_"')
+
+    async with one_at_a_time:
+        agent, approving = await asyncio.to_thread(agent_for, context.session_id, actor)
+        approving.ttl_s = min(APPROVAL_TTL_S, float(payload.get("ttl_s") or APPROVAL_TTL_S))
+        waiting = agent.state.get("approvals") or {}
+        if decision:
+            if decision.get("id") not in waiting:
+                raise ValueError(f"nothing waits under the id {decision.get('id')!r} in this session")
+            if decision.get("decision") not in ("approve", "reject"):
+                raise ValueError('a decision is "approve" or "reject"')
+            why = str(decision.get("note") or "")[:500]
+            asked = await asyncio.to_thread(decided, waiting[decision["id"]], decision["decision"], why)
+            approving.decided.add(decision["id"])
+        else:
+            # What has expired is out of the way of a new question.
+            while overdue := [
+                each
+                for each in (agent.state.get("approvals") or {}).values()
+                if datetime.fromisoformat(each["expires_at"]) <= datetime.now(UTC)
+            ]:
+                answer = await asyncio.to_thread(decided, overdue[0], "reject", "")
+                approving.decided.add(overdue[0]["id"])
+                await agent.invoke_async(answer)
+            asked = None if agent.state.get("approvals") else prompt
+        if asked is not None:
+            async for event in agent.stream_async(asked):
+                if "data" in event:
+                    yield event["data"]
+        for approval in (agent.state.get("approvals") or {}).values():
+            yield sentence(approval)
+            yield {"pending": {name: value for name, value in approval.items() if name != "interrupt_id"}}
+
+
+if __name__ == "__main__":
+    app.run()
