@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +41,12 @@ class LongTerm:
         control, data = (client(state, name) for name in ("bedrock-agentcore-control", "bedrock-agentcore"))
         name = "m" + uuid.uuid4().hex[:12]
         memory = control.create_memory(name=name, eventExpiryDuration=30, memoryStrategies=list(strategies))["memory"]
+        return cls(control=control, data=data, memory=memory)
+
+    @classmethod
+    def of(cls, state: local.ServiceState, memory: Mapping[str, Any]) -> LongTerm:
+        """A memory that was made before."""
+        control, data = (client(state, name) for name in ("bedrock-agentcore-control", "bedrock-agentcore"))
         return cls(control=control, data=data, memory=memory)
 
     @property
@@ -113,3 +120,10 @@ def client(state: local.ServiceState, name: str) -> Any:
         aws_secret_access_key=state.secret_key,
         config=Config(retries={"total_max_attempts": 1}),
     )
+
+
+def extracting(state: local.ServiceState) -> list[int]:
+    """The service's extracting processes."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    return [int(row[0]) for row in rows if int(row[1]) == state.pid and "loomlib.local.memory.extraction" in row[2]]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from memory_clients import EPISODES, FACTS, PREFERENCES, SUMMARIES, LongTerm, client
+from memory_clients import EPISODES, FACTS, PREFERENCES, SUMMARIES, LongTerm, extracting
 
 from loomlib import local
 
@@ -127,12 +127,7 @@ def test_a_killed_service_extracts_the_rest_once_after_its_restart(tmp_path: Pat
         memory.close()
         os.kill(state.pid, signal.SIGKILL)
         state, _ = local.start(home, options, persistent=True)
-        again = LongTerm(
-            control=client(state, "bedrock-agentcore-control"),
-            data=client(state, "bedrock-agentcore"),
-            memory=memory.memory,
-        )
-        with contextlib.closing(again):
+        with contextlib.closing(LongTerm.of(state, memory.memory)) as again:
             texts = again.until("/facts", lambda texts: len(texts) >= 30)
             assert texts == sorted(f"The user is allergic to substance{number}." for number in range(30))
     finally:
@@ -143,14 +138,7 @@ def test_an_extracting_process_that_dies_is_replaced(long_term: Make, prompt_ser
     memory = long_term(FACTS)
     memory.say("I live in Berlin.")
     memory.until("/facts", lambda texts: texts == ["The user lives in Berlin."])
-    (process,) = _extracting(prompt_service)
+    (process,) = extracting(prompt_service)
     os.kill(process, signal.SIGKILL)
     memory.say("I moved to Munich.")
     memory.until("/facts", lambda texts: texts == ["The user lives in Munich."])
-
-
-def _extracting(state: local.ServiceState) -> list[int]:
-    """The service's extracting processes."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()]
-    return [int(row[0]) for row in rows if int(row[1]) == state.pid and "loomlib.local.memory.extraction" in row[2]]

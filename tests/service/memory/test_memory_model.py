@@ -293,9 +293,13 @@ class Memory(RuleBasedStateMachine):
             }
         actors = [each["actorId"] for each in self.call("list_actors", memoryId=self.memory_id)["actorSummaries"]]
         assert actors == sorted({actor for actor, _ in self.sessions})
-        journal = self.store.read_now(lambda connection: read_journal(connection, after=0, limit=10_000))
         present = [each for session in self.sessions.values() for each in session.events]
-        assert [each.event_id for each in journal] == [each.id for each in sorted(present, key=lambda it: it.order[1])]
+        assert self.journal() == [each.id for each in sorted(present, key=lambda it: it.order[1])]
+
+    def journal(self) -> list[str]:
+        """The ids of all events on disk in the order in which they came."""
+        entries = self.store.read_now(lambda connection: read_journal(connection, after=0, limit=10_000))
+        return [each.event_id for each in entries]
 
 
 TestMemory = Memory.TestCase
