@@ -22,6 +22,7 @@ CONFIDENCES: Final = ("high", "medium", "low")
 the text is short. `low`: the text is short and no call is seen."""
 
 _SHORT: Final = 16
+_Span = tuple[int, int]
 _SPACE: Final = re.compile(r"\s+")
 
 
@@ -74,16 +75,15 @@ def find_used(
 ) -> Iterator[UsedRecord]:
     """The records whose text stands in what the model was given, apart from what the caller `asked`.
 
-    `calls` are the spans that read records. A record that was made after `answered_at` cannot have been there.
+    `calls` are the spans that read records. A record that was made after `answered_at` cannot have been there, and one
+    whose text stands only within a longer record's was not brought by that.
     """
-    hay = [
-        (each, _plain(each.text).replace(_plain(asked), " ") if asked.strip() else _plain(each.text)) for each in given
-    ]
-    for record in records:
-        if answered_at is not None and record.created_at > answered_at:
-            continue
-        needles = {_plain(each) for each in _forms(record.text)} - {""}
-        places = [each for each, text in hay if any(needle in text for needle in needles)]
+    hay = [_plain(each.text).replace(_plain(asked), " ") if asked.strip() else _plain(each.text) for each in given]
+    possible = (each for each in records if answered_at is None or each.created_at <= answered_at)
+    found = [(each, spans) for each in possible if any(spans := _spans(each, hay))]
+    own = [_outermost(span for _, spans in found for span in spans[at]) for at in range(len(hay))]
+    for record, spans in found:
+        places = [each for at, each in enumerate(given) if own[at].intersection(spans[at])]
         if not places:
             continue
         short = len(_plain(record.text)) < _SHORT
@@ -109,6 +109,36 @@ def find_used(
             span_ids=tuple(dict.fromkeys(each.span_id for each in places if each.span_id)),
             call_span_ids=tuple(calls),
         )
+
+
+def _spans(record: MemoryRecord, hay: Sequence[str]) -> list[list[_Span]]:
+    """Where a record's text stands in each of the texts, as whole words."""
+    needles = {_plain(each) for each in _forms(record.text)} - {""}
+    return [[span for needle in needles for span in _places(needle, text)] for text in hay]
+
+
+def _places(needle: str, text: str) -> Iterator[_Span]:
+    begin = text.find(needle)
+    while begin >= 0:
+        end = begin + len(needle)
+        if not _one_word(text[begin - 1 : begin], needle[0]) and not _one_word(needle[-1], text[end : end + 1]):
+            yield begin, end
+        begin = text.find(needle, begin + 1)
+
+
+def _one_word(left: str, right: str) -> bool:
+    """Whether two neighbours belong to one word. Scripts without spaces between words, from U+2E80 on, have none."""
+    return left.isalnum() and right.isalnum() and max(left, right) < "\u2e80"
+
+
+def _outermost(spans: Iterable[_Span]) -> set[_Span]:
+    """The spans that lie within no longer one."""
+    kept, furthest = set[_Span](), -1
+    for begin, end in sorted(set(spans), key=lambda span: (span[0], -span[1])):
+        if end > furthest:
+            kept.add((begin, end))
+            furthest = end
+    return kept
 
 
 def words_of(value: Any) -> str:

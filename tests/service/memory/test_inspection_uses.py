@@ -114,6 +114,25 @@ def test_without_a_call_or_with_a_short_text_confidence_falls():
     assert [each.confidence for each in find_used("m", records[:1], given, calls=["b"])] == ["high"]
 
 
+def test_a_text_within_a_longer_records_text_or_within_a_word_was_not_brought():
+    def record(text: str) -> MemoryRecord:
+        made = datetime(2026, 3, 1, tzinfo=UTC)
+        return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=made)
+
+    def texts(given: str, *known: str) -> list[str]:
+        places = [Given(where="prompt", text="Unrelated."), Given(where="prompt", text=given)]
+        return [each.record.text for each in find_used("m", map(record, known), places)]
+
+    tea, milk = "The user likes tea", "The user likes tea with milk"
+    assert texts(f"Known: {milk}.", tea, milk) == [milk]
+    assert texts(f"Known: {milk}. {tea}.", tea, milk) == [tea, milk], "it stands there by itself, too"
+    assert texts(f"Known: {milk}.", tea) == [tea], "nothing longer is remembered"
+    assert texts(f"Known: {tea}.", tea, tea) == [tea, tea], "records that say the same cannot be told apart"
+    assert texts("The annals of Annapolis, Ann.", "Ann") == ["Ann"]
+    assert texts("The annals of Annapolis.", "Ann") == []
+    assert texts("彼女は東京に住んでいます", "東京に住んで") == ["東京に住んで"]
+
+
 def test_texts_are_found_within_results_of_any_form():
     assert "a b" in words_of({"x": [{"json": {"t": "a b"}}]})
     assert "in json" in words_of('[{"text": "in json"}]').splitlines()
