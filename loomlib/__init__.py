@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
     from .local import ServiceOptions
+    from .recall import RecallStudy
     from .reports import run_report
     from .settings import Settings
     from .workbench import Agent, Invocation, Workbench, connect
@@ -35,6 +36,7 @@ _HOMES = {
     "InvocationError": "agents",
     "LatencyStudy": "latency",
     "LoomError": "errors",
+    "RecallStudy": "recall",
     "RuntimeArn": "agents",
     "ServiceOptions": "local",
     "SessionEnd": "agents",
@@ -60,6 +62,7 @@ __all__ = [
     "InvocationError",
     "LatencyStudy",
     "LoomError",
+    "RecallStudy",
     "RuntimeArn",
     "ServiceOptions",
     "SessionEnd",

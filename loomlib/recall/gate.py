@@ -1,0 +1,69 @@
+"""The least recall that is wanted, judged with its doubt: passed, missed, or unclear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loomlib.statistics import MISSED, PASSED, Estimate, outcome_at_least, percent
+
+from .arms import Arm
+from .summaries import ArmSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallGate:
+    """Missed only when the whole 95 % interval of the arm's recall lies below `least`; doubt is "unclear"."""
+
+    outcome: str
+    arm: Arm
+    least: float
+    recall: Estimate
+
+    @property
+    def is_missed(self) -> bool:
+        """True when the recall is too low beyond doubt."""
+        return self.outcome == MISSED
+
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+        if self.recall.value is None:
+            return f"Gate unclear: the recall of “{self.arm}” is not known ({self.recall})."
+        found = f"recall of “{self.arm}” {shown_share(self.recall)}, at least {percent(self.least)} is wanted"
+        if self.outcome == MISSED:
+            return f"Gate missed: {found}."
+        return f"Gate passed: {found}." if self.outcome == PASSED else f"Gate unclear: {found}; more lives would tell."
+
+    def summary(self) -> dict[str, object]:
+        """The verdict as JSON-ready values."""
+        return {
+            "outcome": self.outcome,
+            "arm": self.arm.key,
+            "least": self.least,
+            "recall": self.recall.summary(),
+            "sentence": self.sentence(),
+        }
+
+
+def judge(summaries: Sequence[ArmSummary], least: float, arm: Arm | None) -> RecallGate:
+    """The gate on `arm`; on the best arm with retrieval when none is named."""
+    if not 0 < least <= 1:
+        raise ValueError(f"the least recall is a share above 0, at most 1, not {least}")
+    if arm is None:
+        known = [each for each in summaries if each.arm.searches] or list(summaries)
+        found = max(known, key=lambda each: -1.0 if each.recall.value is None else each.recall.value)
+    else:
+        found = next((each for each in summaries if each.arm == arm), None)
+        if found is None:
+            raise ValueError(f"{arm.key} is none of the study's arms: {', '.join(each.arm.key for each in summaries)}")
+    return RecallGate(
+        outcome=outcome_at_least(found.recall, least), arm=found.arm, least=least, recall=found.recall
+    )  # fmt: skip
+
+
+def shown_share(estimate: Estimate) -> str:
+    """`85 % [71–93 %]`, or why there is no number."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return str(estimate)
+    low, high = (percent(each).removesuffix(" %") for each in (estimate.low, estimate.high))
+    return f"{percent(estimate.value)} [{low}–{high} %]"

@@ -1,0 +1,153 @@
+"""A recall study whose every number was worked out by hand, and how it goes on after it was stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from recall_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven_facts
+
+from loomlib.errors import AccessDenied, StudyError, StudyInterrupted, TransportFailed
+from loomlib.recall import Arm, RecallStudy
+from loomlib.store import Store
+
+
+@pytest.fixture
+def bench(tmp_path: Path):
+    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as store:
+        yield SmallBench(store)
+
+
+def study_of(bench: SmallBench, memory: WrittenMemory, *arms: str, **more: object) -> RecallStudy:
+    options: dict[str, object] = {"top_k": 3, "window": 1, "settle_s": 0.0, "lives": 0, **more}
+    return RecallStudy(
+        bench, memory=OneMemory(), script=seven_facts(), arms=arms, access=lambda _memory: memory, **options
+    )
+
+
+def test_the_numbers_are_those_worked_out_by_hand(bench):
+    result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window").run()
+    (arm,) = result.arms
+    # Of seven facts 1, 2, 5 and 7 are brought: 4/7. First comes 1 and 7: 2/7.
+    assert arm.recall.value == pytest.approx(4 / 7)
+    assert arm.at[1].value == pytest.approx(2 / 7)
+    assert arm.at[3].value == pytest.approx(4 / 7)
+    # Wilson at 4/7: (p + z²/2n ± z√(p(1−p)/n + z²/4n²)) / (1 + z²/n) with z = 1.959964.
+    assert (arm.recall.low, arm.recall.high) == pytest.approx((0.2505, 0.8418), abs=5e-4)
+    # Of what was brought: 1/3, 1/2, 0, nothing (not counted), 1/2, 0 and 2/2, over six searches.
+    assert arm.precision.value == pytest.approx((1 / 3 + 1 / 2 + 0 + 1 / 2 + 0 + 1) / 6)
+    assert arm.precision.n == 6
+    # Both facts with a former value have it brought.
+    assert (arm.stale.value, arm.stale.n) == (1.0, 2)
+    assert arm.failed == 0
+
+
+def test_the_tokens_are_those_worked_out_by_hand(bench):
+    result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window", "none+window").run()
+    taken = {(each.arm.retrieval, each.probe.fact): each.input_tokens for each in result.asked}
+    # A text of n characters is ⌈n/4⌉ + 4 tokens. Window: "Nice weather." 8, "Noted, thank you." 9. The question "What
+    # is fact 1?" 8, so 25 without records. Records of q1: "It is value1." 8, "x" 5, "y" 5; the query "q1" 5.
+    assert taken["none", "f1"] == 25
+    assert taken["reactive", "f1"] == 25 + 25 + 5 + 18
+
+
+def test_proactive_retrieval_searches_for_what_was_said_and_reactive_for_the_query(bench):
+    brings = {**BROUGHT, **{f"What is fact {n}?": BROUGHT[f"q{n}"] for n in range(1, 8)}}
+    memory = WrittenMemory(brings)
+    result = study_of(bench, memory, "proactive+window", "reactive+window").run()
+    assert sorted(memory.searched) == sorted(brings)
+    taken = {(each.arm.retrieval, each.probe.fact): each.input_tokens for each in result.asked}
+    assert taken["proactive", "f1"] == 25 + 18
+    assert [each.difference.value for each in result.comparisons] == [0.0]
+
+
+def test_what_stays_in_the_context_counts_as_given(bench):
+    result = study_of(bench, WrittenMemory(BROUGHT), "none+window", "none+full", window=3).run()
+    window, full = result.arms
+    # The last three turns are those of session 2, which tell facts 5 and 6.
+    assert window.recall.value == pytest.approx(2 / 7)
+    assert (full.recall.value, full.stale.value, window.stale.value) == (1.0, 1.0, 0.0)
+    (comparison,) = result.comparisons
+    assert comparison.difference.value == pytest.approx(5 / 7)
+    assert full.at == {}
+
+
+def test_a_refused_search_is_a_failure_and_in_no_share(bench):
+    memory = WrittenMemory({**BROUGHT, "q3": AccessDenied("no"), "q4": AccessDenied("no")})
+    result = study_of(bench, memory, "reactive+window").run()
+    (arm,) = result.arms
+    assert arm.failures == {"AccessDenied": 2}
+    assert (arm.recall.value, arm.recall.n) == (pytest.approx(4 / 5), 5)
+    assert arm.precision.reason == "n too small"
+    assert any("2 failures in 7 questions" in each for each in result.sentences())
+
+
+def test_a_study_that_was_stopped_asks_only_what_is_owed_and_tells_nothing_twice(bench):
+    memory = WrittenMemory({**BROUGHT, "q6": TransportFailed("gone")})
+    study = study_of(bench, memory, "reactive+window")
+    with pytest.raises(StudyInterrupted, match=r"resume|connections"):
+        study.run()
+    assert study.result().state == "interrupted"
+    told, searched = dict(memory.told), len(memory.searched)
+    again = RecallStudy.resume(bench, study.study_id, access=lambda _memory: memory).run()
+    assert again.state == "complete"
+    assert memory.told == told
+    assert len(memory.searched) == searched + 7 - (searched - 1)
+    assert not any(each.is_owed for each in again.asked)
+
+
+def test_an_own_memory_is_deleted_when_the_study_is_complete_and_one_that_was_named_is_not(bench):
+    study_of(bench, WrittenMemory(BROUGHT), "none+full").run()
+    assert bench.deleted == []
+    memory = WrittenMemory(BROUGHT)
+    RecallStudy(bench, script=seven_facts(), lives=0, arms=["none+full"], settle_s=0.0, access=lambda _: memory).run()
+    assert bench.deleted == [OneMemory().id]
+
+
+def test_a_gate_is_missed_only_beyond_doubt(bench):
+    result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window").run()
+    assert [result.gate(least).outcome for least in (0.2, 0.5, 0.95)] == ["passed", "unclear", "missed"]
+    assert result.gate(0.95).is_missed
+    assert "95 %" in result.gate(0.95, "reactive+window").sentence()
+    with pytest.raises(ValueError, match="none of the study's arms"):
+        result.gate(0.5, "none+full")
+
+
+def test_a_stored_study_keeps_its_design(bench):
+    study = study_of(bench, WrittenMemory(BROUGHT), "reactive+window")
+    study.run()
+    with pytest.raises(StudyError, match="top_k"):
+        study_of(bench, WrittenMemory(BROUGHT), "reactive+window", top_k=2, study_id=study.study_id).run()
+    with pytest.raises(StudyError, match="No such study"):
+        RecallStudy.resume(bench, "recall-none")
+
+
+def test_a_study_that_is_run_already_says_by_whom(bench):
+    study = study_of(bench, WrittenMemory(BROUGHT), "reactive+window")
+    study.run()
+    unfinished = study_of(bench, WrittenMemory({**BROUGHT, "q1": TransportFailed("gone")}), "reactive+window")
+    with pytest.raises(StudyInterrupted):
+        unfinished.run()
+    lease = bench.store.studies.acquire(unfinished.study_id)
+    with pytest.raises(StudyError, match="is being run by process"):
+        unfinished.run()
+    bench.store.studies.release(lease)
+
+
+def test_every_face_is_escaped_and_says_what_it_stands_on(bench):
+    nasty = "<script>alert(1)</script> $x$"
+    memory = WrittenMemory({**BROUGHT, "q3": [nasty, "y"]})
+    result = study_of(bench, memory, "reactive+window", "none+full").run()
+    page = result._repr_html_()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "by hand" in page
+    assert "seven" not in repr(result.figures()["recall"].to_json())
+    assert len(result.questions()) == 14
+    assert list(result.table().index) == ["reactive, window", "no retrieval, full"]
+    assert list(result.by_age().index) == [1, 2]
+    summary = json.loads(json.dumps(result.summary()))
+    assert summary["format"] == "loom.recall-study/1"
+    assert summary["arms"][0]["recall"]["value"] == pytest.approx(4 / 7)
+    assert str(Arm.read("none+full")) == "no retrieval, full"
