@@ -104,11 +104,11 @@ class Workbench(BenchOperations, BenchMemory):
             agent = bench.deploy("assistant_with_memory", memory=bench.create_memory("assistant"))
         """
         self._house.check_deploy(str(what))
-        code = find_code(what)
+        blueprint = find_blueprint(what) if isinstance(what, str) else None
+        code = blueprint.folder if blueprint else find_code(what)
+        own = code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name
         package = make_package(code)
-        named = name or runtime_name(
-            code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name
-        )
+        named = name or runtime_name(blueprint.name if blueprint else own)
         if memory is not None:
             environment = {**self.memory_variables(memory, named), **(environment or {})}
         runtime = deploy_package(self.clients, named, package, environment=environment, progress=progress)

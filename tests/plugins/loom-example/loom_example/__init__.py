@@ -1,0 +1,1 @@
+"""A plugin with every hook that Loom has."""

@@ -1,0 +1,21 @@
+"""Greeter: hands the prompt to the model and gives back what it says."""
+
+import boto3
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+def invoke(payload):
+    """Answer {"prompt": …}."""
+    messages = [{"role": "user", "content": [{"text": payload["prompt"]}]}]
+    client = boto3.client("bedrock-runtime")
+    said = client.converse(modelId="any", messages=messages)["output"]["message"]["content"][0]["text"]
+    events = client.converse_stream(modelId="any", messages=messages)["stream"]
+    deltas = [event["contentBlockDelta"]["delta"]["text"] for event in events if "contentBlockDelta" in event]
+    return {"result": f"{said}, thank you" if "".join(deltas) == said else "The model streams something else"}
+
+
+if __name__ == "__main__":
+    app.run()

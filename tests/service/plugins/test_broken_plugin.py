@@ -1,0 +1,148 @@
+"""A distribution that does everything wrong stops nothing, is listed with its mend, and repeats its error by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from plugged_sites import open_bench, plugged_in
+
+import loomlib as loom
+from loomlib.errors import PluginError
+from loomlib.evals.registry import make_evaluator
+from loomlib.plugins import find_plugins
+from loomlib.reports import find_report, report_notebooks
+from loomlib.workbench import list_blueprints
+
+LOOM = Path(sys.executable).with_name("loom")
+MISSING = "pip install a_module_that_nobody_has"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugged(sites: dict[str, Path]) -> Iterator[None]:
+    yield from plugged_in(sites["loom-broken"], sites["loom-example"])
+
+
+@pytest.fixture(scope="module")
+def bench(plugged: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    yield from open_bench(tmp_path_factory.mktemp("broken") / "home")
+
+
+def command(home: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LOOM_HOME": str(home)}
+    ran = subprocess.run([LOOM, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "\x1b" not in ran.stdout + ran.stderr
+    return ran
+
+
+def test_all_of_its_faults_are_in_the_list_with_a_mend(tmp_path: Path) -> None:
+    listed = json.loads(command(tmp_path, "--json", "plugins", code=1).stdout)["plugins"]
+    broken = {each["target"]: each for each in listed if each["distribution"] == "loom-broken"}
+    assert broken["loom_broken.missing"]["status"] == "broken"
+    assert broken["loom_broken.missing"]["mend"] == MISSING
+    hooks = broken["loom_broken.hooks"]["error"]
+    for said in (
+        "loom_evaluators: Unprintable",
+        "loom_models: SystemExit: 3",
+        "loom_panels: TypeError: a dict of name → factory was expected, not list",
+        "Loom has no hook loom_gadgets",
+    ):
+        assert said in hooks
+    things = broken["loom_broken.things"]["error"]
+    for said in (
+        "'exact' is given by loomlib already",
+        "'calculator' is given by loomlib already",
+        "'up' is given by loomlib already",
+        "7: <function fails",
+        "a folder with an agent.py was expected at /nowhere/at/all",
+        "an .ipynb file was expected at /nowhere/report.ipynb",
+        "a click command was expected, not str",
+    ):
+        assert said in things
+    assert {each["status"] for each in listed if each["distribution"] != "loom-broken"} == {"ok"}
+
+
+def test_every_command_goes_on(tmp_path: Path) -> None:
+    assert "I AM ON STANDARD OUTPUT" not in command(tmp_path, "--help").stdout
+    assert json.loads(command(tmp_path, "--json", "agents").stdout) == []
+    assert "loom-broken" in command(tmp_path, "plugins", code=1).stdout
+    assert f"mend: {MISSING}" in command(tmp_path, "plugins", code=1).stderr
+    assert "BROKEN  plugins: loom-broken" in command(tmp_path, "doctor", code=1).stdout
+    command(tmp_path, "down")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("broken-command", "a click command was expected, not str"),
+        ("broken-made-command", "ValueError"),
+        ("broken-import", "The plugin 'broken-import' is broken: ModuleNotFoundError"),
+        ("nobody", "a broken plugin may have it"),
+    ],
+)
+def test_a_command_of_a_broken_plugin_repeats_its_error(tmp_path: Path, name: str, said: str) -> None:
+    ran = command(tmp_path, name, code=1)
+    assert said in ran.stderr
+    assert "Try: " in ran.stderr
+
+
+def test_laboratory_work_goes_on(bench: loom.Workbench) -> None:
+    agent = bench.deploy("echo")
+    inv = agent.invoke("hello").raise_for_status()
+    found = inv.trace(source="example_spans").findings()
+    assert "example_rule" in [each.rule for each in found.findings]
+    assert [each.rule for each in found.problems] == ["broken_rule"]
+    assert "ValueError" in found.problems[0].error
+    assert make_evaluator("exact").name == "exact"
+    assert "example_polite" in find_plugins("evaluators").names("evaluators")
+    assert {"latency_study", "example_report"} <= set(report_notebooks())
+    assert {"calculator", "example_greeter"} <= {each.name for each in list_blueprints()}
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda bench: make_evaluator("broken_evaluator"), "ValueError"),
+        (lambda bench: make_evaluator("nobodys"), "a broken plugin may have it.*Unprintable"),
+        (lambda bench: bench.deploy("broken_blueprint"), "a folder with an agent.py was expected"),
+        (lambda bench: bench.deploy("nobodys"), f"may have it.*{MISSING}"),
+        (lambda bench: find_report("broken_report"), "an .ipynb file was expected"),
+        (lambda bench: find_report("nobodys"), f"may have it.*{MISSING}"),
+        (lambda bench: bench.panel("broken_panel"), "ValueError"),
+        (lambda bench: bench.panel("broken-import"), f"is broken: ModuleNotFoundError.*{MISSING}"),
+        (lambda bench: bench.agent("echo").traces(last=1, source="broken_spans"), "a function of a call was expected"),
+    ],
+)
+def test_asking_by_name_repeats_the_error_with_the_mend(
+    bench: loom.Workbench, ask: Callable[[loom.Workbench], object], said: str
+) -> None:
+    bench.ensure_agent("echo")
+    with pytest.raises(PluginError, match=rf"{said}.*") as caught:
+        ask(bench)
+    assert caught.value.try_
+
+
+def test_a_service_with_a_broken_model_says_whose_it_is(tmp_path: Path) -> None:
+    ran = command(tmp_path / "home", "up", "--model", "broken_model", code=1)
+    assert "a model with converse and converse_stream was expected, not str" in ran.stderr
+    assert "loom-broken" in ran.stderr
+
+
+def test_the_notebooks_list_shows_what_failed_since_and_runs_nothing_of_it(bench: loom.Workbench) -> None:
+    with pytest.raises(PluginError):
+        bench.panel("broken_panel")
+    view = bench.plugins()
+    assert {line.target for line in view.broken} == {f"loom_broken.{each}" for each in ("missing", "hooks", "things")}
+    assert "panel 'broken_panel': ValueError" in repr(view)
+    assert "\x1b" not in repr(view)
+    page = view._repr_html_()
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert list(view.to_frame().columns) == ["distribution", "version", "target", "status", "offers", "error", "mend"]
