@@ -1,0 +1,188 @@
+"""What all panels share: actions beside the main thread, Stop, errors in words, tables by pages, faces."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, cast
+
+import pytest
+
+import loomlib as loom
+from loom_widgets.kit import Cancel, Form, Panel, Stream, action
+from loom_widgets.kit.panel import static_table, text_of
+from loomlib.errors import LoomError
+
+from .conftest import Watched, wait_until
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e\x00\ud7ff'\"`${x}</script>"
+
+
+class Workshop(Panel):
+    """Actions of every kind."""
+
+    called: ClassVar[str] = "Workshop"
+
+    @action
+    def double(self, form: Form) -> Mapping[str, Any]:
+        self.show(last=form.number("n"))
+        return {"twice": form.number("n") * 2, "thread": threading.current_thread().name}
+
+    @action(lane="long")
+    def linger(self, form: Form, cancel: Cancel) -> None:
+        self.tell("lingers")
+        while not cancel.wait(0.01):
+            pass
+        cancel.check()
+
+    @action
+    def refuse(self) -> None:
+        raise LoomError("Nothing is deployed", on=HOSTILE, try_="deploy")
+
+    @action
+    def explode(self) -> None:
+        raise RuntimeError("password=hunter2 in some value")
+
+    @action
+    def leak(self) -> None:
+        raise ValueError("the key AKIAIOSFODNN7EXAMPLE is no number\nTraceback: …")
+
+    @action(lane="long")
+    def count(self) -> None:
+        with self.stream("numbers") as numbers:
+            for number in range(500):
+                numbers.put(number)
+
+    def not_an_action(self) -> None:
+        raise AssertionError("never called by a view")
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    panel = Workshop(cast("loom.Workbench", None))
+    yield Watched(panel)
+    panel.close()
+
+
+def threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("loom-Workshop")]
+
+
+def test_an_action_answers_from_another_thread_and_is_heard_at_once(watched: Watched) -> None:
+    assert watched.ask("double", n=21) == {"twice": 42.0, "thread": "loom-Workshop-main"}
+    assert [each["is"] for each in watched.told] == ["heard", "done"]
+    assert watched.panel.state == {"last": 21.0}
+
+
+def test_a_form_takes_only_what_is_asked_for(watched: Watched) -> None:
+    for hostile in ([1], {"a": 1}, True, float("nan"), float("inf"), "1e999", HOSTILE, "seven"):
+        assert watched.ask("double", n=hostile) == {"failed": True}
+        assert "number" in watched.panel.error["what"]
+    assert watched.ask("double", n="7") == {"twice": 14.0, "thread": "loom-Workshop-main"}
+    assert watched.panel.error == {}
+    form = Form({"a": ["x", "y"], "b": "text", "c": -5})
+    assert (form.texts("a"), form.texts("none"), form.count("c"), form.flag("b")) == (["x", "y"], [], 0, False)
+    for wrong in ("b", "c"):
+        with pytest.raises(ValueError, match="list of texts"):
+            form.texts(wrong)
+
+
+def test_messages_that_are_no_commands_do_nothing(watched: Watched) -> None:
+    for message in (None, 7, "double", [], {}, {"do": 1}, {"do": None, "with": {}}):
+        watched.panel.receive(message)
+    assert watched.told == []
+    for name in ("not_an_action", "close", "__init__", "bench", HOSTILE * 50):
+        assert watched.ask(name) == {"failed": True}
+        assert "no such action" in watched.panel.error["what"]
+    watched.panel.receive({"do": "double", "with": "no form", "id": 99})
+    assert watched.answer(99)["twice"] == 0
+
+
+def test_stop_cancels_what_runs_and_what_waits_in_its_lane_only(watched: Watched) -> None:
+    first, second = watched.begin("linger"), watched.begin("linger")
+    wait_until(lambda: watched.of("lingers"))
+    assert watched.ask("double", n=1)["twice"] == 2
+    assert watched.panel.busy
+    assert watched.ask("stop", lane="long") == {"stopped": True}
+    assert watched.answer(first) == {"stopped": True}
+    assert watched.answer(second) == {"stopped": True}
+    assert len(watched.of("lingers")) == 1
+    wait_until(lambda: not watched.panel.busy and not threads())
+    assert watched.panel.error == {}
+    assert watched.ask("stop") == {"stopped": False}
+
+
+def test_errors_are_three_parts_without_secrets_or_traces_and_the_panel_lives_on(watched: Watched) -> None:
+    assert watched.ask("refuse") == {"failed": True}
+    assert watched.panel.error == {"what": "Nothing is deployed", "on": HOSTILE, "try": "deploy"}
+    assert watched.ask("explode") == {"failed": True}
+    assert watched.panel.error["what"].startswith("RuntimeError")
+    assert "hunter2" not in str(watched.panel.error)
+    assert watched.ask("leak") == {"failed": True}
+    assert "AKIAIOSFODNN7EXAMPLE" not in str(watched.panel.error)
+    assert "Traceback" not in str(watched.panel.error)
+    assert watched.ask("dismiss") == {}
+    assert watched.panel.error == {}
+    assert watched.ask("double", n=2)["twice"] == 4
+
+
+def test_a_stream_gathers_keeps_the_order_and_ends(watched: Watched) -> None:
+    watched.ask("count")
+    batches = [each["items"] for each in watched.of("numbers")]
+    assert [number for batch in batches for number in batch] == list(range(500))
+    assert batches[0] == [0]
+    assert len(batches) < 100
+    stream = Stream(lambda items: None)
+    stream.close()
+    with pytest.raises(ValueError, match="closed"):
+        stream.put(1)
+
+
+def test_closing_ends_the_threads_and_nothing_begins_afterwards() -> None:
+    panel = Workshop(cast("loom.Workbench", None))
+    watched = Watched(panel)
+    watched.begin("linger")
+    wait_until(lambda: watched.of("lingers"))
+    panel.close()
+    assert threads() == []
+    panel.receive({"do": "linger", "id": 5})
+    assert threads() == []
+    panel.close()
+
+
+def test_a_table_is_sent_by_pages_and_sorted_where_it_is(watched: Watched) -> None:
+    rows = [{"n": None if n == 3 else n, "text": HOSTILE * 200 if n == 4 else f"row {n}"} for n in range(10_000)]
+    assert watched.panel.tables.put("lines", rows) == 10_000
+    page = watched.ask("page", table="lines", **{"from": 9_990, "count": 100})
+    assert (page["total"], len(page["rows"]), page["rows"][-1]["n"]) == (10_000, 10, 9_999)
+    page = watched.ask("page", table="lines", sort="n", down=True, count=10**9)
+    assert [row["n"] for row in page["rows"][:2]] == [9_999, 9_998]
+    assert len(page["rows"]) == 500
+    last = watched.ask("page", table="lines", sort="n", down=True, **{"from": 9_999, "count": 1})
+    assert last["rows"][0]["n"] is None
+    assert len(watched.ask("page", table="lines", **{"from": 4, "count": 1})["rows"][0]["text"]) < 2_100
+    assert watched.ask("page", table="no such table") == {"table": "no such table", "from": 0, "rows": [], "total": 0}
+    assert watched.ask("page", table=7) == {"failed": True}
+
+
+def test_the_faces_escape_and_stay_the_same(watched: Watched) -> None:
+    watched.panel.say(HOSTILE)
+    data, _ = watched.panel._repr_mimebundle_()
+    assert "<img" not in data["text/html"]
+    assert data["text/plain"] == "<Workshop: Workshop>"
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "<img" not in static_table([HOSTILE], [[HOSTILE]])
+
+
+def test_the_kit_can_set_no_markup() -> None:
+    kit = text_of("loom_widgets.kit", "kit.js")
+    for forbidden in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        ".src",
+    ):
+        assert forbidden not in kit
