@@ -1,0 +1,153 @@
+"""A tool that waits for a person: the pause outlives its process, the service and the kernel, and it expires."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import loomlib as loom
+from loomlib import local
+
+REFUND = "Refund 40 euros for order A-1042."
+DONE = "Refunded 40 euros for order A-1042."
+IN_A_KERNEL = """
+import sys, loomlib as loom
+with loom.connect(home=sys.argv[1]) as bench:
+    {step}
+"""
+
+
+@pytest.fixture(scope="module")
+def approvals(memory_bench: loom.Workbench) -> loom.Agent:
+    return memory_bench.deploy("approvals", memory=memory_bench.create_memory("pauses"))
+
+
+def state(agent: loom.Agent, id: str) -> str:
+    return next(each.state for each in agent.approvals() if each.id == id)
+
+
+def refunds(agent: loom.Agent, session_id: str) -> int:
+    return list(agent.logs(session_id=session_id)["message"]).count(DONE.rstrip("."))
+
+
+def test_an_approval_is_asked_for_and_approved_in_another_process(approvals: loom.Agent) -> None:
+    inv = approvals.invoke(REFUND)
+    assert "waits for an approval" in inv.text
+    (waiting,) = inv.pending
+    assert (waiting.tool, dict(waiting.input)) == ("refund_order", {"order_id": "A-1042", "euros": 40})
+    assert approvals.end_session(inv.session_id)
+    assert approvals.approve(waiting.id, note="fine").text == DONE
+    assert inv.pending == ()
+    known = next(each for each in approvals.approvals() if each.id == waiting.id)
+    assert (known.state, known.note, known.result) == ("done", "fine", DONE)
+    with pytest.raises(loom.LoomError, match="It is decided: done"):
+        approvals.approve(waiting)
+    assert refunds(approvals, inv.session_id) == 1
+    assert approvals.invoke("Where is order A-1041?", session_id=inv.session_id).text == "Order A-1041 is delivered."
+
+
+def test_what_is_rejected_does_not_happen_and_the_agent_knows_why(approvals: loom.Agent) -> None:
+    inv = approvals.invoke(REFUND)
+    answer = approvals.reject(inv.pending[0], note="too much")
+    assert "A colleague rejected this: too much" in answer.text
+    assert inv.pending == ()
+    assert refunds(approvals, inv.session_id) == 0
+
+
+def test_a_paused_session_says_what_it_waits_for_and_goes_on_once_that_expired(approvals: loom.Agent) -> None:
+    inv = approvals.invoke(REFUND)
+    again = approvals.invoke("Where is order A-1041?", session_id=inv.session_id)
+    assert again.text == inv.text
+    short = approvals.invoke(payload={"prompt": REFUND, "ttl_s": 0.5})
+    (waiting,) = approvals.approvals(session_id=short.session_id)
+    while datetime.now(UTC) <= waiting.expires_at:
+        time.sleep(0.05)
+    assert short.pending == ()
+    assert state(approvals, waiting.id) == "expired"
+    with pytest.raises(loom.LoomError, match="It is decided: expired"):
+        approvals.approve(waiting.id)
+    # Not only Loom looks at the clock: the agent does.
+    late = {"approval": {"id": waiting.id, "decision": "approve"}}
+    assert "expired before anybody decided" in approvals.invoke(payload=late, session_id=short.session_id).text
+    assert approvals.invoke("Where is order A-1041?", session_id=short.session_id).text == "Order A-1041 is delivered."
+    assert refunds(approvals, short.session_id) == 0
+
+
+def test_of_two_that_wait_each_is_decided_by_itself(approvals: loom.Agent) -> None:
+    inv = approvals.invoke("Refund 40 euros for order A-1042 and refund 20 euros for order A-1041.")
+    by_order = {each.input["order_id"]: each for each in inv.pending}
+    first = approvals.approve(by_order["A-1041"])
+    assert "waits for an approval" in first.text
+    assert [each.id for each in inv.pending] == [by_order["A-1042"].id]
+    approvals.end_session(inv.session_id)
+    approvals.reject(by_order["A-1042"])
+    assert {order: state(approvals, each.id) for order, each in by_order.items()} == {
+        "A-1041": "done",
+        "A-1042": "rejected",
+    }
+    assert refunds(approvals, inv.session_id) == 0
+
+
+def test_an_approval_that_a_process_died_over_is_never_run_again(approvals: loom.Agent) -> None:
+    inv = approvals.invoke(REFUND)
+    (waiting,) = inv.pending
+    memory = approvals.bench.memory("pauses")
+    (event,) = [each for each in memory.reader.events("loom-approvals", session="approvals-approvals")
+                if each.metadata["approvalId"] == waiting.id]  # fmt: skip
+    # What a process leaves behind that dies between the word and the deed.
+    approvals.bench.clients.data().create_event(
+        memoryId=memory.id,
+        actorId="loom-approvals",
+        sessionId="approvals-approvals",
+        eventTimestamp=datetime.now(UTC),
+        payload=[{"blob": event.text.replace('"state": "pending"', '"state": "approved"')}],
+        metadata={"approvalId": {"stringValue": waiting.id}, "approvalState": {"stringValue": "approved"}},
+    )
+    assert state(approvals, waiting.id) == "approved"
+    assert "It was not done again" in approvals.approve(waiting.id).text
+    assert state(approvals, waiting.id) == "unclear"
+    assert refunds(approvals, inv.session_id) == 0
+
+
+def test_somebody_elses_session_is_refused(approvals: loom.Agent) -> None:
+    inv = approvals.invoke(REFUND)
+    payload = {"approval": {"id": inv.pending[0].id, "decision": "approve"}}
+    answer = approvals.invoke(payload=payload)
+    assert "nothing waits under the id" in (answer.error or "")
+    assert state(approvals, inv.pending[0].id) == "pending"
+
+
+def test_an_agent_without_a_memory_has_no_approvals(memory_bench: loom.Workbench) -> None:
+    echo = memory_bench.deploy("echo")
+    assert len(echo.approvals()) == 0
+    with pytest.raises(loom.LoomError, match="There is no such approval"):
+        echo.approve("none")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "home"
+    local.stop(tmp_path / "home")
+
+
+def test_a_pause_survives_a_restart_of_kernel_service_and_agent(home: Path) -> None:
+    def kernel(step: str) -> str:
+        """A kernel of its own, with a service of its own: when it ends, everything ends."""
+        code = IN_A_KERNEL.format(step=step)
+        ran = subprocess.run([sys.executable, "-c", code, str(home)], capture_output=True, text=True, timeout=240)
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        return ran.stdout.strip()
+
+    deploy = 'bench.deploy("approvals", memory=bench.create_memory("pauses"))'
+    waiting = kernel(f'print({deploy}.invoke("{REFUND}").pending[0].id)')
+    deadline = time.monotonic() + 60
+    while local.find(home) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert kernel(f'print(bench.agent("approvals").approve("{waiting}").text)') == DONE

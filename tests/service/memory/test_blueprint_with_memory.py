@@ -1,0 +1,105 @@
+"""The assistant with memory: what one session was told, another knows; what one process was told, the next knows."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import loomlib as loom
+from loomlib import local
+
+
+@pytest.fixture(scope="module")
+def assistant(memory_bench: loom.Workbench) -> loom.Agent:
+    memory = memory_bench.create_memory("assistant", strategies=["semantic", "preferences", "summary"])
+    return memory_bench.deploy("assistant_with_memory", memory=memory)
+
+
+@pytest.fixture
+def actor() -> str:
+    return f"actor-{uuid.uuid4().hex[:8]}"
+
+
+def told(agent: loom.Agent, session_id: str | None = None, **payload: object) -> loom.Invocation:
+    inv = agent.invoke(payload=payload, session_id=session_id)
+    return inv.raise_for_status()
+
+
+def until(wanted: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not wanted():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def facts(agent: loom.Agent, actor: str) -> list[str]:
+    return list(agent.bench.memory("assistant").records("/facts/{actorId}/", actor=actor)["text"])
+
+
+@pytest.mark.parametrize("retrieval", ["proactive", "reactive"])
+def test_what_one_session_was_told_another_one_knows(assistant: loom.Agent, actor: str, retrieval: str) -> None:
+    told(assistant, prompt="I'm allergic to shellfish, and I live in Lisbon.", actor=actor)
+    until(lambda: len(facts(assistant, actor)) == 2)
+    asked = {"actor": actor, "retrieval": retrieval}
+    assert told(assistant, prompt="What am I allergic to?", **asked).text == "You are allergic to shellfish."
+    assert told(assistant, prompt="Where do I live?", **asked).text == "You live in Lisbon."
+
+
+def test_nothing_is_retrieved_when_that_is_asked_for_or_for_another_actor(assistant: loom.Agent, actor: str) -> None:
+    told(assistant, prompt="I live in Lisbon.", actor=actor)
+    until(lambda: len(facts(assistant, actor)) == 1)
+    unknown = "You have not told me where you live in this conversation."
+    assert told(assistant, prompt="Where do I live?", actor=actor, retrieval="none").text == unknown
+    assert told(assistant, prompt="Where do I live?", actor=f"{actor}-b").text == unknown
+
+
+def test_an_actor_cannot_be_named_below_another(assistant: loom.Agent) -> None:
+    inv = assistant.invoke(payload={"prompt": "Where do I live?", "actor": "anna/b"})
+    assert not inv.ok
+    assert "an actor is named by" in (inv.error or "")
+
+
+@pytest.mark.parametrize("context", ["full", "window", "summarizing"])
+def test_a_session_goes_on_in_a_new_process(assistant: loom.Agent, actor: str, context: str) -> None:
+    asked = {"actor": actor, "retrieval": "none", "context": context, "window": 2}
+    inv = told(assistant, prompt="My dog is called Rex.", **asked)
+    for number in range(4):
+        told(assistant, inv.session_id, prompt=f"My {'abcd'[number]} number is {number}.", **asked)
+    assert assistant.end_session(inv.session_id)
+    newest = told(assistant, inv.session_id, prompt="What is my d number?", **asked)
+    assert newest.text == "Your d number is 3."
+    first = told(assistant, inv.session_id, prompt="What is my dog?", **asked)
+    kept = context != "window"
+    assert first.text == ("Your dog is Rex." if kept else "You have not told me your dog in this conversation.")
+
+
+def test_without_a_memory_it_says_what_to_do(memory_bench: loom.Workbench) -> None:
+    agent = memory_bench.deploy("assistant_with_memory", name="forgetful")
+    inv = agent.invoke("Hello")
+    assert "memory=" in (inv.error or "")
+    assert inv.pending == ()
+
+
+@pytest.fixture(scope="module")
+def asking_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    home = tmp_path_factory.mktemp("asking") / "home"
+    local.start(home, local.ServiceOptions(memory_delay_s=0.02, memory_extractor="model"), persistent=True)
+    with loom.connect(home=home) as bench:
+        yield bench
+    local.stop(home)
+
+
+def test_extraction_by_the_scripted_model_writes_records_that_say_so(asking_bench: loom.Workbench) -> None:
+    memory = asking_bench.create_memory("asked", strategies=["semantic", "preferences"])
+    agent = asking_bench.deploy("assistant_with_memory", memory=memory)
+    told(agent, prompt="I live in Rome. I prefer aisle seats.", actor="ada")
+    until(lambda: len(memory.records(actor="ada")) >= 2)
+    told(agent, prompt="I moved to Oslo.", actor="ada")
+    until(lambda: "The user lives in Oslo." in set(memory.records("/facts/ada/")["text"]))
+    found = memory.records(actor="ada")
+    assert set(found["extractor"]) == {"model extractor (simulated)"}
+    assert "The user lives in Rome." not in set(found["text"])
+    assert not len(memory.failed_extractions())
