@@ -87,6 +87,18 @@ class Settings:
             raise SettingsError(error.what, on=f"{error.on}; {sources}", try_=error.try_) from error
 
 
+def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The texts of another table of the settings file, such as `[alerts]`; empty where there is none."""
+    file = _file(os.environ if environ is None else environ)
+    table: object = {} if file is None else _document(file).get(name, {})
+    if not isinstance(table, dict):
+        raise SettingsError(f"{name} is not a table", on=str(file), try_=f"a line [{name}] above its settings")
+    found = cast("dict[str, object]", table)
+    if wrong := sorted(key for key, value in found.items() if not isinstance(value, str)):
+        raise SettingsError(f"These settings of [{name}] are no texts", on=f"{', '.join(wrong)} in {file}")
+    return {key: str(value) for key, value in found.items()}
+
+
 def default_home() -> Path:
     """The nearest `.loom` folder here or above, else `.loom` in the working folder (which may not exist yet)."""
     here = Path.cwd()
@@ -100,15 +112,7 @@ def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tu
     file = _file(environment)
     if file is None:
         return {}
-    try:
-        document = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError(
-            f"The settings file cannot be read: {error.strerror}", on=str(file), try_="another LOOM_CONFIG, or none"
-        ) from error
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"The settings file is not TOML: {error}", on=str(file)) from error
-    table: object = document.get("loom", {})
+    table: object = _document(file).get("loom", {})
     if not isinstance(table, dict):
         raise SettingsError("loom is not a table", on=str(file), try_="a line [loom] above the settings")
     found = cast("dict[str, object]", table)
@@ -117,6 +121,17 @@ def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tu
     if "home" in found:
         found["home"] = file.parent / Path(str(found["home"])).expanduser()
     return {name: (value, str(file)) for name, value in found.items()}
+
+
+def _document(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(
+            f"The settings file cannot be read: {error.strerror}", on=str(file), try_="another LOOM_CONFIG, or none"
+        ) from error
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise SettingsError(f"The settings file is not TOML: {error}", on=str(file)) from error
 
 
 def _file(environment: Mapping[str, str]) -> Path | None:

@@ -1,5 +1,6 @@
 """What Loom remembers: agents, invocations with their traces, studies, evaluations, alerts; in any SQL database."""
 
+from .alerts import AlertEventRow, AlertRow
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet
 from .figures import CostSum, OutcomeCount, TimedCall
 from .invocations import INTERRUPTED
@@ -26,6 +27,8 @@ __all__ = [
     "MEASUREMENT_STATES",
     "STUDY_STATES",
     "AgentRow",
+    "AlertEventRow",
+    "AlertRow",
     "CostSum",
     "EvalRunRow",
     "InvocationRow",

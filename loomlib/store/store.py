@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from .agents import Agents
+from .alerts import Alerts
 from .database import Database
 from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
@@ -37,6 +38,7 @@ class Store:
         self.eval_runs = EvalRuns(database)
         self.eval_answers = EvalAnswers(database)
         self.figures = Figures(database)
+        self.alerts = Alerts(database)
 
     @classmethod
     def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:

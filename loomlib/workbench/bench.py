@@ -22,8 +22,8 @@ from ..settings import Settings
 from ..store import InvocationRow, Store
 from ..telemetry import AgentStart, LogReader, find_agent_start
 from .agent import Agent
+from .bench_alerts import BenchAlerts
 from .bench_memory import BenchMemory
-from .bench_operations import BenchOperations
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
 from .frames import agent_frame, blueprint_frame, eval_run_frame, eval_set_frame, study_frame
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .plugin_view import PluginView
 
 
-class Workbench(BenchOperations, BenchMemory):
+class Workbench(BenchAlerts, BenchMemory):
     """A store, a catalog and a connection to one AgentCore; made by `connect()`, closed by `close()` or `with`."""
 
     def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: House) -> None:

@@ -1,0 +1,127 @@
+"""Commands that keep and check alerts: `loom alerts list|add|remove|check|history`. A check with an alarm exits 2."""
+
+from __future__ import annotations
+
+import click
+
+from .capture import ago
+from .output import emit_json, emit_table, printable, records, say
+from .place import Place, pass_place
+
+
+@click.group()
+def alerts() -> None:
+    """Rules on error rate, cold starts, latency, cost and traffic, and whom to tell."""
+
+
+@alerts.command("list")
+@pass_place
+def list_(place: Place) -> None:
+    """The rules, and how each stood when it was last checked."""
+    with place.connect() as bench:
+        rows = records(bench.alerts())
+    if place.as_json:
+        emit_json(rows)
+    else:
+        emit_table(rows, empty="no alerts; `loom alerts add error_rate --above 5% --min-n 20` makes one")
+
+
+@alerts.command()
+@click.argument("number")
+@click.option("--above", help="The limit: 0.05 or 5%, milliseconds, dollars, calls.")
+@click.option("--below", help="The same, for what must not fall.")
+@click.option("--agent", help="Of this agent (else of all together).")
+@click.option("--window", default="24h", show_default=True, help="Over how long: 30m, 12h, 7d.")
+@click.option("--min-n", type=click.IntRange(min=1), default=20, show_default=True, help="Below, nothing is decided.")
+@click.option("--name", default="", help="What it is called (else what it says).")
+@click.option("--notify", "names", multiple=True, help="Name of an address: LOOM_ALERT_URL_<NAME>; repeatable.")
+@click.option("--remind", default="24h", show_default=True, help='How often a lasting alarm is told: 24h, or "never".')
+@pass_place
+def add(
+    place: Place,
+    number: str,
+    above: str | None,
+    below: str | None,
+    agent: str | None,
+    window: str,
+    min_n: int,
+    name: str,
+    names: tuple[str, ...],
+    remind: str,
+) -> None:
+    """Add a rule on NUMBER: error_rate, cold_start_mean_ms, cold_start_p90_ms, duration_p50_ms, duration_p90_ms …"""
+    with place.connect() as bench:
+        rule = bench.add_alert(
+            number,
+            above=_limit(above),
+            below=_limit(below),
+            agent=agent,
+            window=ago(window),
+            min_n=min_n,
+            name=name,
+            notify=names,
+            remind_every=None if remind == "never" else ago(remind),
+        )
+    if place.as_json:
+        emit_json(rule.to_dict())
+    else:
+        say(f"added: {rule.name}")
+
+
+@alerts.command()
+@click.argument("name")
+@pass_place
+def remove(place: Place, name: str) -> None:
+    """Remove the rule NAME; its history stays."""
+    with place.connect() as bench:
+        bench.remove_alert(name)
+    if place.as_json:
+        emit_json({"removed": name})
+    else:
+        say(f"removed: {name}")
+
+
+@alerts.command()
+@click.option("--quiet", is_flag=True, help="Tell nobody.")
+@click.pass_context
+@pass_place
+def check(place: Place, context: click.Context, quiet: bool) -> None:
+    """Judge every rule now and tell whom it names; exits 2 with an alarm, else 0."""
+    with place.connect() as bench:
+        found = bench.check_alerts(notify=not quiet)
+    if place.as_json:
+        emit_json({"exit_code": found.exit_code, "alerts": found.rows(), "problems": list(found.found.problems)})
+    else:
+        for each in found.checked:
+            click.echo(f"{each.state:<8}  {printable(each.sentence)}")
+        if not found.checked:
+            say("no alerts")
+        for problem in found.found.problems:
+            say(f"not told: {printable(problem)}")
+    context.exit(found.exit_code)
+
+
+@alerts.command()
+@click.argument("name", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows at most.")
+@pass_place
+def history(place: Place, name: str | None, limit: int) -> None:
+    """What happened to the alerts (to NAME), newest first."""
+    with place.connect() as bench:
+        rows = records(bench.alert_history(name, limit=limit))
+    if place.as_json:
+        emit_json(rows)
+    else:
+        emit_table(rows, empty="nothing has happened yet")
+
+
+def _limit(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no number, and no share like 5%") from None
+
+
+COMMANDS = (alerts,)

@@ -1,0 +1,94 @@
+"""Alerts as a notebook sees them: the list, a check, and the history; static, escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..alerts import AlertCheck, Checked, Rule
+from .frames import rows_frame
+from .overview_page import overview_page, table_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..store import AlertEventRow, AlertRow
+
+ALERTS = ("alert", "state", "since", "checked_at", "number", "limit", "agent", "window_s", "min_n", "notify")
+EVENTS = ("at", "alert", "kind", "state", "before", "sentence")
+_EMPTY = 'No alerts yet. bench.add_alert("error_rate", above=0.05, min_n=20) makes one.'
+
+
+class AlertCheckView:
+    """How the alerts stand; made by `Workbench.check_alerts()`."""
+
+    def __init__(self, found: AlertCheck, *, labels: Sequence[str]) -> None:
+        self.found, self._labels = found, tuple(labels)
+
+    @property
+    def checked(self) -> tuple[Checked, ...]:
+        """Each alert."""
+        return self.found.checked
+
+    @property
+    def alarms(self) -> tuple[Checked, ...]:
+        """Those in alarm."""
+        return self.found.alarms
+
+    @property
+    def exit_code(self) -> int:
+        """2 with an alarm, else 0."""
+        return self.found.exit_code
+
+    def sentence(self) -> str:
+        """How many are in alarm."""
+        if not self.checked:
+            return _EMPTY
+        told = f"{len(self.alarms)} of {len(self.checked)} alerts in alarm."
+        return " ".join([told, *(each.sentence for each in self.alarms), *self.found.problems])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an alert."""
+        return [each.row() for each in self.checked]
+
+    def table(self) -> pd.DataFrame:
+        """One row an alert."""
+        return rows_frame(self.rows(), ("alert", "state", "since", "sentence"))
+
+    def __repr__(self) -> str:
+        return "\n".join([self.sentence(), *(f"{each.state}: {each.sentence}" for each in self.checked)])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (each.rule.name, each.state, f"{each.since:%Y-%m-%d %H:%M:%S}", each.sentence, "; ".join(each.problems))
+            for each in self.checked
+        ]
+        table = table_html(("alert", "state", "since (UTC)", "how it stands", "not told"), rows)
+        return overview_page("Alerts", self._labels, self.sentence(), (), table)
+
+
+def alert_frame(rows: Sequence[AlertRow]) -> pd.DataFrame:
+    """The stored alerts as they stood at the last check."""
+    found = [
+        {
+            "alert": row.name,
+            "state": row.state or "not checked",
+            "since": row.state_since,
+            "checked_at": row.checked_at,
+            "number": rule.number,
+            "limit": rule.limit,
+            "side": "below" if rule.above is None else "above",
+            "agent": rule.agent or "all agents",
+            "window_s": rule.window.total_seconds(),
+            "min_n": rule.min_n,
+            "notify": ", ".join(rule.notify),
+        }
+        for row in rows
+        if (rule := Rule.read(row.rule))
+    ]
+    return rows_frame(found, ALERTS)
+
+
+def event_frame(rows: Sequence[AlertEventRow]) -> pd.DataFrame:
+    """What happened, newest first."""
+    return rows_frame([{name: getattr(row, name) for name in EVENTS} for row in rows], EVENTS)

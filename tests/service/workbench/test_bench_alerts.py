@@ -1,0 +1,57 @@
+"""Alerts on real calls, from a notebook and from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import loomlib as loom
+
+
+@pytest.fixture(scope="module")
+def failing(bench: loom.Workbench) -> loom.Agent:
+    agent = bench.deploy("echo", name="alerts_echo")
+    session = agent.invoke("fine").session_id
+    for _ in range(20):
+        assert not agent.invoke(payload=b"no json", session_id=session).ok
+    return agent
+
+
+def test_an_alarm_is_decided_kept_and_taken_away(bench: loom.Workbench, failing: loom.Agent) -> None:
+    rule = bench.add_alert("error_rate", above=0.3, agent=failing.name)
+    bench.add_alert("error_rate", above=0.3, agent="nobody", name="nobody")
+    found = bench.check_alerts()
+    assert {each.rule.name: each.state for each in found.checked} == {rule.name: "alarm", "nobody": "no data"}
+    assert found.exit_code == 2
+    assert rule.name in found._repr_html_()
+    assert "1 of 2 alerts in alarm" in repr(found)
+    assert list(bench.alerts()["state"]) == ["alarm", "no data"]
+    assert set(bench.alert_history(rule.name)["kind"]) == {"state"}
+    for name in (rule.name, "nobody"):
+        bench.remove_alert(name)
+    with pytest.raises(loom.LoomError, match="No alert"):
+        bench.remove_alert("nobody")
+    assert len(bench.alerts()) == 0
+
+
+def test_the_command_line_adds_lists_checks_and_removes(home: Path, failing: loom.Agent) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("loom")), "--home", str(home), "--json", "alerts", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=dict(os.environ), check=False)
+
+    added = run("add", "error_rate", "--above", "30%", "--agent", failing.name, "--name", "cli", "--window", "1h")
+    assert added.returncode == 0, added.stderr
+    assert json.loads(added.stdout)["above"] == 0.3
+    assert [each["alert"] for each in json.loads(run("list").stdout)] == ["cli"]
+    checked = run("check")
+    assert checked.returncode == 2, checked.stderr
+    assert json.loads(checked.stdout)["alerts"][0]["state"] == "alarm"
+    assert [each["kind"] for each in json.loads(run("history", "cli").stdout)] == ["state"]
+    assert run("remove", "cli").returncode == 0
+    assert run("check").returncode == 0
+    assert run("add", "error_rate", "--above", "5").returncode == 1

@@ -1,0 +1,223 @@
+"""Alerts: decided on intervals, told once for each change of state, and never with an address in what is kept."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loomlib.alerts import ALARM, NO_DATA, OK, UNCLEAR, Addresses, Rule, Telling, apprise_notify, check_alerts
+from loomlib.errors import AgentNotFound, StoreError
+from loomlib.operations import Window
+from loomlib.statistics import Estimate, estimate_share
+from loomlib.store import Store
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+        yield opened
+
+
+class Inbox:
+    """Somebody who is told; `broken` is a sentence while they cannot be reached."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self.broken = ""
+
+    def __call__(self, telling: Telling) -> Sequence[str]:
+        if self.broken:
+            return [f"{name!r} {self.broken}" for name in telling.names]
+        self.titles.append(telling.title)
+        return []
+
+
+def shares(failed: int, n: int) -> Any:
+    def measure(rule: Rule, window: Window) -> Estimate:
+        return estimate_share(failed, n)
+
+    return measure
+
+
+def errors(**more: Any) -> Rule:
+    return Rule("error_rate", above=0.05, name="errors", notify=["team"], **more)
+
+
+@pytest.mark.parametrize(
+    ("failed", "n", "state"),
+    [(0, 0, NO_DATA), (1, 3, UNCLEAR), (2, 25, UNCLEAR), (4, 80, UNCLEAR), (20, 80, ALARM), (0, 200, OK), (3, 300, OK)],
+)
+def test_a_flaky_night_is_no_alarm(failed: int, n: int, state: str) -> None:
+    assert errors().judge(estimate_share(failed, n)) == state
+
+
+def test_below_the_wanted_n_nothing_is_decided() -> None:
+    assert errors(min_n=100).judge(estimate_share(80, 80)) == UNCLEAR
+    assert "fewer than the 100 wanted" in errors(min_n=100).sentence(UNCLEAR, estimate_share(80, 80))
+
+
+def test_no_traffic_is_a_number_too() -> None:
+    nothing = Estimate(value=0, low=0, high=0, n=0, confidence=1.0, method="counted")
+    assert Rule("invocations", below=1).judge(nothing) == ALARM
+    assert Rule("invocations", above=10).judge(nothing) == OK
+
+
+def test_a_cost_of_which_a_part_is_unknown_is_not_below_a_limit() -> None:
+    at_least = Estimate(value=2.0, low=2.0, high=2.0, n=9, confidence=1.0, method="", open_above=True)
+    assert Rule("cost", above=5.0).judge(at_least) == UNCLEAR
+    assert Rule("cost", above=1.0).judge(at_least) == ALARM
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"above": 5},
+        {"above": 0.1, "below": 0.2},
+        {},
+        {"above": -1},
+        {"above": float("nan")},
+        {"above": 0.1, "min_n": 0},
+        {"above": 0.1, "window": timedelta(0)},
+        {"above": 0.1, "notify": ["json://user:hunter2@example.com"]},
+    ],
+)
+def test_a_rule_that_cannot_be_meant_is_refused_without_repeating_an_address(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError) as raised:
+        Rule("error_rate", **options)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_rule_comes_back_as_it_was_stored() -> None:
+    rule = Rule("duration_p90_ms", above=900, agent="a", window=HOUR, min_n=7, notify=["Team"], remind_every=None)
+    assert Rule.read(json.loads(json.dumps(rule.to_dict()))) == rule
+    assert rule.name == "p90 answer of a above 900 ms"
+
+
+def test_an_alarm_is_told_once_then_reminded_of_and_its_end_is_told_once(store: Store) -> None:
+    store.alerts.add("local", "errors", errors(remind_every=timedelta(hours=6)).to_dict(), at=NOON)
+    inbox = Inbox()
+
+    def check(hours: float, failed: int, n: int) -> str:
+        found = check_alerts(store, "local", shares(failed, n), inbox, now=NOON + hours * HOUR)
+        return found.checked[0].state
+
+    assert [check(0, 0, 300), check(1, 30, 90), check(2, 31, 91)] == [OK, ALARM, ALARM]
+    assert check(3, 1, 3) == UNCLEAR  # neither ends the alarm nor makes a new one
+    assert check(4, 31, 91) == ALARM
+    assert inbox.titles == ["Loom: ALARM · errors"]
+    check(8, 31, 91)
+    assert inbox.titles[1:] == ["Loom: STILL IN ALARM · errors"]
+    check(9, 0, 300)
+    check(10, 0, 300)
+    assert inbox.titles[2:] == ["Loom: over · errors"]
+    kinds = [(each.kind, each.state) for each in reversed(store.alerts.events("local"))]
+    assert kinds == [
+        ("state", OK), ("state", ALARM), ("told", ALARM), ("state", UNCLEAR), ("state", ALARM), ("reminder", ALARM),
+        ("state", OK), ("told", OK),
+    ]  # fmt: skip
+
+
+def test_who_could_not_be_told_is_told_at_the_next_check(store: Store) -> None:
+    store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
+    inbox = Inbox()
+    inbox.broken = "could not be reached"
+    first = check_alerts(store, "local", shares(30, 90), inbox, now=NOON)
+    assert (first.checked[0].told, first.checked[0].problems) == ((), ("'team' could not be reached",))
+    assert first.exit_code == 2
+    inbox.broken = ""
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + HOUR).checked[0].told == ("team",)
+    assert len(inbox.titles) == 1
+
+
+def test_of_two_who_check_at_once_one_tells(store: Store) -> None:
+    row = store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
+    assert store.alerts.claim_telling(row, ALARM, at=NOON)
+    assert not store.alerts.claim_telling(row, ALARM, at=NOON + HOUR)
+
+
+def test_a_number_that_cannot_be_had_is_no_data_with_the_reason(store: Store) -> None:
+    store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
+
+    def measure(rule: Rule, window: Window) -> Estimate:
+        raise AgentNotFound("No such agent in the catalog", on="gone")
+
+    found = check_alerts(store, "local", measure, Inbox(), now=NOON)
+    assert (found.checked[0].state, found.exit_code) == (NO_DATA, 0)
+    assert "No such agent" in found.checked[0].sentence
+
+
+def test_a_name_is_taken_once_in_its_scope(store: Store) -> None:
+    store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
+    store.alerts.add("aws", "errors", errors().to_dict(), at=NOON)
+    with pytest.raises(StoreError, match="exists"):
+        store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
+    assert store.alerts.remove("local", "errors")
+    assert not store.alerts.remove("local", "errors")
+    assert [each.scope for each in store.alerts.list("aws")] == ["aws"]
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    got: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            got.append({"path": self.path, "auth": self.headers.get("Authorization"), **body})
+            self.send_response(500 if "broken" in self.path else 200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nobody reads it."""
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=listening.serve_forever, daemon=True)
+    thread.start()
+    yield listening.server_address[1], got
+    listening.shutdown()
+    thread.join()
+    listening.server_close()
+
+
+def test_apprise_tells_a_loopback_server_and_the_address_is_nowhere(
+    store: Store,
+    server: tuple[int, list[dict[str, Any]]],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    port, got = server
+    (tmp_path / "loom.toml").write_text(
+        f'[alerts]\nnight = "json://127.0.0.1:{port}/broken-s3cr3t"\nodd = "nothing://s3cr3t"\n'
+    )
+    addresses = Addresses(
+        {
+            "LOOM_ALERT_URL_TEAM": f"json://loom:s3cr3t@127.0.0.1:{port}/hook-s3cr3t",
+            "LOOM_CONFIG": str(tmp_path / "loom.toml"),
+        }
+    )
+    assert addresses.names() == ("night", "odd", "team")
+    assert "s3cr3t" not in repr(addresses.find("team"))
+    rule = Rule("error_rate", above=0.05, name="errors", notify=["team", "night", "odd", "nobody"])
+    store.alerts.add("local", "errors", rule.to_dict(), at=NOON)
+    found = check_alerts(store, "local", shares(30, 90), apprise_notify(addresses), now=NOON)
+    assert found.checked[0].told == ("team",)
+    assert len(found.problems) == 3
+    assert [each["path"] for each in got] == ["/hook-s3cr3t", "/broken-s3cr3t"]
+    assert got[0]["title"] == "Loom: ALARM · errors"
+    assert "above the limit beyond doubt" in got[0]["message"]
+    told = [repr(found), caplog.text, repr(store.alerts.list("local")), repr(store.alerts.events("local"))]
+    assert not [each for each in told if "s3cr3t" in each]
+    assert b"s3cr3t" not in (tmp_path / "loom.db").read_bytes()
