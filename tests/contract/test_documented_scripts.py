@@ -64,3 +64,39 @@ def test_endpoints_sessions_logs_and_deletion_follow_the_documentation(service, 
         "True",
         "DELETING",
     ]
+
+
+def test_every_memory_operation_follows_the_documentation(service):
+    assert run(service, "memory_boto3.py") == [
+        "ACTIVE ['facts', 'likes'] True",
+        "True True True True {'stringValue': 'travel'}",
+        "3",
+        "['ana'] ['monday']",
+        "The user is allergic to shellfish. True",
+        "2 The shop opens at ten. 1 []",
+        "[]",
+        "no such job",
+        "DELETING",
+    ]
+
+
+def test_the_sdks_memory_classes_work_as_documented(service):
+    assert run(service, "memory_sdk.py") == [
+        "True",
+        "1 Where do I live? The user lives in Utrecht. tuesday",
+        "['Where do I live?', 'Where do I live? The user lives in Utrecht.']",
+        "['main', 'other'] 5",
+        "['CUSTOM', 'CUSTOM', 'EPISODIC', 'SEMANTIC', 'SUMMARIZATION', 'USER_PREFERENCE']",
+        "more facts False",
+        "The user lives in Utrecht. ['elsewhere', 'main'] 2",
+        "The user lives in Utrecht. 1",
+        "['tuesday', 'wednesday'] ['ben']",
+        "False",
+    ]
+
+
+def test_strands_session_manager_restores_a_session_in_another_process(service):
+    (said,) = run(service, "memory_strands.py", "talk")
+    memory_id, count, _, seen = said.split(maxsplit=3)
+    assert (int(count), seen) == (8, "['A-1042']")
+    assert run(service, "memory_strands.py", "restore", memory_id) == [said]
