@@ -106,11 +106,15 @@ class CaseAnswer:
     @property
     def duration_ms(self) -> float | None:
         """Of all turns together."""
+        if len(self.turns) == 1:
+            return self.turns[0].duration_ms
         known = [turn.duration_ms for turn in self.turns]
         return None if not known or None in known else sum(each for each in known if each is not None)
 
     @property
     def cost(self) -> float | None:
         """US dollars of all turns; None when that of one turn is not known."""
+        if len(self.turns) == 1:
+            return self.turns[0].cost
         known = [turn.cost for turn in self.turns]
         return None if not known or None in known else sum(each for each in known if each is not None)

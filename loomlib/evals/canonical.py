@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from .cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
 from .digests import canonical_text
@@ -17,6 +18,24 @@ from .tool_use import ExpectedTool
 def text_of_case(case: EvalCase) -> str:
     """All that the case says (not where it came from), the same text in every process and release."""
     return canonical_text(words_of_case(case))
+
+
+def texts_of_cases(cases: Sequence[EvalCase]) -> list[str]:
+    """`text_of_case` of each; their digests are known behind it."""
+    texts: list[str] = []
+    for case in cases:
+        text = canonical_text(words_of_case(case))
+        texts.append(text)
+        case.digested(text)
+    return texts
+
+
+def digests_of_cases(cases: Sequence[EvalCase]) -> list[str]:
+    """`EvalCase.digest` of each, quicker."""
+    for case in cases:
+        if not case.is_digested:
+            case.digested(canonical_text(words_of_case(case)))
+    return [case.digest for case in cases]
 
 
 def case_of_text(text: str, *, source: str = "") -> EvalCase:
@@ -29,6 +48,8 @@ def words_of_case(case: EvalCase) -> dict[str, Any]:
     words: dict[str, Any] = {"id": case.id}
     if case.turns:
         words["turns"] = [_turn(turn) for turn in case.turns]
+    if _PLAIN(case) == _NOTHING:  # most cases say no more: quicker than asking for each
+        return words
     if case.scenario is not None:
         words["scenario"] = words_of_scenario(case.scenario)
     if case.rubrics:
@@ -43,10 +64,17 @@ def words_of_case(case: EvalCase) -> dict[str, Any]:
         words["reference_tokens"] = case.reference_tokens
     if case.reference_steps is not None:
         words["reference_steps"] = case.reference_steps
-    for name in ("assertions", "tags", "initial_state", "forbidden_tools", "expected_interactions", "metadata"):
+    for name in _NAMES:
         if said := getattr(case, name):
             words[name] = said
     return words
+
+
+_NAMES: Final = ("assertions", "tags", "initial_state", "forbidden_tools", "expected_interactions", "metadata")
+_PLAIN: Final = attrgetter(
+    "scenario", "rubrics", "evaluators", "session_tools", "final_state", "reference_tokens", "reference_steps", *_NAMES
+)
+_NOTHING: Final[tuple[object, ...]] = (None, (), (), None, None, None, None, (), (), {}, (), (), {})
 
 
 def words_asked(case: EvalCase) -> list[Any]:

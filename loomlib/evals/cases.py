@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from .digests import canonical_text, digest_of_text
 from .tool_use import ExpectedTool
@@ -121,9 +121,24 @@ class EvalCase:
 
         return digest_of_text(canonical_text(words_asked(self)))
 
-    @cached_property
+    # No cached_property, which would give each of 100,000 cases a dictionary of its own.
+    _digest: ClassVar[str | None] = None
+
+    @property
     def digest(self) -> str:
         """A hash of all that the case says (not of where it came from): another one is judged again."""
-        from .canonical import text_of_case
+        if self._digest is None:
+            from .canonical import texts_of_cases
 
-        return digest_of_text(text_of_case(self))
+            texts_of_cases((self,))
+        assert self._digest is not None
+        return self._digest
+
+    @property
+    def is_digested(self) -> bool:
+        """Whether its hash is known already."""
+        return self._digest is not None
+
+    def digested(self, text: str) -> None:
+        """Its hash is that of `text`, which is what `text_of_case` makes of it."""
+        object.__setattr__(self, "_digest", digest_of_text(text))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import fields, is_dataclass
+from hashlib import sha256
 from typing import Any
+
+from .quick_json import ascii_encoder
 
 
 def digest_of(*parts: object) -> str:
@@ -15,7 +16,7 @@ def digest_of(*parts: object) -> str:
 
 def digest_of_text(text: str) -> str:
     """32 hexadecimal digits of the SHA-256 of an ASCII text."""
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
+    return sha256(text.encode("ascii")).hexdigest()[:32]
 
 
 def canonical_text(value: object) -> str:
@@ -34,5 +35,4 @@ def _plain(value: object) -> Any:
     raise TypeError(f"a case holds plain values, not {type(value).__name__}")
 
 
-# One encoder for all: making one costs as much as a case's words.
-_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain).encode
+_encode = ascii_encoder(_plain, sort_keys=True)

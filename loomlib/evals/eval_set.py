@@ -42,7 +42,9 @@ class EvalSet:
     @cached_property
     def digest(self) -> str:
         """A hash of every case and of what the set asks for."""
-        return digest_of(self.name, self.evaluators, [case.digest for case in self.cases])
+        from .canonical import digests_of_cases
+
+        return digest_of(self.name, self.evaluators, digests_of_cases(self.cases))
 
     def __len__(self) -> int:
         return len(self.cases)

@@ -58,8 +58,12 @@ class CompressedTexts(TypeDecorator[Sequence[str]]):
     impl = LargeBinary
     cache_ok = True
 
+    def __init__(self, level: int = -1) -> None:
+        super().__init__()
+        self.level = level
+
     def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> bytes | None:
-        return None if value is None else zlib.compress(json.dumps(list(value)).encode("ascii"))
+        return None if value is None else zlib.compress(json.dumps(list(value)).encode("ascii"), self.level)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Sequence[str] | None:
         return None if value is None else tuple(json.loads(zlib.decompress(value)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeAlias, cast
 
-from sqlalchemy import Connection, Table, bindparam, func, null, select, text, update
+from sqlalchemy import Connection, Table, bindparam, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from .database import Database
@@ -15,6 +16,20 @@ from .eval_tables import eval_answers, eval_results, eval_scores
 
 TakenFigures: TypeAlias = tuple[int, int, float | None, int | None, int | None, float | None]
 
+ResultFace: TypeAlias = tuple[int, int, str | None, bool, str | None]
+"""Repeat, place, the judges that failed, whether its answer is a failure, and its trace's id."""
+ScoreFace: TypeAlias = tuple[int, int, str, str, float | None, bool | None, str | None, str | None]
+"""Repeat, place, the case's and the evaluator's digests, value, passed, part, labels."""
+_RESULT_FACE = [
+    *(eval_results.c[name] for name in ("repeat", "place", "judge_failures")),
+    *(eval_answers.c[name] for name in ("is_failure", "trace_id")),
+]
+_SCORE_FACE = [
+    *(eval_results.c[name] for name in ("repeat", "place")),
+    *(eval_scores.c[name] for name in ("case_digest", "evaluator_digest", "value", "passed", "part", "labels")),
+]
+
+_FETCHED = 1000
 _AT_ONCE = 500
 """Values in one query; SQLite takes a thousand variables at least."""
 _ADVISORY_LOCK = 0x4C6F6F6E
@@ -59,14 +74,14 @@ class EvalAnswers:
             for each in answers:
                 other = earlier.get(each.key) if each.key is not None else None
                 if other is None:
-                    other = each._replace(id=next_id)
+                    other = StoredAnswer(next_id, *each[1:])
                     next_id += 1
                     new.append(other)
                     if each.key is not None:
                         earlier[each.key] = other
                 kept.append(other)
             _insert(connection, eval_answers, new)
-            used = [result._replace(answer_id=each.id) for each, result in zip(kept, results, strict=True)]
+            used = [StoredResult(*result[:3], each.id, *result[4:]) for each, result in zip(kept, results, strict=True)]
             _insert(connection, eval_results, used)
         return kept
 
@@ -97,17 +112,6 @@ class EvalAnswers:
         with self._database.read() as connection:
             found = connection.execute(chosen.order_by(eval_results.c.repeat, eval_results.c.place))
             return [StoredResult._make(each) for each in found]
-
-    def faces_of_run(self, run_id: str) -> list[tuple[StoredResult, bool, str | None]]:
-        """The run's results in their order, each with whether its answer is a failure, and its trace's id."""
-        chosen = (
-            select(eval_results, eval_answers.c.is_failure, eval_answers.c.trace_id)
-            .join(eval_answers, eval_answers.c.id == eval_results.c.answer_id)
-            .where(eval_results.c.run_id == run_id)
-            .order_by(eval_results.c.repeat, eval_results.c.place)
-        )
-        with self._database.read() as connection:
-            return [(StoredResult._make(each[:6]), each[6], each[7]) for each in connection.execute(chosen)]
 
     def taken_by_run(self, run_id: str) -> list[TakenFigures]:
         """Repeat, place, duration (ms), tokens read, tokens written and cost (US dollars) of each answer that came."""
@@ -175,10 +179,18 @@ class EvalAnswers:
                 found.extend(StoredScore._make(each) for each in connection.execute(chosen))
         return found
 
-    def scores_of_run(self, run_id: str) -> Iterator[tuple[int, int, StoredScore]]:
-        """Repeat, place and score, in the results' order, of every answer that the run uses; `said` is left out."""
-        chosen = (
-            select(eval_results.c.repeat, eval_results.c.place, *eval_scores.c[:-1], null())
+    @contextmanager
+    def said_of_run(self, run_id: str) -> Generator[tuple[Iterator[ResultFace], Iterator[ScoreFace]], None, None]:
+        """Side by side, for the block: the faces of the run's results in their order, and those of all scores of the
+        answers that it uses, in the same order."""
+        of_results = (
+            select(*_RESULT_FACE)
+            .join(eval_answers, eval_answers.c.id == eval_results.c.answer_id)
+            .where(eval_results.c.run_id == run_id)
+            .order_by(eval_results.c.repeat, eval_results.c.place)
+        )
+        of_scores = (
+            select(*_SCORE_FACE)
             .join(eval_scores, eval_scores.c.answer_id == eval_results.c.answer_id)
             .where(eval_results.c.run_id == run_id)
             .order_by(
@@ -186,9 +198,13 @@ class EvalAnswers:
             )
         )
         with self._database.read() as connection:
-            for each in connection.execute(chosen):
-                found: tuple[Any, ...] = tuple(each)
-                yield found[0], found[1], StoredScore._make(found[2:])
+            yield _streamed(connection, of_results), _streamed(connection, of_scores)
+
+
+def _streamed(connection: Connection, chosen: Any) -> Iterator[Any]:
+    """Row after row, fetched many at a time: one by one takes longer than all that is done with them."""
+    for some in connection.execute(chosen.execution_options(yield_per=_FETCHED)).partitions():
+        yield from some
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Any]) -> None:

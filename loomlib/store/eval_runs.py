@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import func, select, update
@@ -86,7 +86,8 @@ class EvalRuns:
 
 
 def _plain(row: EvalRunRow | StoredSet) -> dict[str, Any]:
-    return asdict(row)
+    # Not `asdict`, which copies every case's text.
+    return {each.name: getattr(row, each.name) for each in fields(row)}
 
 
 def _filled(found: Any) -> dict[str, Any]:

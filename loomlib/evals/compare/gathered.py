@@ -98,7 +98,7 @@ def gather(outcomes: Sequence[Outcome]) -> dict[str, EvaluatorResults]:
         if each.part:
             parts.setdefault(_repeat_of(each), []).append(each)
         else:
-            _count(results, case, each.state, each.value, each.passed)
+            count(results, case, each.state, each.value, each.passed)
     wholes: set[tuple[str, str, int]] = set()
     if parts:
         wholes.update(_repeat_of(each) for each in outcomes if not each.part)
@@ -106,7 +106,8 @@ def gather(outcomes: Sequence[Outcome]) -> dict[str, EvaluatorResults]:
         if key in wholes:
             continue
         results = found[pieces[0].evaluator]
-        _count(results, results.cases[pieces[0].case_id], *_folded(pieces))
+        pieces_said = [(each.state, each.value, each.passed) for each in pieces]
+        count(results, results.cases[pieces[0].case_id], *folded(pieces_said))
     return found
 
 
@@ -114,7 +115,8 @@ def _repeat_of(outcome: Outcome) -> tuple[str, str, int]:
     return outcome.evaluator, outcome.case_id, outcome.repeat
 
 
-def _count(results: EvaluatorResults, case: CaseResult, state: str, value: float | None, passed: bool | None) -> None:
+def count(results: EvaluatorResults, case: CaseResult, state: str, value: float | None, passed: bool | None) -> None:
+    """One repeat more."""
     if state == SCORED and value is not None:
         case.total += value
         case.scored += 1
@@ -135,14 +137,14 @@ def _count(results: EvaluatorResults, case: CaseResult, state: str, value: float
         case.judge_failed += 1
 
 
-def _folded(pieces: Sequence[Outcome]) -> tuple[str, float | None, bool | None]:
-    """The state, value and pass of a repeat from its parts; a part that failed leaves the whole without a score."""
-    states = {each.state for each in pieces}
+def folded(pieces: Sequence[tuple[str, float | None, bool | None]]) -> tuple[str, float | None, bool | None]:
+    """The state, value and pass of a repeat from those of its parts; a part that failed leaves it without a score."""
+    states = {state for state, _, _ in pieces}
     for failed in (ANSWER_FAILED, JUDGE_FAILED):
         if failed in states:
             return failed, None, None
-    values = [each.value for each in pieces if each.value is not None]
+    values = [value for _, value, _ in pieces if value is not None]
     if not values:
         return NOT_APPLICABLE, None, None
-    bars = [each.passed for each in pieces if each.passed is not None]
+    bars = [passed for _, _, passed in pieces if passed is not None]
     return SCORED, sum(values) / len(values), all(bars) if bars else None

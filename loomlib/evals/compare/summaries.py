@@ -178,7 +178,13 @@ class Summary:
 
 def summarize(outcomes: Sequence[Outcome], *, ks: Sequence[int] | None = None, title: str = "") -> Summary:
     """Each evaluator's estimates. `ks` are the k of pass@k and pass^k; 2 and the number of repeats when None."""
-    gathered = gather(outcomes)
+    return summarize_gathered(gather(outcomes), ks=ks, title=title)
+
+
+def summarize_gathered(
+    gathered: Mapping[str, EvaluatorResults], *, ks: Sequence[int] | None = None, title: str = ""
+) -> Summary:
+    """The same of outcomes that are gathered already."""
     cases: set[str] = set()
     for results in gathered.values():
         cases.update(results.cases)

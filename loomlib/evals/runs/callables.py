@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -48,7 +48,7 @@ class CallableTarget:
 
     def new_session(self) -> str:
         """An id for a conversation."""
-        return f"loom-{uuid.uuid4().hex}"
+        return f"loom-{os.urandom(16).hex()}"
 
     def ask_now(self, turn: Turn, *, session_id: str, state: Mapping[str, Any] | None = None) -> TurnAnswer:
         """The answer of a plain function, in the caller's thread; raises what it raises."""
@@ -102,11 +102,13 @@ def answer_of(found: object, *, duration_ms: float | None = None, session_id: st
     if isinstance(found, str):
         return TurnAnswer(text=found, duration_ms=duration_ms, session_id=session_id)
     if isinstance(found, Mapping):
-        said = dict(cast("Mapping[str, Any]", found))
-        said.setdefault("duration_ms", duration_ms)
-        said.setdefault("session_id", session_id)
-        if said.get("tools") is not None:
-            said["tools"] = tuple(_tool(each) for each in said["tools"])
+        said: dict[str, Any] = {
+            "duration_ms": duration_ms,
+            "session_id": session_id,
+            **cast("Mapping[str, Any]", found),
+        }
+        if (tools := said.get("tools")) is not None:
+            said["tools"] = tuple([_tool(each) for each in tools])
         said["text"] = str(said.get("text", ""))
         return TurnAnswer(**said)
     raise TypeError(f"an answer is a text, a dict with a text or a TurnAnswer, not {type(found).__name__}")

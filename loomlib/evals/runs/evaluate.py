@@ -232,10 +232,11 @@ async def run_row(
 
 
 def _finish(store: Store, id: str, evalset: EvalSet, panel: Panel, state: str, reason: str) -> None:
-    from ..compare import summarize
-    from .outcome_rows import read_outcomes
+    from ..compare.summaries import summarize_gathered
+    from .outcome_rows import no_garbage_looked_for, read_gathered
 
-    summary = summarize(list(read_outcomes(store, id, evalset, panel.bench)))
+    with no_garbage_looked_for():
+        summary = summarize_gathered(read_gathered(store, id, evalset, panel.bench))
     store.eval_runs.save(
         id, state=state, reason=reason or None, finished_at=datetime.now(UTC), summary=summary.summary()
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loomlib.store import StoredSet
 
-from ..canonical import case_of_text, text_of_case, words_of_choice
+from ..canonical import case_of_text, texts_of_cases, words_of_choice
 from ..cases import EvaluatorChoice
 from ..eval_set import EvalSet
 
@@ -22,7 +22,7 @@ def stored_set(evalset: EvalSet) -> StoredSet:
             "metadata": dict(evalset.metadata),
             "notes": list(evalset.notes),
         },
-        cases=tuple(text_of_case(case) for case in evalset.cases),
+        cases=tuple(texts_of_cases(evalset.cases)),
     )
 
 

@@ -6,15 +6,20 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any, Final
 
 from loomlib.store import StoredAnswer, StoredScore
 
 from ..answers import CaseAnswer, CaseFailure, TurnAnswer
 from ..evaluator import NotApplicable, Score
+from ..quick_json import ascii_encoder
 from ..tool_use import ToolUse
 
-_TURN: Final = tuple((each.name, each.default) for each in fields(TurnAnswer) if each.name not in ("text", "tools"))
+_TURN: Final = [each for each in fields(TurnAnswer) if each.name not in ("text", "tools")]
+_TURN_NAMES: Final = tuple(each.name for each in _TURN)
+_TURN_DEFAULTS: Final = tuple(each.default for each in _TURN)
+_of_turn: Final = attrgetter(*_TURN_NAMES)
 _TOOL: Final = tuple((each.name, each.default) for each in fields(ToolUse) if each.name != "name")
 
 
@@ -23,7 +28,7 @@ def _shown(value: object) -> str:
     return repr(value)
 
 
-_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=_shown).encode
+_encode = ascii_encoder(_shown)
 
 
 def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> StoredAnswer:
@@ -170,9 +175,8 @@ def _turn_words(turn: TurnAnswer) -> dict[str, Any]:
     words: dict[str, Any] = {"text": turn.text}
     if turn.tools is not None:
         words["tools"] = [_tool_words(each) for each in turn.tools]
-    for name, default in _TURN:
-        value = getattr(turn, name)
-        if value != default:
+    for name, value, default in zip(_TURN_NAMES, _of_turn(turn), _TURN_DEFAULTS, strict=True):
+        if value is not default and value != default:
             words[name] = value
     return words
 

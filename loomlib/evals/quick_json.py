@@ -1,0 +1,33 @@
+"""JSON in ASCII for many small values: one encoder made once, where the standard library makes one for each value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from json import encoder
+from typing import Any, Final, cast
+
+_make: Final[Callable[..., Callable[[object, int], tuple[str, ...]]] | None] = getattr(encoder, "c_make_encoder", None)
+"""What `json.JSONEncoder.encode` itself uses (CPython only); making one takes longer than encoding a case."""
+
+
+def ascii_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -> Callable[[object], str]:
+    """A function that encodes as `json.dumps(…, sort_keys=…, separators=(",", ":"), default=default)` does.
+
+    What it cannot encode raises what `json.dumps` raises.
+    """
+    usual = json.JSONEncoder(sort_keys=sort_keys, separators=(",", ":"), default=default).encode
+    if _make is None:
+        return usual
+    escaped = cast("Any", encoder).encode_basestring_ascii
+    # Without markers: values that contain themselves end in a RecursionError.
+    quick = _make(None, default, escaped, None, ":", ",", sort_keys, False, True)
+    join = "".join
+
+    def encode(value: object) -> str:
+        try:
+            return join(quick(value, 0))
+        except RecursionError:
+            return usual(value)
+
+    return encode
