@@ -36,7 +36,9 @@ class EventStream:
         return self
 
     def __next__(self) -> InvocationEvent:
-        event = None if self._ended else self._events.get()
+        if self._ended:  # or closed by another thread, whose outcome may not be stored yet
+            raise StopIteration
+        event = self._events.get()
         if event is None:
             self._ended = True
             self._future.result(timeout=0)
@@ -91,7 +93,9 @@ class AsyncEventStream:
         return self
 
     async def __anext__(self) -> InvocationEvent:
-        event = None if self._ended else await self._events.get()
+        if self._ended:
+            raise StopAsyncIteration
+        event = await self._events.get()
         if event is None:
             self._ended = True
             self._future.result(timeout=0)

@@ -28,7 +28,7 @@ def page(lab: Lab, watched: Watched) -> Iterator[Page]:
 
 
 def ask(panel: Locator, question: str) -> Locator:
-    panel.get_by_label("Prompt").fill(question)
+    panel.get_by_label("Prompt", exact=True).fill(question)
     panel.get_by_role("button", name="Invoke", exact=True).click()
     return panel.locator(".loom-turn").last
 
@@ -66,7 +66,7 @@ def test_an_agent_is_asked_watched_stopped_and_looked_into(page: Page, watched: 
     expect(panel.get_by_role("grid", name="log lines of this session")).to_contain_text("Agent invoked")
 
     # A second question goes on with the session; it is stopped while its tool runs.
-    session = panel.get_by_label("Session").input_value()
+    session = panel.get_by_label("Session", exact=True).input_value()
     assert len(session) >= 33
     turn = ask(panel, "Where is order A-1043?")
     expect(turn.locator(".loom-toolcard")).to_contain_text("running")
@@ -75,14 +75,14 @@ def test_an_agent_is_asked_watched_stopped_and_looked_into(page: Page, watched: 
     expect(panel.get_by_role("button", name="Invoke", exact=True)).to_be_enabled()
 
     # Another agent by keyboard alone, then the first session again from its row.
-    panel.get_by_label("Agent").select_option("calculator")
+    panel.get_by_label("Agent", exact=True).select_option("calculator")
     expect(panel.locator(".loom-turn")).to_have_count(0)
-    panel.get_by_label("Prompt").focus()
+    panel.get_by_label("Prompt", exact=True).focus()
     page.keyboard.type("What is 6 * 7?")
     page.keyboard.press("Control+Enter")
     expect(panel.locator(".loom-turn").last).to_contain_text("complete", timeout=30_000)
     expect(panel.locator(".loom-answer").last).to_contain_text("42")
-    panel.get_by_label("Agent").select_option("assistant")
+    panel.get_by_label("Agent", exact=True).select_option("assistant")
     panel.get_by_role("tab", name="Sessions").click()
     history = panel.get_by_role("grid", name="sessions of this agent")
     history.focus()

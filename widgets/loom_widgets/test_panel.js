@@ -122,16 +122,19 @@ export default {
       ["Sessions", h("div", null, button("Refresh", () => act(model, "refresh")), history)],
     ], { label: "what is known of the answer" });
     const views = new Map();
+    let calls = 0;
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
     const choose = (some = {}) => act(model, "choose", { ...form(), ...some });
     const invoke = async () => {
       if (halt.disabled === false || !prompt.value.trim()) return void prompt.control.focus();
+      const asked = prompt.value, mine = (calls += 1);
       asking(true);
-      const found = await act(model, "invoke", { ...form(), prompt: prompt.value });
-      asking(false);
-      if (found) prompt.value = "";
+      prompt.value = "";
       prompt.control.focus();
+      const found = await act(model, "invoke", { ...form(), prompt: asked });
+      if (!found && !prompt.value) prompt.value = asked;
+      if (mine === calls) asking(false);
     };
     const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
     const look = (turn) => act(model, "look", { turn });

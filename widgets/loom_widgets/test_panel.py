@@ -15,6 +15,7 @@ from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
 from .chat import Turn, bar_rows, figures_of, tools_of
 from .kit import Cancel, Form, Panel, action
+from .kit.failures import told
 
 if TYPE_CHECKING:
     from loomlib import Agent, Workbench
@@ -74,10 +75,17 @@ class TestPanel(Panel):
         self._turns.append(turn)
         self.tell("began", **turn.told())
         self.say(f"Asking {agent.name} …")
-        self._listen(agent, turn, session, cancel)
+        try:
+            self._listen(agent, turn, session, cancel)
+            if turn in self._turns:  # nobody has gone on to another conversation meanwhile
+                self._look_around(agent.name, agent.qualifier, turn.session)
+        except Exception as error:
+            turn.status, turn.sentence = "error", told(error)["what"]
+            raise
+        finally:
+            self.tell("ended", **turn.told(text=False))
         self.say(turn.sentence)
-        self._look_around(agent.name, agent.qualifier, turn.session)
-        if turn.invocation is not None and not self._lanes.is_closed:
+        if turn.invocation is not None and turn in self._turns:
             self.later("after", turn=turn.id)
         return {"turn": turn.id, "stopped": cancel.is_set}
 
@@ -152,7 +160,6 @@ class TestPanel(Panel):
             turn.status, turn.invocation = record.status, record.id or turn.invocation
             turn.sentence = "Stopped; what had come is kept." if cancel.is_set else invocation.sentence()
             turn.figures = figures_of(invocation)
-        self.tell("ended", **turn.told(text=False))
 
     def _open(self, session: str) -> None:
         agent = self._agent(self.state["agent"], self.state["qualifier"])

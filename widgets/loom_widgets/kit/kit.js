@@ -467,9 +467,9 @@ function waterfall({ bars = [], total = 0, first = null, last = null, parts = PA
     { key: "label", name: "span", width: "34%", sort: false, show: (bar) => h("span", {
       class: "loom-span", style: { "padding-left": `${Math.min(bar.depth, 12) * 0.9}em` }, title: short(bar.label, 200),
     }, short(bar.label), bar.failed && h("strong", null, " failed"), bar.marks && h("em", null, ` ${bar.marks}`)) },
-    { key: "part", name: "part", width: "8em", sort: false, show: (bar) => parts[bar.part]?.[1] ?? bar.part },
-    { key: "start_ms", name: "after", kind: "ms", width: "5em", sort: false },
-    { key: "duration_ms", name: "took", kind: "ms", width: "5em", sort: false },
+    { key: "part", name: "part", width: "10em", sort: false, show: (bar) => parts[bar.part]?.[1] ?? bar.part },
+    { key: "start_ms", name: "after", kind: "ms", width: "6.5em", sort: false },
+    { key: "duration_ms", name: "took", kind: "ms", width: "6.5em", sort: false },
     { key: "bar", name: "when", sort: false, show: (bar) => h("div", { class: "loom-lane", "aria-hidden": "true" }, h("span", {
       class: `loom-bar ${bar.failed ? "loom-failed" : ""}`,
       style: { left: share(bar.start_ms - first), width: share(bar.duration_ms), background: parts[bar.part]?.[0] ?? "#767b84" },

@@ -1,0 +1,177 @@
+"""The Test panel against a local AgentCore: streams, tools, Stop, failures, long answers, and what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import loom_widgets
+import loomlib as loom
+from loom_widgets.chat import LONGEST_SHOWN, Turn
+from loomlib.agents import Chunk, note_of
+
+from .conftest import Watched, wait_until
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e\x07'\"</script>"
+_AGENT = """
+import asyncio
+from datetime import UTC, datetime
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+async def answer(payload, context):
+    print("Agent invoked - Start time:", datetime.now(UTC).isoformat(), "Session ID:", context.session_id, flush=True)
+    what = payload["prompt"]
+    if what == "long":
+        for _ in range(50):
+            yield "x" * 100_000
+    elif what == "wait":
+        yield {"tool": "nap"}
+        await asyncio.sleep(600)
+    elif what == "fail":
+        yield "so far"
+        raise ValueError("it broke " + payload.get("why", ""))
+    else:
+        yield {"tool": what, "arguments": {"q": what}, "id": "1"}
+        yield {"mood": what, "list": [what] * 3}
+        yield what
+
+app.run()
+"""
+
+
+@pytest.fixture(scope="session")
+def speaker(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> loom.Agent:
+    folder = tmp_path_factory.mktemp("speaker")
+    (folder / "agent.py").write_text(_AGENT)
+    return bench.deploy(folder, name="speaker")
+
+
+@pytest.fixture
+def watched(speaker: loom.Agent) -> Iterator[Watched]:
+    panel = loom_widgets.test(speaker)
+    yield Watched(panel)
+    panel.close()
+
+
+def turns(watched: Watched) -> list[dict[str, object]]:
+    return list(watched.ask("hello")["turns"])
+
+
+def ask(watched: Watched, prompt: str, session: str = "") -> dict[str, object]:
+    watched.ask("invoke", agent="speaker", qualifier="DEFAULT", prompt=prompt, session=session)
+    return turns(watched)[-1]
+
+
+def test_an_answer_streams_with_its_tools_and_events_and_is_looked_into(watched: Watched) -> None:
+    turn = ask(watched, HOSTILE)
+    items = [item for each in watched.of("pieces") for item in each["items"]]
+    assert [item["kind"] for item in items] == ["tool", "event", "text"]
+    assert items[0]["name"] == items[2]["text"] == turn["text"] == HOSTILE
+    assert HOSTILE.encode("unicode_escape").decode()[:4] in items[1]["data"]
+    assert turn["status"] == "complete"
+    wait_until(lambda: watched.of("trace"))
+    wait_until(lambda: not watched.panel.busy)
+    figures = {each["name"]: each for each in turns(watched)[-1]["figures"]}
+    assert figures["cold start"]["value"] > 0
+    assert figures["duration"]["value"] > 0
+    assert "tokens in" in figures
+    lines = watched.ask("page", table="logs")["rows"]
+    assert any("Agent invoked" in line["message"] for line in lines)
+    assert watched.ask("page", table="sessions")["total"] >= 1
+    assert "agent.invoke(" in watched.panel.code
+    html = watched.panel._repr_html_()
+    assert "<img" not in html
+    assert "complete" not in html or "session" in html
+    compile(watched.panel.code, "copied", "exec")
+
+
+def test_a_chat_goes_on_in_its_session_and_reopens(watched: Watched) -> None:
+    first = ask(watched, "one")
+    second = ask(watched, "two", session=str(first["session"]))
+    assert first["session"] == second["session"] == watched.panel.state["session"]
+    watched.ask("choose", agent="speaker", qualifier="DEFAULT", session="")
+    assert turns(watched) == []
+    watched.ask("choose", agent="speaker", qualifier="DEFAULT", session=first["session"])
+    assert [(each["prompt"], each["text"]) for each in turns(watched)] == [("one", "one"), ("two", "two")]
+
+
+def test_stop_ends_the_stream_and_keeps_what_came(watched: Watched) -> None:
+    number = watched.begin("invoke", agent="speaker", qualifier="DEFAULT", prompt="wait", session="")
+    wait_until(lambda: watched.of("pieces"))
+    assert watched.ask("stop", lane="invoke") == {"stopped": True}
+    assert watched.answer(number)["stopped"] is True
+    turn = turns(watched)[-1]
+    assert (turn["status"], turn["sentence"]) == ("error", "Stopped; what had come is kept.")
+    assert turn["notes"] == [{"kind": "tool", "name": "nap"}]
+    assert ask(watched, "still here")["text"] == "still here"
+
+
+def test_an_agents_failure_is_a_turn_not_an_error_of_the_panel(watched: Watched) -> None:
+    turn = ask(watched, "fail")
+    assert (turn["status"], turn["text"]) == ("error", "so far")
+    assert str(turn["sentence"]).startswith("agent_error: ")
+    assert watched.panel.error == {}
+
+
+def test_an_answer_of_5_mb_is_cut_for_the_page_and_says_so(watched: Watched) -> None:
+    turn = ask(watched, "long")
+    assert (len(str(turn["text"])), turn["left_out"]) == (LONGEST_SHOWN, 5_000_000 - LONGEST_SHOWN)
+    sent = sum(len(item["text"]) for each in watched.of("pieces") for item in each["items"])
+    assert sent == LONGEST_SHOWN
+    assert len(watched.panel._repr_html_()) < 30_000
+
+
+def test_what_cannot_be_asked_is_told_in_three_parts(watched: Watched) -> None:
+    for form in (
+        {"prompt": "  "},
+        {"prompt": "x", "agent": "nobody"},
+        {"prompt": "x", "agent": "speaker", "qualifier": "PROD"},
+    ):
+        assert watched.ask("invoke", **form) == {"failed": True}
+        assert watched.panel.error["what"]
+        assert watched.panel.error["try"]
+    for wrong in (
+        {"prompt": 7},
+        {"prompt": "x", "agent": ["speaker"]},
+        {"prompt": "x", "agent": "speaker", "session": "short"},
+    ):
+        assert watched.ask("invoke", **wrong) == {"failed": True}
+    assert ask(watched, "well")["text"] == "well"
+
+
+def test_without_agents_it_opens_and_says_what_to_do(tmp_path: Path) -> None:
+    with loom.connect("aws", region="eu-west-1", home=tmp_path) as bench:
+        watched = Watched(loom_widgets.test(bench))
+        assert watched.panel.state["agents"] == []
+        assert watched.ask("invoke", prompt="x") == {"failed": True}
+        assert "bench.deploy" in watched.panel.error["try"]
+        watched.panel.close()
+
+
+def test_notes_are_read_in_the_forms_that_agents_use() -> None:
+    def noted(data: bytes) -> tuple[str, str] | None:
+        note = note_of(data)
+        return None if note is None else (note.kind, str(note.values.get("name", "")))
+
+    assert noted(b'{"tool": "find_order"}') == ("tool", "find_order")
+    assert noted(b'{"current_tool_use": {"toolUseId": "t1", "name": "add", "input": {"a": 1}}}') == ("tool", "add")
+    start = b'{"event": {"contentBlockStart": {"start": {"toolUse": {"name": "add", "toolUseId": "t1"}}}}}'
+    assert noted(start) == ("tool", "add")
+    assert noted(b'{"step": 1}') == ("event", "")
+    for nothing in (b"", b'"text"', b"{torn", b"[1]", b"null", b"\xff\xfe", b'{"text": "hello"}', b'{"data": "hello"}'):
+        assert noted(nothing) is None
+
+
+def test_a_turn_holds_a_bounded_number_of_notes() -> None:
+    turn = Turn(id=1, prompt="x")
+    told = [
+        turn.take(Chunk(text="", offset_ms=0, index=n, data=b'{"step": "%s"}' % (b"y" * 9_000))) for n in range(2_000)
+    ]
+    assert len(turn.notes) == 500
+    assert told[-1] == []
+    assert len(str(turn.notes[0]["data"])) < 4_100
