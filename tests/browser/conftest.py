@@ -108,7 +108,12 @@ class Lab:
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab in folders of its own, serving a copy of the notebooks; it and its kernels are gone afterwards."""
-    place = tmp_path_factory.mktemp("lab")
+    yield from running_lab(tmp_path_factory.mktemp("lab"))
+
+
+def running_lab(place: Path, *start: str) -> Iterator[Lab]:
+    """JupyterLab, begun by the command `start` (Jupyter's own when none is given), in folders of its own in `place`."""
+    start = start or (sys.executable, "-m", "jupyterlab", "--allow-root")
     root = place / "work"
     shutil.copytree(REPOSITORY / "notebooks", root / "notebooks")
     token = secrets.token_hex(16)
@@ -131,7 +136,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     (config / "page_config.json").write_text(json.dumps({"disabledExtensions": asks}))
     log = place / "lab.log"
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.root_dir={root}",
+        *(start or (sys.executable, "-m", "jupyterlab", "--allow-root")), "--no-browser", f"--ServerApp.root_dir={root}",
         "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}",
         "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
