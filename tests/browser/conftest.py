@@ -136,7 +136,7 @@ def running_lab(place: Path, *start: str) -> Iterator[Lab]:
     (config / "page_config.json").write_text(json.dumps({"disabledExtensions": asks}))
     log = place / "lab.log"
     command = [
-        *(start or (sys.executable, "-m", "jupyterlab", "--allow-root")), "--no-browser", f"--ServerApp.root_dir={root}",
+        *start, "--no-browser", f"--ServerApp.root_dir={root}",
         "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}",
         "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
