@@ -59,17 +59,19 @@ def create_records(
     *,
     token: str,
     region: str | None = None,
-) -> dict[str, str]:
-    """BatchCreateMemoryRecords; the new ids by request identifier. Raises `RequestRejected` for the first that failed.
+) -> tuple[dict[str, str], dict[str, str]]:
+    """BatchCreateMemoryRecords; new ids, and the reasons of those that failed, by request identifier.
 
     With the same `token` and records nothing is created twice.
     """
     asked = {"memoryId": memory_id, "records": list(records), "clientToken": token}
     answer = asked_again(clients.data(region).batch_create_memory_records, asked, "Creating records", memory_id)
-    for failed in _failed(answer):
-        code, message = failed.get("errorCode", 0), failed.get("errorMessage", "no reason given")
-        raise RequestRejected(f"A memory record was not created: {message}", on=memory_id, status=int(code or 0))
-    return {str(each.get("requestIdentifier", "")): str(each["memoryRecordId"]) for each in answer["successfulRecords"]}
+    made = {str(each.get("requestIdentifier", "")): str(each["memoryRecordId"]) for each in answer["successfulRecords"]}
+    refused = {
+        str(each.get("requestIdentifier", "")): str(each.get("errorMessage") or "no reason given")
+        for each in _failed(answer)
+    }
+    return made, refused
 
 
 def delete_event(

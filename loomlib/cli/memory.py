@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .capture import ago
+from .memory_care import CARE
 from .output import emit_json, emit_table, records, say
 from .place import Place, pass_place
 
@@ -133,5 +134,8 @@ def _emit(place: Place, found: MemoryFrame) -> None:
         say(found.note.replace("\n", " "))
     emit_table(rows, empty=found.note or "nothing")
 
+
+for command in CARE:
+    memory.add_command(command)
 
 COMMANDS = (memory,)

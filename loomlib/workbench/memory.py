@@ -10,6 +10,7 @@ from ..memory import MemoryReader, Provenance, find_provenance, moments_of
 from ..memory.reading import moment
 from . import memory_tables as tables
 from .cards import card
+from .memory_care import MemoryCare
 from .memory_views import ProvenanceView, TimelineView
 from .wait_line import WaitLine
 
@@ -28,7 +29,7 @@ _NO_EVENTS: Final = (
 )
 
 
-class Memory:
+class Memory(MemoryCare):
     """One AgentCore memory; made by `bench.memory(name)`. Reading is lazy, and the same on AWS and locally.
 
     `reader` gives values instead of tables, one by one, whatever the memory's size.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...aws.memory_shapes import MemoryRecord
 from .finding import Finding
-from .seen import Seen, changed_at
+from .seen import Seen, changed_at, safe_id
 from .statements import Stated, agree, stated_in
 
 _BY_RULE = "inferred (rules on English)"
@@ -45,9 +45,9 @@ def _finding(
     name = seen.shown(attribute)
     said = " and ".join(dict.fromkeys(f"“{seen.shown(each.value)}”" for _, each in [last, *others]))
     what = (
-        f"records in {namespace} both affirm and deny: {name}"
+        f"records in {safe_id(namespace)} both affirm and deny: {name}"
         if last[1].value in ("yes", "no")
-        else f"records in {namespace} have different values of {name}: {said}"
+        else f"records in {safe_id(namespace)} have different values of {name}: {said}"
     )
     old = ", ".join(dict.fromkeys(record.record_id for record, _ in others))
     return Finding(

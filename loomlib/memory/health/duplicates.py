@@ -12,7 +12,7 @@ import numpy as np
 from ...aws.memory_shapes import MemoryRecord
 from ...embeddings import MODEL_NAME, embed
 from .finding import Finding
-from .seen import Seen
+from .seen import Seen, safe_id
 from .statements import is_negated, plain_words, statement_text
 
 ALIKE_FROM: Final = 0.88
@@ -26,15 +26,16 @@ _SPACE: Final = re.compile(r"\W+")
 def find_duplicates(seen: Seen) -> Iterator[Finding]:
     """One finding for each group; the newest is to be kept."""
     for namespace, records in seen.namespaces.items():
+        place = safe_id(namespace)
         exact: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
         for record in records:
             exact[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
         for group in exact.values():
             if len(group) > 1:
-                yield _finding(seen, group, f"{len(group)} records in {namespace} say the same, word for word", "told")
+                yield _finding(seen, group, f"{len(group)} records in {place} say the same, word for word", "told")
         single = [group[-1] for group in exact.values()]
         for group in _near(single):
-            what = f"{len(group)} records in {namespace} say nearly the same"
+            what = f"{len(group)} records in {place} say nearly the same"
             yield _finding(seen, group, what, f"inferred ({MODEL_NAME}, from {ALIKE_FROM:g} on)")
 
 

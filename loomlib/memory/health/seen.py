@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from ...aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, told_form
-from ...redaction import Redactor
+from ...redaction import KNOWN_FORMS, Redactor
 from ..namespaces import Owner, owner_of
 from ..reading import MemoryReader
 from .finding import Evidence
@@ -18,6 +18,7 @@ from .finding import Evidence
 SCANNED: Final = 20_000
 """Records, and events, looked at unless told otherwise."""
 _SAID_CHARACTERS: Final = 160
+_KEYS: Final = Redactor(KNOWN_FORMS)
 
 Progress = Callable[[str], None]
 
@@ -72,7 +73,7 @@ class Seen:
             id=record.record_id,
             said=self.shown(record.text if said is None else said),
             at=changed_at(record),
-            namespace=", ".join(record.namespaces),
+            namespace=", ".join(safe_id(each) for each in record.namespaces),
         )
 
     def of_event(self, event: MemoryEvent, said: str | None = None) -> Evidence:
@@ -82,9 +83,14 @@ class Seen:
             what="event",
             said=self.shown(event.text if said is None else said),
             at=event.timestamp,
-            actor_id=event.actor_id,
-            session_id=event.session_id,
+            actor_id=safe_id(event.actor_id),
+            session_id=safe_id(event.session_id),
         )
+
+
+def safe_id(text: str) -> str:
+    """An id, actor or namespace without what has the form of a key; that it looks random alone is an id's nature."""
+    return _KEYS.redact(text).text
 
 
 def changed_at(record: MemoryRecord) -> datetime:

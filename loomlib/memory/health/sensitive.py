@@ -10,7 +10,7 @@ from typing import Final
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
 from ...redaction import DEFAULT_RULES, Redactor
 from .finding import Evidence, Finding
-from .seen import Seen
+from .seen import Seen, safe_id
 
 _SHOWN: Final = 20
 _SECRET_NAMES: Final = frozenset({*(each.name for each in DEFAULT_RULES if each.kind == "secret"), "secret"})
@@ -85,3 +85,4 @@ def _texts(record: MemoryRecord) -> Iterator[str]:
 def _said(event: MemoryEvent) -> Iterator[str]:
     yield from (each.text for each in event.messages)
     yield from (f"{key}: {value}" for key, value in event.metadata.items())
+    yield from (each for each in (event.session_id, event.actor_id) if safe_id(each) != each)

@@ -9,7 +9,7 @@ from typing import Final
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
 from .finding import Finding
-from .seen import Seen, changed_at
+from .seen import Seen, changed_at, safe_id
 from .statements import Stated, agree, stated_in
 
 UNTOUCHED: Final = timedelta(days=180)
@@ -58,17 +58,17 @@ def find_stale(
     """One finding a record, and one for all that nothing has touched for long. A session's summary is history."""
     old: list[MemoryRecord] = []
     for namespace, records in seen.namespaces.items():
-        owner = seen.owners[namespace]
+        owner, place = seen.owners[namespace], safe_id(namespace)
         if owner is not None and owner.session_id:
             continue
         later = _said_later(seen, owner.actor_id if owner else "")
         known = [each for record in records for each in stated_in(record.text)]
         for record in records:
             if (why := passed(record.text, changed_at(record), seen.now)) is not None:
-                yield _finding(seen, record, f"a record in {namespace} speaks of a time that has passed ({why})")
+                yield _finding(seen, record, f"a record in {place} speaks of a time that has passed ({why})")
             elif (found := _replaced(record, known, later, seen.now - extraction)) is not None:
                 event, stated = found
-                what = f"a record in {namespace} was replaced by what was said later, and stayed: {stated.attribute}"
+                what = f"a record in {place} was replaced by what was said later, and stayed: {stated.attribute}"
                 yield _finding(seen, record, what, event, stated.said)
             elif seen.now - changed_at(record) > untouched:
                 old.append(record)

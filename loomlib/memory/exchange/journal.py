@@ -1,0 +1,57 @@
+"""What an import has written so far, beside the export: with it an import goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+
+@dataclass(slots=True)
+class Journal:
+    """`done` has the new id of each old one. Lines of an import of another file (`checksum`) do not count."""
+
+    path: Path
+    checksum: str
+    done: dict[str, str] = field(default_factory=dict[str, str])
+    _file: IO[str] | None = None
+
+    @classmethod
+    def of(cls, export: str | os.PathLike[str], memory_id: str, checksum: str) -> Journal:
+        """The journal of an export's import into a memory, as far as it came."""
+        source = Path(export)
+        journal = cls(source.with_name(f"{source.name}.{memory_id}.imported"), checksum)
+        if journal.path.exists():
+            for raw in journal.path.read_text("utf-8").splitlines():
+                with suppress(ValueError, KeyError, TypeError):  # the last line of one that was killed may be torn
+                    line: Any = json.loads(raw)
+                    if line["of"] == checksum[:16]:
+                        journal.done[str(line["old"])] = str(line["new"])
+        return journal
+
+    def __enter__(self) -> Self:
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = os.fdopen(descriptor, "a", encoding="utf-8")
+        if self.path.stat().st_size:
+            self._file.write("\n")  # ends a line that was torn
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def note(self, made: Mapping[str, str]) -> None:
+        """New ids by old ones; on disk when this returns."""
+        self.done.update(made)
+        if self._file is not None:
+            lines = (json.dumps({"of": self.checksum[:16], "old": old, "new": new}) for old, new in made.items())
+            self._file.write("".join(f"{line}\n" for line in lines))
+            self._file.flush()

@@ -1,0 +1,204 @@
+"""The writing half of an import: events one by one in their order, records in batches, each with a request token."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from ...aws import memory_writing as service
+from ...aws.memory_shapes import SOURCE_EVENTS_KEY, told_form
+from ...errors import LoomError
+from ..faces import frame_of, html_rows, text_rows
+from .importing import moment_of
+from .journal import Journal
+from .reading import read_lines, read_manifest
+
+if TYPE_CHECKING:
+    from .importing import ImportPreview
+
+Progress = Callable[[str], None]
+COLUMNS: Final = ("what", "written", "here before", "failed")
+_TOLD_EVERY: Final = 100
+_MOST_FAILURES: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Imported:
+    """What an import wrote, and what it found here before."""
+
+    name: str
+    events: int
+    records: int
+    events_before: int
+    records_before: int
+    failures: tuple[str, ...] = ()
+    failed_events: int = 0
+    failed_records: int = 0
+    labels: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything of the export is in the memory now."""
+        return not self.failed_events and not self.failed_records
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Events and records."""
+        return [
+            dict(zip(COLUMNS, ("events", self.events, self.events_before, self.failed_events), strict=True)),
+            dict(zip(COLUMNS, ("records", self.records, self.records_before, self.failed_records), strict=True)),
+        ]
+
+    def frame(self) -> Any:
+        """Events and records."""
+        return frame_of(self.rows(), COLUMNS)
+
+    def note(self) -> str:
+        """Whether all is there."""
+        failed = f"failed: {'; '.join(self.failures[:3])}; import again to go on" if self.failures else "complete"
+        return " · ".join([failed, *self.labels])
+
+    def __repr__(self) -> str:
+        return text_rows(f"Imported into {self.name}", self.note(), self.rows(), COLUMNS)
+
+    def _repr_html_(self) -> str:
+        return html_rows(f"Imported into {self.name}", self.note(), self.rows(), COLUMNS)
+
+
+def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | None) -> Imported:
+    """Write what is not there."""
+    memory = preview.reader.memory
+    strategies = _strategies(preview)
+    written, before, failed = {"event": 0, "record": 0}, {"event": 0, "record": 0}, {"event": 0, "record": 0}
+    failures: list[str] = []
+    sources: dict[str, str] = {}
+    with Journal.of(preview.path, memory.memory_id, preview.checksum) as journal:
+        skipped = preview.already | journal.done.keys()
+        for batch in _batches(read_lines(preview.path)):
+            kind = str(batch[0]["kind"])
+            todo = [each for each in batch if _id_of(each) not in skipped]
+            before[kind] += len(batch) - len(todo)
+            if not todo:
+                continue
+            try:
+                if kind == "event":
+                    _write_event(preview, journal, todo[0], extract)
+                    refused = dict[str, str]()
+                else:
+                    sources = sources or {told_form(old): told_form(new) for old, new in journal.done.items()}
+                    refused = _write_records(preview, journal, todo, strategies, sources)
+            except LoomError as error:
+                failed[kind] += len(todo)
+                failures.append(str(error))
+                if len(failures) >= _MOST_FAILURES:
+                    raise
+                continue
+            written[kind] += len(todo) - len(refused)
+            failed[kind] += len(refused)
+            failures += refused.values()
+            if progress is not None and (kind == "record" or written["event"] % _TOLD_EVERY == 0):
+                progress(f"{written['event']:,} events and {written['record']:,} records imported")
+    return Imported(
+        name=memory.name,
+        events=written["event"],
+        records=written["record"],
+        events_before=before["event"],
+        records_before=before["record"],
+        failures=tuple(failures),
+        failed_events=failed["event"],
+        failed_records=failed["record"],
+        labels=preview.labels,
+    )
+
+
+def _batches(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Events alone, for one may be the root of the next one's branch; records a hundred at a time."""
+    for kind, some in groupby(lines, key=lambda each: str(each["kind"])):
+        while batch := list(islice(some, 1 if kind == "event" else service.BATCH)):
+            yield batch
+
+
+def _id_of(line: Mapping[str, Any]) -> str:
+    return str(line["eventId"] if line["kind"] == "event" else line["memoryRecordId"])
+
+
+def _token(preview: ImportPreview, *ids: str) -> str:
+    return hashlib.sha256("\n".join([preview.reader.memory.memory_id, preview.checksum, *ids]).encode()).hexdigest()
+
+
+def _write_event(preview: ImportPreview, journal: Journal, line: Mapping[str, Any], extract: bool) -> None:
+    reader = preview.reader
+    asked: dict[str, Any] = {
+        "memoryId": reader.memory.memory_id,
+        "actorId": line["actorId"],
+        "sessionId": line["sessionId"],
+        "eventTimestamp": moment_of(line["eventTimestamp"]),
+        "payload": line["payload"],
+        "clientToken": _token(preview, str(line["eventId"]), str(extract)),
+    }
+    if line.get("metadata"):
+        asked["metadata"] = line["metadata"]
+    if not extract:
+        asked["extractionMode"] = "SKIP"
+    if branch := line.get("branch"):
+        root = str(branch.get("rootEventId") or "")
+        asked["branch"] = {"name": branch["name"], **({"rootEventId": journal.done.get(root, root)} if root else {})}
+    made = service.create_event(reader.clients, asked, region=reader.memory.region)
+    journal.note({str(line["eventId"]): str(made["eventId"])})
+
+
+def _write_records(
+    preview: ImportPreview,
+    journal: Journal,
+    lines: Sequence[Mapping[str, Any]],
+    strategies: Mapping[str, str],
+    sources: Mapping[str, str],
+) -> dict[str, str]:
+    """Why which were refused."""
+    reader, asked = preview.reader, list[dict[str, Any]]()
+    for number, line in enumerate(lines):
+        old_strategy = str(line.get("memoryStrategyId") or "")
+        new_strategy = strategies.get(old_strategy, "")
+        shape: dict[str, Any] = {
+            "requestIdentifier": f"r{number}",
+            "namespaces": [_moved(str(each), old_strategy, new_strategy) for each in line["namespaces"]],
+            "content": {"text": line["text"]},
+            "timestamp": moment_of(line.get("timestamp") or line["createdAt"]),
+        }
+        if new_strategy:
+            shape["memoryStrategyId"] = new_strategy
+        if metadata := _metadata(line.get("metadata") or {}, sources):
+            shape["metadata"] = metadata
+        asked.append(shape)
+    token = _token(preview, *map(_id_of, lines))
+    made, refused = service.create_records(
+        reader.clients, reader.memory.memory_id, asked, token=token, region=reader.memory.region
+    )
+    journal.note({_id_of(line): made[f"r{n}"] for n, line in enumerate(lines) if f"r{n}" in made})
+    return refused
+
+
+def _strategies(preview: ImportPreview) -> dict[str, str]:
+    """The strategies here by the ids of the export's that have the same name."""
+    here = {each.name: each.strategy_id for each in preview.reader.memory.strategies}
+    told = cast("list[dict[str, Any]]", read_manifest(preview.path).get("strategies") or [])
+    return {str(each["strategyId"]): here[str(each["name"])] for each in told if each["name"] in here}
+
+
+def _moved(namespace: str, old: str, new: str) -> str:
+    """The namespace with this memory's strategy id where the other's was a part of it."""
+    return "/".join(new if part == old and old and new else part for part in namespace.split("/"))
+
+
+def _metadata(metadata: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, wrapped in metadata.items():
+        ((form, value),) = wrapped.items()
+        if form == "dateTimeValue":
+            value = moment_of(value)
+        if key == SOURCE_EVENTS_KEY and isinstance(value, list):
+            value = [sources.get(str(each), str(each)) for each in cast("list[Any]", value)]
+        found[key] = {form: value}
+    return found

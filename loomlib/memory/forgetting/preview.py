@@ -1,0 +1,147 @@
+"""What forgetting an actor would delete, shown before anything is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ...redaction import Redactor
+from ..faces import frame_of, html_rows, text_rows
+from ..health.seen import safe_id
+from ..reading import MemoryReader
+from .belongings import UNSURE, belongings, event_ids, session_ids, shared_templates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .execution import Forgotten
+
+Progress = Callable[[str], None]
+COLUMNS: Final = ("what", "where", "how", "count", "sample")
+_SAMPLE_CHARACTERS: Final = 120
+_TOLD_EVERY: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToForget:
+    """So many events of a session, or records of a namespace; `how` they are known to be the actor's."""
+
+    what: str
+    where: str
+    how: str
+    count: int
+    sample: str = field(default="", repr=False)
+
+    def row(self) -> dict[str, Any]:
+        """As a table has it."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ForgetPreview:
+    """What would be deleted; made by `memory.forget(actor)`. Nothing is, until `.confirm()`."""
+
+    reader: MemoryReader
+    actor_id: str
+    parts: tuple[ToForget, ...]
+    shared: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    @property
+    def events(self) -> int:
+        """How many events would be deleted."""
+        return sum(each.count for each in self.parts if each.what == "events")
+
+    @property
+    def records(self) -> int:
+        """How many records would be deleted."""
+        return sum(each.count for each in self.parts if each.what == "records" and each.how != UNSURE)
+
+    @property
+    def unsure(self) -> int:
+        """How many records might be another actor's, and would stay."""
+        return sum(each.count for each in self.parts if each.how == UNSURE)
+
+    def confirm(self, *, progress: Progress | None = None) -> Forgotten:
+        """Delete everything of the actor that is there now, in pages, and look again afterwards. There is no way back:
+        `memory.export(path, actors=[...])` keeps a copy."""
+        from .execution import forget_all
+
+        return forget_all(self, progress=progress)
+
+    def note(self) -> str:
+        """What must be known beside it."""
+        if not self.parts:
+            return f"Nothing of {self.actor_id} is here: memory.actors() lists who has events"
+        kept = f"{self.unsure:,} records may be another's and would stay" if self.unsure else ""
+        shared = (
+            f"in {', '.join(self.shared)}, which name no actor, only records whose sources are told were found"
+            if self.shared
+            else ""
+        )
+        said = f"{self.events:,} events and {self.records:,} records would be deleted; nothing is until .confirm()"
+        return " · ".join(filter(None, (said, kept, shared, *self.labels)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a session and namespace."""
+        return [each.row() for each in self.parts]
+
+    def frame(self) -> pd.DataFrame:
+        """One row a session and namespace."""
+        return frame_of(self.rows(), COLUMNS)
+
+    def __repr__(self) -> str:
+        title = f"Forgetting {self.actor_id} in {self.reader.memory.name}"
+        return text_rows(title, self.note(), self.rows(), COLUMNS)
+
+    def _repr_html_(self) -> str:
+        title = f"Forgetting {self.actor_id} in {self.reader.memory.name}"
+        return html_rows(title, self.note(), self.rows(), COLUMNS)
+
+
+def preview_forgetting(
+    reader: MemoryReader, actor_id: str, *, progress: Progress | None = None, labels: tuple[str, ...] = ()
+) -> ForgetPreview:
+    """Count what is an actor's, with samples in which secrets and personal data are struck out."""
+    redactor = Redactor()
+    parts: list[ToForget] = []
+    events: list[str] = []
+    sessions = session_ids(reader, actor_id)
+    for session_id in sessions:
+        found = list(event_ids(reader, actor_id, session_id))
+        events += found
+        if progress is not None and len(events) // _TOLD_EVERY > (len(events) - len(found)) // _TOLD_EVERY:
+            progress(f"{len(events):,} events of {actor_id} found")
+        if found:
+            newest = next(reader.events(actor_id, session=session_id, limit=1), None)
+            sample = _sample(redactor, newest.text) if newest else ""
+            parts.append(
+                ToForget(
+                    what="events",
+                    where=f"session {safe_id(session_id)}",
+                    how="own session",
+                    count=len(found),
+                    sample=sample,
+                )
+            )
+    counts: Counter[tuple[str, str]] = Counter()
+    samples: dict[tuple[str, str], str] = {}
+    for each in belongings(reader, actor_id, sessions, events, progress=progress):
+        key = (", ".join(each.record.namespaces), each.how)
+        counts[key] += 1
+        if key not in samples:
+            samples[key] = _sample(redactor, each.record.text)
+    parts += [
+        ToForget(what="records", where=safe_id(where), how=how, count=count, sample=samples[where, how])
+        for (where, how), count in sorted(counts.items())
+    ]
+    return ForgetPreview(
+        reader=reader, actor_id=actor_id, parts=tuple(parts), shared=tuple(shared_templates(reader)), labels=labels
+    )
+
+
+def _sample(redactor: Redactor, text: str) -> str:
+    plain = " ".join(redactor.redact(text).text.split())
+    return plain if len(plain) <= _SAMPLE_CHARACTERS else f"{plain[: _SAMPLE_CHARACTERS - 1]}…"

@@ -1,0 +1,86 @@
+"""Records and events that a check writes into a memory, in a place of their own, and takes away again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ...aws import memory_writing as writing
+from ...aws.memory import iter_records
+from ...errors import LoomError
+from ..reading import MemoryReader
+from .subjects import Subject
+
+CANARY = "isolation canary that belongs to nobody else"
+SESSION = "shared-session"
+
+
+@dataclass(slots=True)
+class Scratch:
+    """What was written: the owner of each record and event. `root` is the namespace that holds all records."""
+
+    reader: MemoryReader
+    root: str
+    records: dict[str, Subject] = field(default_factory=dict[str, Subject])
+    events: dict[str, Subject] = field(default_factory=dict[str, Subject])
+
+    def write_records(self, places: Sequence[tuple[Subject, str]], token: str) -> None:
+        """One record in each namespace."""
+        memory = self.reader.memory
+        for number, batch in enumerate(_batched(places, writing.BATCH)):
+            shapes = [
+                {
+                    "requestIdentifier": f"r{place}",
+                    "namespaces": [namespace],
+                    "content": {"text": CANARY},
+                    "timestamp": datetime.now(UTC),
+                }
+                for place, (_, namespace) in enumerate(batch)
+            ]
+            made, refused = writing.create_records(
+                self.reader.clients, memory.memory_id, shapes, token=f"{token}-{number}", region=memory.region
+            )
+            self.records.update({made[f"r{place}"]: who for place, (who, _) in enumerate(batch) if f"r{place}" in made})
+            if refused:
+                raise LoomError("A record of the check was refused", on=next(iter(refused.values())))
+
+    def write_events(self, subjects: Sequence[Subject], token: str) -> None:
+        """One event of each, all in a session of the same id; long-term memory does not see them."""
+        memory = self.reader.memory
+        for number, who in enumerate(subjects):
+            asked: Mapping[str, Any] = {
+                "memoryId": memory.memory_id,
+                "actorId": who.actor_id,
+                "sessionId": SESSION,
+                "eventTimestamp": datetime.now(UTC),
+                "payload": [{"conversational": {"role": "USER", "content": {"text": CANARY}}}],
+                "clientToken": f"{token}-e{number}",
+                "extractionMode": "SKIP",
+            }
+            made = writing.create_event(self.reader.clients, asked, region=memory.region)
+            self.events[str(made["eventId"])] = who
+
+    def clean(self) -> list[str]:
+        """Delete everything, also what was written by a call whose answer never came; what could not be, in words."""
+        memory, left = self.reader.memory, list[str]()
+        for event_id, who in self.events.items():
+            try:
+                writing.delete_event(
+                    self.reader.clients, memory.memory_id, who.actor_id, SESSION, event_id, region=memory.region
+                )
+            except LoomError as error:
+                left.append(f"event {event_id} of {who.actor_id}: {error}")
+        try:
+            found = iter_records(self.reader.clients, memory.memory_id, path=self.root, region=memory.region)
+            ids = list(dict.fromkeys([*self.records, *(each.record_id for each in found)]))
+            stayed = writing.delete_records(self.reader.clients, memory.memory_id, ids, region=memory.region)
+            left += [f"record {each}: {why}" for each, why in stayed.items()]
+        except LoomError as error:
+            left.append(f"records below {self.root}: {error}")
+        return left
+
+
+def _batched(places: Sequence[tuple[Subject, str]], size: int) -> list[Sequence[tuple[Subject, str]]]:
+    return [places[start : start + size] for start in range(0, len(places), size)]

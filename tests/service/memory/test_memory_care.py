@@ -1,0 +1,282 @@
+"""A memory's health, copies, forgetting, diff and isolation, through the workbench over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from inspected import new_memory, say, write
+
+import loomlib as loom
+from loomlib.errors import SettingsError
+from loomlib.memory import read_snapshot
+from loomlib.workbench.memory import Memory
+
+KEY = "AKIA" + "QQQQWWWWEEEERRRR"
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+CARD = "4111 1111 1111 1111"
+SHARED = {"semanticMemoryStrategy": {"name": "shared", "namespaceTemplates": ["/shared/"]}}
+OPEN = {"semanticMemoryStrategy": {"name": "open", "namespaceTemplates": ["/open/{actorId}"]}}
+
+
+def until(memory: Memory, actor: str, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(memory.records(actor=actor)) < count:
+        assert time.monotonic() < deadline, memory.records(actor=actor)
+        time.sleep(0.02)
+
+
+def planted(memory: Memory) -> None:
+    """Secrets in every place that an export has."""
+    say(memory, f"my key is {KEY}", "I will forget it.", actor="anna", session="s1", extractionMode="SKIP")
+    data = memory.reader.clients.data()
+    blob = json.dumps({"message": {"content": [{"text": f"card {CARD}"}], "api_key": "hidden-in-a-field"}})
+    data.create_event(
+        memoryId=memory.id,
+        actorId="anna",
+        sessionId=TOKEN,
+        eventTimestamp=datetime.now(UTC),
+        payload=[{"blob": blob}, {"blob": {"password": "correct-horse-battery"}}],
+        metadata={"contact": {"stringValue": "ann@example.org"}, "accessToken": {"stringValue": "plain-words-here"}},
+        extractionMode="SKIP",
+    )
+    write(memory, "/facts/anna/", f"The user's token is {TOKEN}.", "The user writes from ann@example.org.")
+
+
+SECRETS = (KEY, TOKEN, CARD, "hidden-in-a-field", "correct-horse-battery", "ann@example.org", "plain-words-here")
+
+
+def test_health_finds_what_is_planted_and_nothing_in_a_healthy_memory(memory_bench: loom.Workbench):
+    memory = new_memory(memory_bench, "semantic")
+    say(memory, "I live in Berlin.")
+    until(memory, "anna", 1)
+    assert memory.health().findings == ()
+    planted(memory)
+    write(memory, "/facts/anna/", "The user plays chess.", "The user plays chess!", "The user lives in Rome.")
+    found = memory.health()
+    assert found.counts().keys() >= {"secret", "personal_data", "contradiction", "duplicate"}
+    assert not found.crossings
+    shown = repr(found) + found._repr_html_() + found.frame().to_csv()
+    assert not [each for each in SECRETS if each in shown]
+    assert "list prices of" in repr(found)
+
+
+def test_health_sees_a_namespace_that_all_share(memory_bench: loom.Workbench):
+    memory = new_memory(memory_bench, SHARED)
+    write(memory, "/shared/", "Nothing of note.")
+    say(memory, "Hello.", actor="t1:anna", extractionMode="SKIP")
+    assert {each.severity for each in memory.health().of("leak")} == {"warning"}
+    for actor in ("t1:anna", "t2:bert"):
+        said = say(memory, "I live in Berlin.", actor=actor, extractionMode="SKIP")
+        assert said
+    strategy = memory.description.strategies[0].strategy_id
+    memory.reader.clients.data().batch_create_memory_records(
+        memoryId=memory.id,
+        records=[{"requestIdentifier": "r", "namespaces": ["/shared/"], "content": {"text": "Home is Berlin."},
+                  "timestamp": datetime.now(UTC), "memoryStrategyId": strategy}],
+    )  # fmt: skip
+    (found,) = memory.health().crossings
+    assert found.crosses_tenants
+
+
+def test_an_export_holds_no_planted_secret_and_comes_back_elsewhere(memory_bench: loom.Workbench, tmp_path: Path):
+    memory, other = (new_memory(memory_bench, "semantic") for _ in range(2))
+    planted(memory)
+    first = say(memory, "one", "two", actor="bert", session="b", extractionMode="SKIP")
+    fork = {"name": "fork", "rootEventId": first}
+    say(memory, "on the fork", actor="bert", session="b", branch=fork, extractionMode="SKIP")
+    path = tmp_path / "memory.jsonl"
+    done = memory.export(path)
+    text = path.read_text()
+    assert not [each for each in SECRETS if each in text]
+    assert (done.events, done.records, done.actors) == (4, 2, 2)
+    assert done.struck_out
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o77 == 0
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert (lines[0]["kind"], lines[-1]["kind"]) == ("manifest", "end")
+
+    preview = other.import_(path)
+    assert (preview.events, preview.records) == (4, 2)
+    assert len(other.events()) == 0
+    assert preview.confirm().is_complete
+    assert sorted(other.events("bert")["text"]) == ["on the fork", "one\ntwo"]
+    assert list(other.events("bert", session="b", branch="fork")["text"]) == ["on the fork", "one\ntwo"]
+    assert len(other.records(actor="anna")) == 2
+    again = other.import_(path)
+    assert (again.events, again.records) == (0, 0)
+    again.confirm()
+    assert len(other.events()) == 4
+    assert len(other.records()) == 2
+
+
+def test_an_import_goes_on_where_it_stopped_and_nothing_comes_twice(memory_bench: loom.Workbench, tmp_path: Path):
+    memory, other = (new_memory(memory_bench, "semantic") for _ in range(2))
+    for number in range(12):
+        say(memory, f"number {number}", extractionMode="SKIP")
+    write(memory, "/facts/anna/", *(f"The user has seen film {number}." for number in range(12)))
+    path = tmp_path / "memory.jsonl"
+    memory.export(path, redact=False)
+
+    class Stopped(Exception):
+        pass
+
+    def stop(line: str) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        other.import_(path).confirm(progress=stop)
+    journal = next(tmp_path.glob("*.imported"))
+    kept = journal.read_text().splitlines()[:5]
+    journal.write_text("\n".join(kept) + '\n{"of": "to')  # killed while it wrote the sixth
+    assert other.import_(path).confirm().is_complete
+    journal.unlink()  # the service itself knows the tokens
+    other.import_(path).confirm()
+    assert sorted(other.events()["text"]) == sorted(memory.events()["text"])
+    assert sorted(other.records()["text"]) == sorted(memory.records()["text"])
+
+
+def test_an_export_that_comes_home_doubles_nothing(memory_bench: loom.Workbench, tmp_path: Path):
+    memory = new_memory(memory_bench, "semantic")
+    planted(memory)
+    memory.export(tmp_path / "m.jsonl", redact=False)
+    assert "NOT redacted" in repr(memory.import_(tmp_path / "m.jsonl"))
+    assert memory.import_(tmp_path / "m.jsonl").confirm().events == 0
+    memory.forget("anna").confirm()
+    assert memory.import_(tmp_path / "m.jsonl").confirm().events == 2
+    assert KEY in "".join(memory.events("anna")["text"])
+
+
+def test_a_file_that_is_no_export_or_was_changed_is_refused(memory_bench: loom.Workbench, tmp_path: Path):
+    memory = new_memory(memory_bench)
+    say(memory, "hello")
+    path = tmp_path / "m.jsonl"
+    memory.export(path)
+    for name, content in {
+        "no": b"hello", "other": b"{}\n", "cut": b"".join(path.read_bytes().splitlines(True)[:-1]),
+        "changed": path.read_bytes().replace(b"hello", b"hullo"), "binary": b"\xff\x00",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(SettingsError, match="export"):
+            memory.import_(tmp_path / name)
+    with pytest.raises(SettingsError, match="export"):
+        memory.import_(tmp_path / "missing")
+
+
+def test_forgetting_is_previewed_then_done_and_looked_for_again(memory_bench: loom.Workbench):
+    memory = new_memory(memory_bench, "semantic", "summary", SHARED)
+    for actor in ("user-1", "user-10", "user-1/b"):
+        for number in range(3):
+            say(memory, f"I live in Berlin {number}.", actor=actor, session=f"s{number}", extractionMode="SKIP")
+        write(memory, f"/facts/{actor}/", f"Something of {actor}, and {KEY}.")
+        write(memory, f"/summaries/{actor}/s1/", f"A summary of {actor}.")
+    write(memory, "/shared/", "Nobody's.")
+    preview = memory.forget("user-1")
+    assert (preview.events, preview.records) == (3, 2)
+    assert KEY not in repr(preview) + preview._repr_html_()
+    assert "/shared/" in repr(preview)
+    assert len(memory.events("user-1")) == 3
+    told: list[str] = []
+    done = preview.confirm(progress=told.append)
+    assert (done.events, done.records, done.is_verified) == (3, 2, True)
+    assert told
+    assert "backups" in repr(done)
+    assert len(memory.events("user-1")) == 0
+    assert len(memory.records(actor="user-1")) == 0
+    assert len(memory.sessions("user-1")) == 3  # as on AWS: they stay listed for a while
+    for actor in ("user-10", "user-1/b"):
+        assert len(memory.events(actor)) == 3
+        assert len(memory.records(f"/facts/{actor}/")) == 1
+    assert len(memory.records("/shared/")) == 1
+    assert "Nothing of user-1" in repr(memory.forget("user-1"))
+    assert done.verify().is_verified
+
+
+def test_forgetting_takes_records_told_to_come_from_the_actors_events(memory_bench: loom.Workbench):
+    memory = new_memory(memory_bench, SHARED)
+    for actor in ("anna", "bert"):
+        say(memory, f"I live in {'Berlin' if actor == 'anna' else 'Rome'}.", actor=actor)
+    deadline = time.monotonic() + 60
+    while not any("Rome" in each for each in memory.records("/shared/")["text"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    before = set(memory.records("/shared/")["text"])
+    memory.forget("bert").confirm()
+    assert set(memory.records("/shared/")["text"]) == {each for each in before if "Rome" not in each}
+
+
+def test_two_moments_are_compared_by_namespace(memory_bench: loom.Workbench, tmp_path: Path):
+    memory = new_memory(memory_bench, "semantic")
+    ids = write(memory, "/facts/anna/", "The user lives in Berlin.", "The user likes <b>tea</b>.")
+    before = memory.snapshot()
+    before.save(tmp_path / "before.json")
+    write(memory, "/facts/bert/", f"The user's key is {KEY}.")
+    say(memory, "Hello.", extractionMode="SKIP")
+    data = memory.reader.clients.data()
+    later = datetime.now(UTC) + timedelta(seconds=5)
+    data.batch_update_memory_records(
+        memoryId=memory.id,
+        records=[{"memoryRecordId": ids[0], "timestamp": later, "content": {"text": "The user lives in Rome."}}],
+    )
+    data.delete_memory_record(memoryId=memory.id, memoryRecordId=ids[1])
+    found = memory.diff(before)
+    assert found.counts() == {"/facts/anna/": {"updated": 1, "deleted": 1}, "/facts/bert/": {"created": 1}}
+    assert "1 events came" in found.note()
+    assert KEY not in repr(found) + found._repr_html_()
+    assert "<b>" not in found._repr_html_()
+    assert memory.diff(tmp_path / "before.json").counts() == found.counts()
+    assert read_snapshot(tmp_path / "before.json") == before
+    assert len(memory.diff(found.after, found.after)) == 0
+    with pytest.raises(ValueError, match="two memories"):
+        new_memory(memory_bench).diff(before)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_usual_patterns_keep_actors_and_tenants_apart(memory_bench: loom.Workbench, seed: int):
+    memory = new_memory(memory_bench, "semantic", "summary")
+    say(memory, "I live in Berlin.", extractionMode="SKIP")
+    before = memory.snapshot()
+    found = memory.check_isolation(seed=seed)
+    assert found.is_isolated, repr(found)
+    assert found.left_behind == ()
+    assert len(memory.diff(before)) == 0
+    assert memory.check_isolation(["/{tenantId}/{userId}/facts/"], seed=seed).is_isolated
+
+
+@pytest.mark.parametrize(
+    ("pattern", "mend"),
+    [
+        ("/shared/", "name the actor"),
+        ("/facts/{userId}/", "between slashes"),
+        ("/facts/{tenantId}-{userId}/", "between slashes"),
+    ],
+)
+def test_patterns_that_mix_tenants_up_are_found_with_the_call(memory_bench: loom.Workbench, pattern: str, mend: str):
+    memory = new_memory(memory_bench)
+    found = memory.check_isolation([pattern], actors=8)
+    assert found.across_tenants
+    assert not found.is_isolated
+    assert "list_memory_records(memoryId=" in found.crossings[0].call
+    assert mend in found.crossings[0].mend
+    assert len(memory.records()) == 0
+
+
+def test_ids_with_slashes_are_folders_of_each_other(memory_bench: loom.Workbench):
+    found = new_memory(memory_bench).check_isolation(["/facts/{actorId}/"], slashes=True)
+    assert {each.call.partition("(")[0] for each in found.crossings} == {
+        "list_memory_records",
+        "retrieve_memory_records",
+    }
+    assert all("namespacePath" in each.call for each in found.crossings)
+
+
+def test_a_pattern_that_nobody_can_fill_in_is_refused_before_anything_is_written(memory_bench: loom.Workbench):
+    memory = new_memory(memory_bench)
+    with pytest.raises(ValueError, match="no placeholder"):
+        memory.check_isolation(["/facts/{actor}/"])
+    with pytest.raises(ValueError, match="actors"):
+        memory.check_isolation(actors=1)
