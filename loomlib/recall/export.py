@@ -60,6 +60,8 @@ def _arm(each: ArmSummary, result: RecallResult) -> dict[str, Any]:
         "recall_at": {str(k): found.summary() for k, found in each.at.items()},
         "precision": each.precision.summary(),
         "stale": each.stale.summary(),
+        "recalled_of": list(each.recalled_of),
+        "stale_of": list(each.stale_of),
         "p50_ms": each.p50.summary(),
         "p90_ms": each.p90.summary(),
         "input_tokens": each.tokens.summary(),

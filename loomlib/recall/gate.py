@@ -61,6 +61,12 @@ def judge(summaries: Sequence[ArmSummary], least: float, arm: Arm | None) -> Rec
     )  # fmt: skip
 
 
+def share_or_count(estimate: Estimate, counts: tuple[int, int]) -> str:
+    """The share with its interval; where there is none, how many of how many questions."""
+    right, tried = counts
+    return f"{right} of {tried}" if estimate.value is None and tried else shown_share(estimate)
+
+
 def shown_share(estimate: Estimate) -> str:
     """`85 % [71–93 %]`, or why there is no number."""
     if estimate.value is None or estimate.low is None or estimate.high is None:

@@ -9,7 +9,7 @@ from loomlib.statistics import number, percent, plural
 
 from .arms import NONE
 from .design import AGENT, RecallDesign
-from .gate import shown_share
+from .gate import share_or_count
 from .measurements import Asked
 from .summaries import ArmSummary, break_even
 
@@ -23,19 +23,19 @@ def tell(asked: Sequence[Asked], summaries: Sequence[ArmSummary], design: Recall
 
 
 def _recalled(summaries: Sequence[ArmSummary], design: RecallDesign) -> str:
-    """Best with retrieval, against the best of what was without."""
+    """Best with retrieval, against what was without it in the same context."""
     done = "the agent's answer says" if design.mode == AGENT else "the model is given"
-    searching = [each for each in summaries if each.arm.searches and each.recall.value is not None]
-    others = [each for each in summaries if each.arm.retrieval == NONE and each.recall.value is not None]
-    if not searching:
-        best = max(others, key=_value, default=None)
-        return f"With “{best.arm}” {done} what was told in {shown_share(best.recall)} of the questions." if best else ""
-    best = max(searching, key=_value)
-    same = [each for each in searching if each.recall.value == best.recall.value]
+    known = [each for each in summaries if each.recalled_of[1]]
+    best = max([each for each in known if each.arm.searches] or known, key=_recall, default=None)
+    if best is None:
+        return ""
+    same = [each for each in known if each.arm.searches == best.arm.searches and _recall(each) == _recall(best)]
     which = " as well as ".join(f"“{each.arm}”" for each in same)
-    sentence = f"With {which} {done} what was told in {shown_share(best.recall)} of the questions"
-    plain = next((each for each in others if each.arm.context == best.arm.context), None)
-    return f"{sentence}; without retrieval in {shown_share(plain.recall)}." if plain else f"{sentence}."
+    sentence = f"With {which} {done} what was told in {_recall_text(best)}"
+    plain = next((each for each in known if each.arm.retrieval == NONE and each.arm.context == best.arm.context), None)
+    if plain is None or plain is best:
+        return f"{sentence}."
+    return f"{sentence}; without retrieval in {_recall_text(plain)}."
 
 
 def _oldest(asked: Sequence[Asked]) -> str:
@@ -54,16 +54,18 @@ def _oldest(asked: Sequence[Asked]) -> str:
 
 
 def _stale(summaries: Sequence[ArmSummary], design: RecallDesign) -> str:
-    known = [each for each in summaries if each.stale.value is not None]
+    known = [each for each in summaries if each.stale_of[1]]
     if not known:
         return ""
     verb = "said" if design.mode == AGENT else "given"
-    least, most = min(known, key=lambda each: each.stale.value or 0), max(known, key=lambda each: each.stale.value or 0)
-    if not most.stale.value:
+    least, most = min(known, key=_staleness), max(known, key=_staleness)
+    if not _staleness(most):
         return f"No value that had been changed or taken back was {verb}."
     told = f"Of facts that had changed or were taken back, “{most.arm}” has a former value {verb} in "
-    told += shown_share(most.stale)
-    return f"{told}, “{least.arm}” in {shown_share(least.stale)}." if least is not most else f"{told}."
+    told += share_or_count(most.stale, most.stale_of)
+    return (
+        f"{told}, “{least.arm}” in {share_or_count(least.stale, least.stale_of)}." if least is not most else f"{told}."
+    )
 
 
 def _weight(asked: Sequence[Asked], summaries: Sequence[ArmSummary], design: RecallDesign) -> str:
@@ -94,5 +96,16 @@ def _failures(asked: Sequence[Asked]) -> str:
     return f"{plural(sum(failed.values()), 'failure')} in {plural(made, 'question')}: {told}."
 
 
-def _value(each: ArmSummary) -> float:
-    return each.recall.value or 0.0
+def _recall(each: ArmSummary) -> float:
+    right, tried = each.recalled_of
+    return right / tried
+
+
+def _staleness(each: ArmSummary) -> float:
+    stale, tried = each.stale_of
+    return stale / tried
+
+
+def _recall_text(each: ArmSummary) -> str:
+    told = share_or_count(each.recall, each.recalled_of)
+    return f"{told} questions" if each.recall.value is None else f"{told} of the questions"

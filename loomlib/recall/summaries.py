@@ -28,8 +28,9 @@ from .measurements import Asked
 class ArmSummary:
     """One arm. `recall` is of questions whose answer is known to have been told: is the value that holds now among what
     was given (with an agent: in its answer)? `at` is the same for the first k records alone, `precision` the share of
-    records brought that hold it. `stale`: of questions with former values, how often one was given or said. Durations
-    in milliseconds; `tokens` are input tokens of a question that needs memory, `idle_tokens` of one that does not.
+    records brought that hold it. `stale`: of questions with former values, how often one was given or said. Beside both
+    stand the counts of questions (how many of how many). Durations in milliseconds; `tokens` are input tokens of a
+    question that needs memory, `idle_tokens` of one that does not.
     """
 
     arm: Arm
@@ -40,6 +41,8 @@ class ArmSummary:
     at: Mapping[int, Estimate]
     precision: Estimate
     stale: Estimate
+    recalled_of: tuple[int, int]
+    stale_of: tuple[int, int]
     p50: Estimate
     p90: Estimate
     tokens: Estimate
@@ -122,7 +125,9 @@ def _arm(asked: Sequence[Asked], arm: Arm, design: RecallDesign) -> ArmSummary:
         recall=_rate(told, _is_recalled),
         at={k: _rate(told, lambda each, k=k: bool(each.score and each.score.recall_at(k))) for k in ks},
         precision=estimate_mean([value for _, value in precise], [each.case for each, _ in precise]),
-        stale=_rate(with_former, lambda each: bool(each.score and each.score.is_stale)),
+        stale=_rate(with_former, _is_stale),
+        recalled_of=(sum(map(_is_recalled, told)), len(told)),
+        stale_of=(sum(map(_is_stale, with_former)), len(with_former)),
         p50=estimate_percentile(durations, 0.5, seed=design.seed),
         p90=estimate_percentile(durations, 0.9, seed=design.seed),
         tokens=_token_mean([each for each in done if each.needs_memory], output=False),
@@ -138,6 +143,10 @@ def _told(asked: Sequence[Asked]) -> list[Asked]:
 
 def _is_recalled(each: Asked) -> bool:
     return bool(each.score and each.score.is_recalled)
+
+
+def _is_stale(each: Asked) -> bool:
+    return bool(each.score and each.score.is_stale)
 
 
 def _rate(asked: Sequence[Asked], passes: Callable[[Asked], bool]) -> Estimate:

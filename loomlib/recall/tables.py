@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.statistics import Estimate, number
 
-from .gate import shown_share
+from .gate import share_or_count, shown_share
 from .measurements import Asked
 from .summaries import recall_by
 
@@ -100,10 +100,10 @@ def _row(each: ArmSummary, result: RecallResult) -> tuple[str, ...]:
     return (
         str(each.arm),
         number(each.asked, 0),
-        shown_share(each.recall),
+        share_or_count(each.recall, each.recalled_of),
         at or "–",
         shown_share(each.precision) if each.precision.n else "–",
-        shown_share(each.stale) if each.stale.n else "–",
+        share_or_count(each.stale, each.stale_of) if each.stale_of[1] else "–",
         str(each.p50),
         _plain(each.p90),
         _plain(each.tokens, 0),

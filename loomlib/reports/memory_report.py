@@ -1,0 +1,171 @@
+"""What the memory report is about: which memory, whose, since when; and its answer and gates."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import ReportError, ResourceNotFound
+from loomlib.recall.access import MemoryAccess
+from loomlib.recall.shipped import read_life
+from loomlib.recall.study import STRATEGIES
+from loomlib.recall.telling import tell, wait_until_settled
+from loomlib.statistics import plural
+
+from .displays import Listing, Verdict
+
+if TYPE_CHECKING:
+    from loomlib.memory.health import HealthReport
+    from loomlib.memory.isolation import IsolationReport
+    from loomlib.workbench import Workbench
+    from loomlib.workbench.memory import Memory
+
+FORMAT = "loom.memory-inspection/1"
+SAMPLE = "sample_memory"
+_PEOPLE = ("nadia", "nadia-2")
+_SETTLE_S, _QUIET_S = 15.0, 2.0
+
+
+def inspected_memory(bench: Workbench, name: str = "") -> Memory:
+    """The memory of that name, id or ARN; without one a sample with a scripted life (local only)."""
+    if name:
+        return bench.memory(name)
+    if bench.where != "local":
+        raise ReportError("Name the memory to inspect", on="memory", try_="bench.memories() lists them")
+    try:
+        return bench.memory(SAMPLE)
+    except ResourceNotFound:
+        memory = bench.create_memory(SAMPLE, strategies=STRATEGIES)
+    access, life, began = MemoryAccess(reader=memory.reader), read_life("shellfish"), datetime.now(UTC)
+    last = len(life.sessions) + 1
+    for person in _PEOPLE:
+        tell(access, life, person, before=last, study_id=uuid.uuid4().hex, began=began)
+    lives = [(life, person) for person in _PEOPLE]
+    wait_until_settled(
+        access, lives, last, settle_s=_SETTLE_S, quiet_s=_QUIET_S, progress=lambda _line: None
+    )  # fmt: skip
+    return memory
+
+
+def chosen_actor(memory: Memory, actor: str = "") -> str:
+    """The actor named, else the first that the memory lists; "" when it has none."""
+    return actor or next(iter(memory.reader.actors(limit=1)), "")
+
+
+def since_of(since: str) -> datetime | timedelta | None:
+    """A moment in ISO 8601, or a time such as 7d, 12h or 30m; None for "". Raises `ReportError`."""
+    if not since:
+        return None
+    unit = {"d": "days", "h": "hours", "m": "minutes"}.get(since[-1])
+    try:
+        return timedelta(**{unit: float(since[:-1])}) if unit else datetime.fromisoformat(since)
+    except ValueError as error:
+        raise ReportError("since cannot be read", on=since, try_="7d, 12h, 30m or 2026-11-01") from error
+
+
+def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:
+    """The ids of an actor's `sessions` newest sessions."""
+    if not actor:
+        return []
+    found = sorted(memory.reader.sessions(actor), key=lambda each: each.created_at, reverse=True)
+    return [each.session_id for each in found[:sessions]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossingGate:
+    """That nothing crosses from one actor or tenant to another. Doubt, such as what could not be read, is "unclear"."""
+
+    crossings: int
+    unread: Sequence[str]
+
+    @classmethod
+    def of(cls, health: HealthReport, isolation: IsolationReport | None = None) -> CrossingGate:
+        """From what was found in the memory and, when it was tried, from reads that were made."""
+        return cls(
+            crossings=len(health.crossings) + (len(isolation.crossings) if isolation else 0),
+            unread=(*health.skipped, *(isolation.not_checked if isolation else ())),
+        )
+
+    @property
+    def outcome(self) -> str:
+        """`missed`, `unclear` or `passed`."""
+        return "missed" if self.crossings else "unclear" if self.unread else "passed"
+
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+        if self.crossings:
+            return f"Gate missed: {plural(self.crossings, 'finding')} across actors or tenants."
+        if self.unread:
+            return f"Gate unclear: nothing crosses in what was read; not looked at: {'; '.join(self.unread)[:300]}."
+        return "Gate passed: nothing crosses from one actor or tenant to another."
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON-ready values."""
+        return {
+            "name": "no crossing",
+            "outcome": self.outcome,
+            "crossings": self.crossings,
+            "sentence": self.sentence(),
+        }
+
+
+def memory_verdict(
+    memory: Memory, health: HealthReport, gate: CrossingGate, isolation: IsolationReport | None = None
+) -> Verdict:
+    """The answer: how healthy the memory is, and whether anything crosses."""
+    worst = [each.what for each in health.findings if each.severity != "note"][:3]
+    cost = health.growth.sentence() if health.growth else ""
+    seen = (
+        f"{plural(health.records, 'record')} and {plural(health.events, 'event')} of {plural(health.actors, 'actor')}"
+    )
+    said = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in health.counts().items())
+    state = "is in order" if health.is_healthy else "has something to mend"
+    noted = f": {said}" if said else ""
+    sentences = [
+        f"This memory {state}{noted} ({seen} looked at).",
+        *worst,
+        *([isolation.sentence() + "."] if isolation else []),
+    ]
+    return Verdict(
+        title=" · ".join([f"memory {memory.name}", *memory.labels, f"{health.looked_at:%d %b %Y %H:%M} UTC"]),
+        sentences=[*sentences, *([cost] if cost else [])],
+        gates=[(gate.outcome, gate.sentence())],
+        summary={
+            "format": FORMAT,
+            "memory": {"id": memory.id, "name": memory.name, "arn": memory.arn},
+            "labels": list(memory.labels),
+            "sentences": sentences,
+            "healthy": health.is_healthy,
+            "events": health.events,
+            "records": health.records,
+            "actors": health.actors,
+            "counts": dict(health.counts()),
+            "findings": health.rows(),
+            "isolation": None if isolation is None else {"reads": isolation.reads, "crossings": isolation.rows()},
+            "gates": [gate.summary()],
+        },
+    )
+
+
+def memory_notes(health: HealthReport, isolation: IsolationReport | None = None) -> Listing:
+    """How it was looked at, and what that cannot tell."""
+    notes = [
+        "Events and records were read page by page with the operations that agents use; nothing was changed.",
+        "Findings are told where they stand in the memory or the service says so, and inferred where a rule on "
+        "language or similarity says so: read the evidence.",
+        "What is shown of secrets and personal data is redacted.",
+    ]
+    if isolation is not None:
+        notes.append(
+            f"Isolation was tried with {len(isolation.actors)} scratch actors (seed {isolation.seed}) and "
+            f"{isolation.reads} reads; what was written for it was deleted again."
+        )
+    limits = [
+        "What an agent made of its records: inv.memories_used() shows that, answer by answer.",
+        "Contradictions in words that no rule knows.",
+        *(f"Not looked at: {each}" for each in health.skipped),
+    ]
+    return Listing(items=[*(("", note, "") for note in notes), *(("Not told:", each, "") for each in limits)])
