@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from ..answers import CaseFailure, TurnAnswer
 from ..cases import Turn
 from ..tool_use import ToolUse
-
-T = TypeVar("T")
+from .own_threads import in_thread
 
 _EXTRAS = ("session_id", "state", "turn")
 
@@ -23,7 +21,8 @@ class CallableTarget:
 
     It is also given `session_id`, `state` and `turn` where it has parameters of these names. A dict has `text` and any
     other field of `TurnAnswer`; its tools may be names, or dicts of `ToolUse`'s fields. What it raises is a failure to
-    answer. A plain function runs in threads.
+    answer. A plain function runs in threads that nobody waits for: one that hangs is left behind when its
+    time is over.
 
     `key` names what the answers depend on ("prompt v3, temperature 0"): runs of one key use each other's answers.
     Without it a function's answers are its run's own, for nobody can see whether it still does what it did.
@@ -78,21 +77,6 @@ class CallableTarget:
             return {}
         known = {"session_id": session_id, "state": state, "turn": turn}
         return {name: known[name] for name in self._extras}
-
-
-async def in_thread(function: Callable[[], T]) -> T:
-    """What a plain function returns or raises, asked in a thread.
-
-    No future takes a `StopIteration`: whoever waits for it would wait forever.
-    """
-
-    def call() -> T:
-        try:
-            return function()
-        except StopIteration as error:
-            raise RuntimeError("it raised StopIteration") from error
-
-    return await asyncio.to_thread(call)
 
 
 def answer_of(found: object, *, duration_ms: float | None = None, session_id: str = "") -> TurnAnswer:

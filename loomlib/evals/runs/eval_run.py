@@ -120,6 +120,10 @@ class EvalRun:
         """The names of those who judged."""
         return tuple(dict.fromkeys(each.name for each in self._bench.cards))
 
+    def evaluators_at(self, place: int) -> tuple[str, ...]:
+        """The names of those who judge the case at that place of the set."""
+        return tuple(self._bench.cards[number].name for number in self._bench.of(place))
+
     @property
     def store(self) -> StorePlace:
         """Where it is kept."""

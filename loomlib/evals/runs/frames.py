@@ -25,12 +25,13 @@ _FAILURES = ("case", "repeat", "stage", "evaluator", "kind", "message", "attempt
 def score_frame(run: EvalRun) -> pd.DataFrame:
     """One row a case, repeat, evaluator and part."""
     rows: list[tuple[Any, ...]] = []
-    names = run.evaluators
     for each in run.judgements():
         at = (each.case_id, each.repeat)
         if each.answer.failure is not None:
             why = f"{each.answer.failure.kind}: {each.answer.failure.message}"
-            rows.extend((*at, name, "", None, None, "answer_failed", "", why, ()) for name in names)
+            rows.extend(
+                (*at, name, "", None, None, "answer_failed", "", why, ()) for name in run.evaluators_at(each.place)
+            )
             continue
         for name, said in each.verdicts.items():
             if isinstance(said, CaseFailure):

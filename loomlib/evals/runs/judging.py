@@ -14,7 +14,7 @@ from ..answers import CaseAnswer, CaseFailure
 from ..cases import EvalCase
 from ..evaluator import Evaluator
 from ..evaluators.turn_by_turn import PASSED
-from .callables import in_thread
+from .own_threads import in_thread
 from .panel import Panel
 from .stored_words import stored_score
 from .verdicts import failure_of, judged_of
@@ -42,7 +42,7 @@ class Judges:
         self._is_quick = [_is_quick(each) for each in self.evaluators]
         self._timeout_s = timeout_s
         self._turns = asyncio.Semaphore(concurrency)
-        self.tokens, self.cost = 0, 0.0
+        self.tokens, self.cost, self.judged = 0, 0.0, 0
 
     def judge_quick(self, case: Case) -> list[StoredScore]:
         """What the quick evaluators say, in this thread; failures go to the case. The others stay owed."""
@@ -65,6 +65,7 @@ class Judges:
         """What the other evaluators say, each in its time."""
         said = await asyncio.gather(*(self._judge_slow(number, case) for number in case.owed))
         case.owed = ()
+        self.judged += 1
         return [score for scores in said for score in scores]
 
     async def _judge_slow(self, number: int, case: Case) -> list[StoredScore]:

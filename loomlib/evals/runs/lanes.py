@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from ..answers import CaseAnswer
 from ..cases import EvalCase
 from .asking import Asker
+from .own_threads import begin
 
 Unit: TypeAlias = "tuple[int, int]"
 """Repeat and place in the set."""
@@ -21,17 +22,39 @@ Answered: TypeAlias = "tuple[Unit, CaseAnswer]"
 
 _SLICE_S: Final = 0.05
 """How long a plain function is asked case after case before what it answered is kept."""
+_GRACE_S: Final = 1.0
+"""How long a stopped run waits for the question that is under way."""
 _SLOW_MS: Final = 5.0
 """A function that mostly takes longer than this for a case is asked several at once."""
 
 
-def ask_slice(asker: Asker, cases: Sequence[EvalCase], owed: deque[Unit], *, at_most: int) -> list[Answered]:
-    """A plain function asked in this thread until the slice is over."""
+async def ask_slice(
+    asker: Asker, cases: Sequence[EvalCase], owed: deque[Unit], keep: Callable[[list[Answered]], None], *, at_most: int
+) -> list[Answered]:
+    """A plain function asked case after case until the slice is over; its answers, which `keep` has been given.
+
+    Cancelled, it asks no other case, waits a moment for the one under way, and keeps what was answered.
+    """
     answers: list[Answered] = []
-    until = time.perf_counter() + _SLICE_S
-    while owed and len(answers) < at_most and time.perf_counter() < until:
-        unit = owed.popleft()
-        answers.append((unit, asker.ask_now(cases[unit[1]], unit[0])))
+    over = False
+
+    def ask() -> None:
+        until = time.perf_counter() + _SLICE_S
+        while owed and not over and len(answers) < at_most and time.perf_counter() < until:
+            unit = owed.popleft()
+            answers.append((unit, asker.ask_now(cases[unit[1]], unit[0])))
+
+    asking = begin(ask)
+    try:
+        await asyncio.shield(asking)
+    except BaseException:  # stopped, or a function that ended its thread (SystemExit)
+        over = True
+        await asyncio.wait([asking], timeout=_GRACE_S)
+        if not asking.cancel() and not asking.cancelled():
+            asking.exception()  # looked at: the reason to stop is the one that is raised
+        keep(answers[:])
+        raise
+    keep(answers)
     return answers
 
 

@@ -31,6 +31,11 @@ class Meter:
         """Whether the time is over."""
         return self._budget.time_s is not None and self.elapsed_s >= self._budget.time_s
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether it needs to know what each answer and each verdict took."""
+        return self._budget.is_metered
+
     def count(self, answer: StoredAnswer) -> None:
         """An answer came, with or without its figures."""
         if not answer.is_failure:
@@ -56,14 +61,14 @@ class Meter:
                 return "what the answers cost is not known (no trace told it), so a budget in money cannot be kept"
             if (cost := self._cost_of_all + judges.cost) >= budget.money:
                 return f"the budget of ${budget.money:,.6g} is used up (${cost:,.6g})"
-            if self._left_money(judges) < self._mean_cost:
+            if self._left_money(judges) < self._mean_cost + _mean(judges.cost, judges.judged):
                 return f"another answer would exceed the budget of ${budget.money:,.6g} (${cost:,.6g} so far)"
         if budget.tokens is not None:
             if self._answers and not self._with_tokens:
                 return "the answers' tokens are not known (no trace told them), so a budget of tokens cannot be kept"
             if (tokens := self._tokens_of_all + judges.tokens) >= budget.tokens:
                 return f"the budget of {budget.tokens:,} tokens is used up ({tokens:,.0f})"
-            if budget.tokens - tokens < self._mean_tokens:
+            if budget.tokens - tokens < self._mean_tokens + _mean(judges.tokens, judges.judged):
                 return f"another answer would exceed the budget of {budget.tokens:,} tokens ({tokens:,.0f} so far)"
         self._judges = judges
         return ""
@@ -75,11 +80,12 @@ class Meter:
         if not self._answers:
             return min(owed, first)
         allowed: list[float] = [float(owed)]
-        if self._budget.money is not None and self._mean_cost:
-            allowed.append(self._left_money(self._judges) / self._mean_cost)
-        if self._budget.tokens is not None and self._mean_tokens:
-            left = self._budget.tokens - self._tokens_of_all - self._judges.tokens
-            allowed.append(left / self._mean_tokens)
+        judges = self._judges
+        if self._budget.money is not None and (each := self._mean_cost + _mean(judges.cost, judges.judged)):
+            allowed.append(self._left_money(judges) / each)
+        if self._budget.tokens is not None and (each := self._mean_tokens + _mean(judges.tokens, judges.judged)):
+            left = self._budget.tokens - self._tokens_of_all - judges.tokens
+            allowed.append(left / each)
         return max(1, min(owed, max(first, int(min(allowed) / 2)), int(min(allowed))))
 
     def _left_money(self, judges: Judges) -> float:
@@ -102,3 +108,8 @@ class Meter:
     @property
     def _tokens_of_all(self) -> float:
         return self._tokens + self._mean_tokens * (self._answers - self._with_tokens)
+
+
+def _mean(taken: float, count: int) -> float:
+    """What each of them took, 0 while there is none."""
+    return taken / count if count else 0.0

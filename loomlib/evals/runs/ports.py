@@ -92,9 +92,10 @@ class Progress(Protocol):
 class Budget:
     """What a run may take: US dollars, model tokens (both directions), seconds. None is no limit.
 
-    Judges' tokens and dollars count too. What an answer took is often known only after it (from its trace), so a run
-    asks in growing groups and never asks more than the rest of the budget should allow by the answers so far; it can
-    end above the limit by what one group differs from that. Seconds end asking; what is under way is waited for.
+    Judges' tokens and dollars count too, and are foreseen by what judging took so far. What an answer took is often
+    known only after it (from its trace), so a run asks in growing groups, waits for what is said of each, and never
+    asks more than the rest of the budget should allow by the answers so far; it can end above the limit by what one
+    group differs from that. Seconds end asking; what is under way is waited for.
     """
 
     money: float | None = None

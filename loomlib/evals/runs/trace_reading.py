@@ -9,6 +9,8 @@ from typing import Final
 from ..answers import TurnAnswer
 from .ports import Target
 
+_NOT_READ: Final = "traces not read"
+_MAY_CHANGE: Final = ("", "not_found_yet", "partial")
 _LONGEST_STATE: Final = 500
 
 
@@ -17,5 +19,10 @@ async def read_traces(target: Target, turns: Sequence[TurnAnswer]) -> Sequence[T
     try:
         return await target.collect_tools(turns)
     except Exception as error:  # noqa: BLE001 - the answers have come, and most evaluators can judge them as they are
-        state = f"traces not read: {type(error).__name__}: {error}"[:_LONGEST_STATE]
+        state = f"{_NOT_READ}: {type(error).__name__}: {error}"[:_LONGEST_STATE]
         return [each if each.tools is not None else replace(each, tools_state=state) for each in turns]
+
+
+def may_be_there(state: str) -> bool:
+    """Whether an answer with this state of its trace is worth another look."""
+    return state in _MAY_CHANGE or state.startswith(_NOT_READ)

@@ -24,7 +24,7 @@ from .progress import Snapshot
 from .slow_tasks import SlowTasks
 from .stored_words import answer_of_row, judge_failures_of, judge_failures_text, writable_row
 from .tally import Tally
-from .trace_reading import read_traces
+from .trace_reading import may_be_there, read_traces
 
 if TYPE_CHECKING:
     from loomlib.store import Store
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 250
 """Answers in one write. More would live so long that the garbage collector looks at everything again and again."""
-_LOOKED_FOR: Final = ("", "not_found_yet", "partial")
 
 
 class RunWork:
@@ -147,6 +146,8 @@ class RunWork:
         asker = Asker(target, timeout_s=manner.timeout_s, retries=manner.retries)
         try:
             while owed:
+                if self._meter.is_metered:  # what judging took is part of it
+                    await self._slow.wait()
                 if reason := self._meter.spent(self._judges):
                     return reason
                 # A budget in money or tokens is kept by asking in groups: each no larger than the rest should allow.
@@ -165,11 +166,14 @@ class RunWork:
     async def _ask_function(self, asker: Asker, owed: deque[Unit]) -> None:
         """A plain function: case after case in slices of time; side by side in threads when it turns out slow."""
         again: deque[Unit] = deque()
-        retries = self._manner.retries
+
+        def keep(answers: Sequence[tuple[Unit, CaseAnswer]]) -> None:
+            tried = [each for each in answers if self._manner.retries and _is_tried_again(each[1])]
+            again.extend(unit for unit, _ in tried)
+            self._keep([each for each in answers if each not in tried] if tried else answers)
+
         while owed and not self._meter.is_late:
-            answers = await asyncio.to_thread(ask_slice, asker, self._set.cases, owed, at_most=_AT_ONCE)
-            again.extend(unit for unit, answer in answers if retries and _is_tried_again(answer))
-            self._keep([(unit, answer) for unit, answer in answers if not (retries and _is_tried_again(answer))])
+            answers = await ask_slice(asker, self._set.cases, owed, keep, at_most=_AT_ONCE)
             if self._manner.concurrency > 1 and is_slow(answers):
                 await self._ask_agent(asker, owed)
         if again:
@@ -262,7 +266,7 @@ class RunWork:
         return (
             self._target is not None
             and self._collects
-            and any(turn.tools is None and turn.tools_state in _LOOKED_FOR for turn in answer.turns)
+            and any(turn.tools is None and may_be_there(turn.tools_state) for turn in answer.turns)
         )
 
     async def _collect(self, cases: list[Case]) -> list[Case]:

@@ -1,0 +1,54 @@
+"""Plain functions of somebody else's, each in a thread that nobody has to wait for.
+
+An executor's threads are few and are waited for at the end: a function that hangs would keep others from their turn,
+which then seem late too, and would hold the run open behind its own timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def begin(function: Callable[[], T]) -> asyncio.Future[T]:
+    """`function` begun in a daemon thread, in a copy of the caller's context; what it will return or raise.
+
+    Whoever does not want to wait for it any more cancels the future; the thread goes on by itself.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if future.done():  # given up meanwhile
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # pyright: ignore[reportArgumentType] - without an error there is a result
+
+    def call() -> None:
+        result: T | None = None
+        raised: BaseException | None = None
+        try:
+            result = function()
+        except StopIteration as error:  # no future takes it: whoever waits would wait forever
+            raised = RuntimeError("it raised StopIteration")
+            raised.__cause__ = error
+        except BaseException as error:  # noqa: BLE001 - carried over to the waiter, who raises it
+            raised = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, result, raised)
+
+    threading.Thread(target=copy_context().run, args=(call,), name="loom-function", daemon=True).start()
+    return future
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """What a plain function returns or raises. Cancelled, it is not waited for."""
+    return await begin(function)

@@ -1,0 +1,215 @@
+"""Plain functions that hang hold up nobody, and what was answered before a run is stopped is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eval_runs import Says, sums
+
+import loomlib as loom
+from loomlib.errors import EvalError, StoreError
+from loomlib.evals import CaseAnswer, EvalCase, EvalSet, EvaluatorChoice, Score, TurnAnswer, UserScenario
+from loomlib.evals.cases import Turn
+from loomlib.evals.runs import Budget, CallableTarget, EvalRun
+from loomlib.evals.sources import accompanied
+from loomlib.running import held_lease
+from loomlib.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def never() -> Iterator[threading.Event]:
+    """What a hung function waits for; set when the test is over, so that no thread is left behind."""
+    gate = threading.Event()
+    yield gate
+    gate.set()
+
+
+def test_functions_that_hang_are_left_behind_and_take_nobodys_turn(store: Store, never: threading.Event) -> None:
+    def agent(prompt: str) -> str:
+        if prompt != "59+59":
+            never.wait(120)
+        return "118"
+
+    # More of them than any executor has threads; were they waited for, this would take two minutes.
+    run = loom.evaluate(CallableTarget(agent, concurrency=20), sums(60), Says(), timeout_s=0.2, store=store)
+    assert run.state == "complete"
+    assert not never.is_set()
+    kinds = run.failures()
+    assert set(kinds["kind"]) == {"timeout"}
+    assert "sum 59" not in set(kinds["case"])
+
+
+def test_evaluators_that_hang_are_left_behind_too(store: Store, never: threading.Event) -> None:
+    class Hanging(Says):
+        def judge(self, case: EvalCase, answer: CaseAnswer) -> Any:
+            return super().judge(case, answer) if case.id == "sum 39" else never.wait(120)
+
+    run = loom.evaluate(
+        lambda prompt: "78", sums(40), Hanging(is_quick=False), judge_timeout_s=0.2, judge_concurrency=20, store=store
+    )
+    assert not never.is_set()
+    failures = run.failures()
+    assert len(failures) == 39
+    assert "sum 39" not in set(failures["case"])
+
+
+async def test_a_stopped_run_keeps_what_a_plain_function_had_answered(store: Store, never: threading.Event) -> None:
+    asked: list[str] = []
+    reached = threading.Event()
+
+    def agent(prompt: str) -> str:
+        asked.append(prompt)
+        if prompt == "7+7" and len(asked) == 8:
+            reached.set()
+            never.wait(120)
+        return prompt
+
+    target = CallableTarget(agent, key="counting")
+    task = asyncio.create_task(loom.aevaluate(target, sums(20), Says(), run_id="r1", store=store))
+    assert await asyncio.to_thread(reached.wait, 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    run = EvalRun.load(store, "r1")
+    assert (run.state, len(run.rows())) == ("interrupted", 7)
+    again = await loom.aevaluate(target, sums(20), Says(), run_id="r1", store=store)
+    assert again.state == "complete"
+    # Only the question that was under way is asked twice.
+    assert sorted(asked) == sorted([f"{n}+{n}" for n in range(20)] + ["7+7"])
+
+
+def test_a_budget_foresees_what_judging_costs(store: Store) -> None:
+    def agent(prompt: str) -> dict[str, Any]:
+        return {"text": prompt, "cost": 0.001, "input_tokens": 1, "output_tokens": 1}
+
+    judge = Says("costly", Score(value=1.0, cost=0.01, tokens=100), is_quick=False)
+    run = loom.evaluate(agent, sums(200), judge, budget=Budget(money=0.50), store=store)
+    assert run.state == "stopped"
+    # 0.011 for an answer and its verdict: 45 fit, and not one more is asked.
+    assert 40 <= len(run.rows()) <= 45
+    some = loom.evaluate(agent, sums(200), judge, budget=Budget(tokens=1020), store=store, reuse=False)
+    assert 5 <= len(some.rows()) <= 10
+
+
+def test_a_failure_to_answer_stands_under_the_cases_own_evaluators_only(store: Store) -> None:
+    def agent(prompt: str) -> str:
+        raise RuntimeError("planned")
+
+    first, second = sums(2).cases
+    own = replace(first, evaluators=(EvaluatorChoice(name="contains"),))
+    run = loom.evaluate(agent, EvalSet(name="s", cases=(own, second)), ["exact"], store=store)
+    scores = run.scores()
+    found = {(row.case, row.evaluator) for row in scores.itertuples()}
+    assert found == {("sum 0", "exact"), ("sum 0", "contains"), ("sum 1", "exact")}
+    assert set(scores["state"]) == {"answer_failed"}
+
+
+class Traced:
+    """A target whose traces can be read only at the second try."""
+
+    name, key, labels, concurrency = "traced", "traced 1", (), 1
+
+    def __init__(self) -> None:
+        self.asked = self.looked = 0
+
+    def new_session(self) -> str:
+        return "session"
+
+    async def ask(self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Any = None) -> TurnAnswer:
+        self.asked += 1
+        return TurnAnswer(text=turn.prompt)
+
+    async def collect_tools(self, answers: Any) -> Any:
+        self.looked += 1
+        if self.looked == 1:
+            raise ConnectionError("no way")
+        return [replace(each, tools=(), tools_state="complete") for each in answers]
+
+    async def end(self, session_id: str) -> None:
+        """Nothing."""
+
+
+def test_traces_that_could_not_be_read_are_looked_for_again(store: Store) -> None:
+    target = Traced()
+    first = loom.evaluate(target, sums(1), Says("first"), store=store)
+    assert next(first.judgements()).answer.turns[0].tools_state.startswith("traces not read: ConnectionError")
+    second = loom.evaluate(target, sums(1), Says("second"), store=store)
+    assert next(second.judgements()).answer.tools == ()
+    assert (target.asked, target.looked) == (1, 2)
+
+
+def test_a_user_that_cannot_begin_is_told_apart_from_an_agent_that_fails(store: Store) -> None:
+    class Broken:
+        key, labels = "broken", ()
+
+        def begin(self, scenario: UserScenario) -> Any:
+            raise RuntimeError("no persona")
+
+    case = EvalCase(id="talk", scenario=UserScenario(starting_prompt="Hi", plan="ask"))
+    run = loom.evaluate(accompanied(lambda p: p, Broken()), EvalSet(name="s", cases=(case,)), Says(), store=store)
+    ((kind, message),) = run.failures()[["kind", "message"]].itertuples(index=False)
+    assert kind == "simulated_user"
+    assert "no persona" in message
+
+
+async def test_who_loses_the_lease_is_stopped_and_told(store: Store) -> None:
+    run = loom.evaluate(lambda prompt: prompt, sums(1), Says(), store=store)
+
+    class Slept:
+        """Leases of a process that slept: renewing finds that another one has taken over."""
+
+        def acquire(self, id: str, /) -> Any:
+            return store.eval_runs.acquire(id, lease_s=-1.0)
+
+        def renew(self, lease: Any, /) -> Any:
+            store.eval_runs.acquire(run.id)  # the other one
+            return store.eval_runs.renew(lease)
+
+        def release(self, lease: Any, /) -> None:
+            store.eval_runs.release(lease)
+
+    told: list[int] = []
+
+    async def hold(leases: Any, renew_every_s: float) -> None:
+        async with held_lease(leases, run.id, renew_every_s=renew_every_s, refused=EvalError) as lost:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                told.append(len(lost))
+
+    with pytest.raises(StoreError, match="was taken over by another process"):
+        await hold(Slept(), 0.01)
+    assert told == [1]
+    with pytest.raises(EvalError, match="is being run by process"):
+        await hold(store.eval_runs, 10)
+    assert told == [1]  # the other one has it: the block is never begun
+
+
+def test_a_run_that_goes_on_shows_no_stale_summary(store: Store) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def agent(prompt: str) -> dict[str, Any]:
+        row = store.eval_runs.get("r1")
+        assert row is not None
+        seen.append(dict(row.summary))
+        return {"text": prompt, "input_tokens": 1, "output_tokens": 1}
+
+    options: dict[str, Any] = {"run_id": "r1", "store": store}
+    stopped = loom.evaluate(CallableTarget(agent, key="k"), sums(40), Says(), budget=Budget(tokens=20), **options)
+    assert stopped.state == "stopped"
+    assert stopped.summary()["says"].scored == len(seen) < 40
+    done = loom.evaluate(CallableTarget(agent, key="k"), sums(40), Says(), **options)
+    assert seen == [{}] * 40  # while it goes on, no summary of what was there before
+    assert done.summary()["says"].scored == 40
