@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from ..redaction import KNOWN_FORMS, Redactor
+
 if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN_ROWS: Final = 50
+_KEYS: Final = Redactor(KNOWN_FORMS)
 _SHOWN_CHARACTERS: Final = 400
 _TEXT_CHARACTERS: Final = 60
 
@@ -59,6 +62,11 @@ def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.Da
     import pandas as pd
 
     return pd.DataFrame([[row.get(name) for name in columns] for row in rows], columns=list(columns))
+
+
+def safe_id(text: str) -> str:
+    """An id, actor or namespace without what has the form of a key; that it looks random alone is an id's nature."""
+    return _KEYS.redact(text).text
 
 
 def _short(value: Any) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from ..aws import memory_writing as writing
 from ..errors import SettingsError
 from ..redaction import Redactor
-from .health.seen import safe_id
+from .faces import safe_id
 from .reading import MemoryReader
 
 FORMAT: Final = "loom memory snapshot"

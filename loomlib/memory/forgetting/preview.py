@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ...redaction import Redactor
-from ..faces import frame_of, html_rows, text_rows
-from ..health.seen import safe_id
+from ..faces import frame_of, html_rows, safe_id, text_rows
 from ..reading import MemoryReader
 from .belongings import UNSURE, belongings, event_ids, session_ids, shared_templates
 
@@ -117,15 +116,8 @@ def preview_forgetting(
         if found:
             newest = next(reader.events(actor_id, session=session_id, limit=1), None)
             sample = _sample(redactor, newest.text) if newest else ""
-            parts.append(
-                ToForget(
-                    what="events",
-                    where=f"session {safe_id(session_id)}",
-                    how="own session",
-                    count=len(found),
-                    sample=sample,
-                )
-            )
+            where = f"session {safe_id(session_id)}"
+            parts.append(ToForget(what="events", where=where, how="own session", count=len(found), sample=sample))
     counts: Counter[tuple[str, str]] = Counter()
     samples: dict[tuple[str, str], str] = {}
     for each in belongings(reader, actor_id, sessions, events, progress=progress):

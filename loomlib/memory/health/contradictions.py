@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ...aws.memory_shapes import MemoryRecord
+from ..faces import safe_id
 from .finding import Finding
-from .seen import Seen, changed_at, safe_id
+from .seen import Seen, changed_at
 from .statements import Stated, agree, stated_in
 
 _BY_RULE = "inferred (rules on English)"

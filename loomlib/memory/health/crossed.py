@@ -22,6 +22,7 @@ OWN_BELOW: Final = 0.5
 _LONG_ID: Final = 5  # characters: "anna" is a word that many say, "anna-7f3" is an actor
 _MOST_SENTENCES: Final = 40_000
 _FEWEST_WORDS: Final = 3
+_AT_ONCE: Final = 256
 _SENTENCE: Final = re.compile(r"(?<=[.!?\n])\s+")
 
 
@@ -105,11 +106,13 @@ def _said_by_another(
         return
     vectors = embed([part for _, part in said])
     who = np.array([event.actor_id for event, _ in said])
-    for record, whose in possible:
-        scores = vectors @ embed([statement_text(record.text)])[0]
-        own = who == whose
-        if float(scores[own].max(initial=0.0)) >= OWN_BELOW:
-            continue
-        best = int(np.where(own, -1.0, scores).argmax())
-        if not own[best] and float(scores[best]) >= SAID_FROM:
-            yield record, whose, *said[best]
+    for start in range(0, len(possible), _AT_ONCE):
+        some = possible[start : start + _AT_ONCE]
+        scores = embed([statement_text(record.text) for record, _ in some]) @ vectors.T
+        for row, (record, whose) in zip(scores, some, strict=True):
+            if float(row.max()) < SAID_FROM:
+                continue
+            own = who == whose
+            best = int(row.argmax())
+            if not own[best] and float(row[own].max(initial=0.0)) < OWN_BELOW:
+                yield record, whose, *said[best]

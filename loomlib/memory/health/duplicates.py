@@ -11,8 +11,9 @@ import numpy as np
 
 from ...aws.memory_shapes import MemoryRecord
 from ...embeddings import MODEL_NAME, embed
+from ..faces import safe_id
 from .finding import Finding
-from .seen import Seen, safe_id
+from .seen import Seen
 from .statements import is_negated, plain_words, statement_text
 
 ALIKE_FROM: Final = 0.88
@@ -20,6 +21,7 @@ ALIKE_FROM: Final = 0.88
 "owns a dog called Rex" and "has a dog named Rex" at 0.91; where words differ, `_SAME_WORDS_FROM` decides as well."""
 _SAME_WORDS_FROM: Final = 0.4
 _AT_ONCE: Final = 512
+_MOST_NEAR: Final = 8  # a record is compared with the nearest alone where thousands are made of one form
 _SPACE: Final = re.compile(r"\W+")
 
 
@@ -58,14 +60,17 @@ def _near(records: Sequence[MemoryRecord]) -> Iterator[list[MemoryRecord]]:
     if len(records) < 2:
         return
     texts = [statement_text(each.text) for each in records]
-    vectors = embed(texts)
+    vectors, told = embed(texts), [(is_negated(each), plain_words(each)) for each in texts]
     group = list(range(len(records)))
     for start in range(0, len(records), _AT_ONCE):
-        close = vectors[start : start + _AT_ONCE] @ vectors.T >= ALIKE_FROM
-        for row, column in np.argwhere(np.triu(close, k=start + 1)).tolist():
-            a, b = start + int(row), int(column)
-            if _root(group, a) != _root(group, b) and _says_the_same(texts[a], texts[b]):
-                group[_root(group, b)] = _root(group, a)
+        scores = np.triu(vectors[start : start + _AT_ONCE] @ vectors.T, k=start + 1)
+        for row in np.flatnonzero((scores >= ALIKE_FROM).any(axis=1)).tolist():
+            near = np.flatnonzero(scores[row] >= ALIKE_FROM)
+            a = start + int(row)
+            for column in near[np.argsort(-scores[row, near])[:_MOST_NEAR]].tolist():
+                b = int(column)
+                if _root(group, a) != _root(group, b) and _says_the_same(told[a], told[b]):
+                    group[_root(group, b)] = _root(group, a)
     found: defaultdict[int, list[MemoryRecord]] = defaultdict(list)
     for place, record in enumerate(records):
         found[_root(group, place)].append(record)
@@ -79,11 +84,11 @@ def _root(group: list[int], place: int) -> int:
     return place
 
 
-def _says_the_same(a: str, b: str) -> bool:
+def _says_the_same(a: tuple[bool, list[str]], b: tuple[bool, list[str]]) -> bool:
     """Whether what differs in two texts that are close is only how it is said: no number, no name, no "not"."""
-    if is_negated(a) != is_negated(b):
+    if a[0] != b[0]:
         return False
-    first, second = plain_words(a), plain_words(b)
+    first, second = a[1], b[1]
     only_a, only_b = [each for each in first if each not in second], [each for each in second if each not in first]
     if any(any(char.isdigit() for char in each) for each in (*only_a, *only_b)):
         return False

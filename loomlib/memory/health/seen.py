@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Final
 
 from ...aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, told_form
-from ...redaction import KNOWN_FORMS, Redactor
+from ...redaction import Redactor
+from ..faces import safe_id
 from ..namespaces import Owner, owner_of
 from ..reading import MemoryReader
 from .finding import Evidence
@@ -18,7 +19,6 @@ from .finding import Evidence
 SCANNED: Final = 20_000
 """Records, and events, looked at unless told otherwise."""
 _SAID_CHARACTERS: Final = 160
-_KEYS: Final = Redactor(KNOWN_FORMS)
 
 Progress = Callable[[str], None]
 
@@ -86,11 +86,6 @@ class Seen:
             actor_id=safe_id(event.actor_id),
             session_id=safe_id(event.session_id),
         )
-
-
-def safe_id(text: str) -> str:
-    """An id, actor or namespace without what has the form of a key; that it looks random alone is an id's nature."""
-    return _KEYS.redact(text).text
 
 
 def changed_at(record: MemoryRecord) -> datetime:

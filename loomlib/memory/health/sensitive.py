@@ -9,8 +9,9 @@ from typing import Final
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
 from ...redaction import DEFAULT_RULES, Redactor
+from ..faces import safe_id
 from .finding import Evidence, Finding
-from .seen import Seen, safe_id
+from .seen import Seen
 
 _SHOWN: Final = 20
 _SECRET_NAMES: Final = frozenset({*(each.name for each in DEFAULT_RULES if each.kind == "secret"), "secret"})

@@ -8,8 +8,9 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
+from ..faces import safe_id
 from .finding import Finding
-from .seen import Seen, changed_at, safe_id
+from .seen import Seen, changed_at
 from .statements import Stated, agree, stated_in
 
 UNTOUCHED: Final = timedelta(days=180)
