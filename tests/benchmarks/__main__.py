@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, cold, warm, arrivals, ttft, alive, intake, tracing,
-eval-agents, report.
+eval-agents, panels, report.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from . import (
     bench_import,
     bench_intake,
     bench_memory,
+    bench_panels,
     bench_report,
     bench_sessions,
     bench_streaming,
@@ -52,13 +53,14 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "evals": bench_evals.rows,
     "adk": bench_adk.rows,
     "memory": bench_memory.rows,
+    "panels": bench_panels.rows,
     "report": bench_report.rows,
 }
 
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", "traces", "lookup", "truth", "evals", "adk", "memory", *WITH_SERVICE, "report"]
+    known = ["import", "traces", "lookup", "truth", "evals", "adk", "memory", *WITH_SERVICE, "panels", "report"]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")

@@ -44,6 +44,27 @@ def run_notebook(page: Page, lab: Lab, name: str, cells: Sequence[str]) -> None:
     assert page.evaluate(_ERRORS) == []
 
 
+_LAST_ERRORS = """() => (window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.outputs ?? [])
+    .filter((output) => output.output_type === "error").map((output) => output.evalue)"""
+_RUN_CELL = """async (source) => {
+    const app = window.jupyterapp, notebook = app.shell.currentWidget.content;
+    notebook.activeCellIndex = notebook.widgets.length - 1;
+    await app.commands.execute("notebook:insert-cell-below");
+    notebook.activeCell.model.sharedModel.setSource(source);
+    const start = performance.now();
+    const done = app.commands.execute("notebook:run-cell");
+    window.loomCellStart = start;
+    await done;
+}"""
+
+
+def run_cell(page: Page, source: str) -> None:
+    """Add a cell at the end, run it and wait for its end; it must not fail. Its start is in window.loomCellStart."""
+    page.evaluate(_RUN_CELL, source)
+    if errors := page.evaluate(_LAST_ERRORS):
+        raise AssertionError(f"the cell failed: {errors[0]}")
+
+
 def panel_of(page: Page, title: str) -> Locator:
     """The panel of that title, in sight."""
     found = page.locator(f".loom-panel[aria-label='{title}']").first

@@ -94,7 +94,7 @@ export default {
     const prompt = textarea("Prompt", { rows: 3, hint: "Ctrl+Enter asks." });
     const ask = button("Invoke", () => invoke(), { kind: "main" });
     const halt = button("Stop", () => stop(model, "invoke"), { disabled: true });
-    const fresh = button("New session", () => choose({ session: "" }));
+    const fresh = button("New session", () => anew());
     const labels = h("p", { class: "loom-hint" });
     const log = h("div", { class: "loom-log", role: "log", "aria-live": "off", "aria-label": "conversation", tabindex: 0, style: { "max-height": "440px", overflow: "auto" } });
     const nothing = h("p", { class: "loom-empty" });
@@ -126,6 +126,7 @@ export default {
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
     const choose = (some = {}) => act(model, "choose", { ...form(), ...some });
+    const anew = () => { session.value = ""; choose(); };  // at once: the next click may come before the answer
     const invoke = async () => {
       if (halt.disabled === false || !prompt.value.trim()) return void prompt.control.focus();
       const asked = prompt.value, mine = (calls += 1);
@@ -166,7 +167,7 @@ export default {
       ]])));
     };
 
-    agent.control.addEventListener("change", () => choose({ session: "" }));
+    agent.control.addEventListener("change", () => anew());
     qualifier.control.addEventListener("change", () => choose());
     session.control.addEventListener("change", () => choose());
     prompt.control.addEventListener("keydown", (event) => {
@@ -199,7 +200,7 @@ export default {
     body.keep(onMessage(model, "session", (found) => views.get(found.turn)?.session(found.session)));
     body.keep(onMessage(model, "pieces", (found) => down(() => {
       views.get(found.turn)?.take(found.items);
-      performance.mark?.("loom-pieces", { detail: { at: found.items[0]?.at } });
+      log.dispatchEvent(new CustomEvent("loom-pieces", { bubbles: true, detail: found.items }));
     })));
     body.keep(onMessage(model, "ended", (turn) => { asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "looked", (turn) => { down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
