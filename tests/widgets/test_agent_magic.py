@@ -1,0 +1,122 @@
+"""`%%agent` in a real kernel: a notebook whose cells ask agents, and what each of them shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+
+from loomlib import local
+
+RUDE = (
+    "from bedrock_agentcore import BedrockAgentCoreApp\napp = BedrockAgentCoreApp()\n\n"
+    "@app.entrypoint\ndef answer(payload):\n"
+    "    if payload['prompt'] == 'fail':\n        raise RuntimeError('on purpose')\n"
+    "    return {'result': '<b>\\x1b[31mred\\x07'}\n\napp.run()\n"
+)
+CELLS = {
+    "load": "%load_ext loom_widgets",
+    "own": "%%agent echo\nHello,\nyou",
+    "value": "_.text, _.ok",
+    "bench": "import loomlib as loom\nbench = loom.connect()\nrude = bench.deploy(FILE, name='rude')",
+    "streamed": "%%agent writer --to story\nWrite 20 words about looms",
+    "kept": "story.text, len(story.record.chunk_offsets_ms)",
+    "last": "%%agent writer --session last -t next\nGo on",
+    "same": "next.session_id == story.session_id",
+    "given": "%%agent writer --session {story.session_id} -t third\nGo on",
+    "as said": "third.session_id == story.session_id",
+    "variable": "%%agent rude --qualifier DEFAULT\nhello",
+    "failed": "%%agent rude -t broken\nfail",
+    "failure": "broken.ok, broken.failure",
+    "nobody": "%%agent nobody\nhello",
+    "nothing": "%%agent echo\n\n",
+    "no option": "%%agent echo --loud\nhello",
+    "no variable": "%%agent echo --to 1st\nhello",
+    "no endpoint": "%%agent echo --qualifier prod\nhello",
+    "no session": "%%agent calculator --session last\nhello",
+    "no bench": "%%agent echo --bench nothing\nhello",
+    "short session": "%%agent echo --session short\nhello",
+    "unload": "%unload_ext loom_widgets",
+    "gone": "%%agent echo\nhello",
+}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What each cell put out, by its name."""
+    place = tmp_path_factory.mktemp("magic")
+    agent = place / "agent.py"
+    agent.write_text(RUDE)
+    cells = [new_code_cell(source.replace("FILE", repr(str(agent)))) for source in CELLS.values()]
+    notebook = new_notebook(cells=cells)
+    environment = {**os.environ, "LOOM_HOME": str(place / "home"), "IPYTHONDIR": str(place / "ipython")}
+    client = NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
+    client.execute(env=environment, cwd=str(place))
+    yield {name: cell["outputs"] for name, cell in zip(CELLS, nbformat.from_dict(notebook)["cells"], strict=True)}
+    local.stop(place / "home")
+
+
+def text(outputs: Any, stream: str = "stdout") -> str:
+    return "".join(each["text"] for each in outputs if each["output_type"] == "stream" and each["name"] == stream)
+
+
+def value(outputs: Any) -> str:
+    (found,) = [each["data"]["text/plain"] for each in outputs if each["output_type"] == "execute_result"]
+    return found
+
+
+def test_a_cell_is_asked_and_its_answer_printed_and_its_invocation_the_value(ran: dict[str, Any]) -> None:
+    assert text(ran["own"]) == "You said: Hello,\nyou\n"
+    assert "deployed echo" in text(ran["own"], "stderr")
+    assert value(ran["value"]) == "('You said: Hello,\\nyou', True)"
+
+
+def test_an_answer_is_streamed_and_its_invocation_named(ran: dict[str, Any]) -> None:
+    said, count = eval(value(ran["kept"]))
+    assert text(ran["streamed"]).strip() == said.strip()
+    assert count > 3
+    assert not [each for each in ran["streamed"] if each["output_type"] == "execute_result"]
+
+
+@pytest.mark.parametrize("name", ["same", "as said"])
+def test_a_conversation_goes_on_in_a_session(ran: dict[str, Any], name: str) -> None:
+    assert value(ran[name]) == "True"
+
+
+def test_what_an_agent_says_is_text_without_control_characters(ran: dict[str, Any]) -> None:
+    assert text(ran["variable"]) == "<b>\ufffd[31mred\ufffd\n"
+
+
+def test_a_failed_call_is_a_value_and_a_line(ran: dict[str, Any]) -> None:
+    assert value(ran["failure"]).startswith("(False, '")
+    assert text(ran["failed"], "stderr").startswith("loom  ")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody", "nobody"),
+        ("nothing", "asks nothing"),
+        ("no option", "unrecognized arguments: --loud"),
+        ("no variable", "--to 1st is no name of a variable"),
+        ("no endpoint", "no such endpoint"),
+        ("no session", "Try: without --session"),
+        ("no bench", "nothing is no workbench"),
+        ("gone", "agent"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(ran: dict[str, Any], name: str, said: str) -> None:
+    told = text(ran[name], "stderr") + "".join(each["evalue"] for each in ran[name] if each["output_type"] == "error")
+    assert said in told, ran[name]
+    assert "Traceback" not in told
+
+
+def test_a_session_id_that_no_agent_takes_is_told(ran: dict[str, Any]) -> None:
+    told = text(ran["short session"], "stderr") + str(ran["short session"])
+    assert "33" in told

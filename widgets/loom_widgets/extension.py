@@ -1,0 +1,26 @@
+"""`%load_ext loom_widgets` and `%unload_ext loom_widgets`."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Bring `%%agent`."""
+    from .magic import AgentMagics
+
+    shell.register_magics(AgentMagics)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Take `%%agent` away, and close the workbench that it opened."""
+    manager = shell.magics_manager
+    magics = manager.registry.pop("AgentMagics", None)
+    manager.magics["cell"].pop("agent", None)
+    if magics is not None:
+        magics.close()

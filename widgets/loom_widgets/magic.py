@@ -1,0 +1,133 @@
+"""`%%agent`: a cell is what an agent is asked.
+
+    %load_ext loom_widgets
+
+    %%agent calculator --to inv
+    What is 15 * 37, add 42?
+
+The answer is printed as it comes. The `Invocation` is the cell's value (`_`), or, with `--to`, that variable.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import atexit
+import sys
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from loomlib import Agent, Chunk, Invocation, LoomError, Workbench, connect
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+@magics_class
+class AgentMagics(Magics):
+    """The magics that `%load_ext loom_widgets` brings."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._own: Workbench | None = None
+        self._last: dict[str, str] = {}
+
+    @magic_arguments()
+    @argument("name", help="an agent of the catalog, a blueprint (which is deployed), or a variable with an Agent")
+    @argument("-s", "--session", default="", help="go on in this session; `last` is the one of the cell before")
+    @argument("-q", "--qualifier", default="", help="the endpoint to ask (default: DEFAULT)")
+    @argument("-b", "--bench", default="", help="the variable with the workbench (default: bench, else a local one)")
+    @argument("-t", "--to", default="", help="put the Invocation into this variable instead of showing it")
+    @cell_magic
+    def agent(self, line: str, cell: str = "") -> Invocation | None:
+        """Ask an agent what the cell says, and print the answer as it comes."""
+        said = parse_argstring(self.agent, line)
+        prompt = cell.strip("\n")
+        if not prompt.strip():
+            raise UsageError("The cell asks nothing. Try: the question on the lines below %%agent")
+        if said.to and not said.to.isidentifier():
+            raise UsageError(f"--to {said.to} is no name of a variable. Try: --to inv")
+        try:
+            asked = self._agent(said.name, said.bench)
+            if said.qualifier:
+                asked = asked.at(said.qualifier)
+            answer = self._ask(asked, prompt, self._session(asked, said.session), said.to)
+        except LoomError as error:
+            raise UsageError(_plain(str(error))) from None
+        if not answer.ok:
+            _say(f"{answer.failure}: {answer.error}")
+        return None if said.to else answer
+
+    def close(self) -> None:
+        """Close the workbench that was opened here, if one was."""
+        own, self._own = self._own, None
+        if own is not None:
+            own.close()
+
+    def _ask(self, agent: Agent, prompt: str, session_id: str | None, variable: str) -> Invocation:
+        stream = agent.stream(prompt, session_id=session_id)
+        shown = ""
+        try:
+            for event in stream:
+                if isinstance(event, Chunk) and event.text:
+                    shown += event.text
+                    _write(_plain(event.text))
+        finally:
+            # Also when the cell is interrupted: the connection ends, and what came is kept.
+            stream.close()
+            if shown:
+                _write("\n")
+            if stream.record is not None:
+                answer = Invocation(stream.record, agent)
+                self._last[str(agent.arn)] = answer.session_id
+                if variable:
+                    self._variables[variable] = answer
+        return answer
+
+    def _session(self, agent: Agent, said: str) -> str | None:
+        if said != "last":
+            return said or None
+        if str(agent.arn) not in self._last:
+            raise UsageError(f"No cell has asked {agent.name} before. Try: without --session")
+        return self._last[str(agent.arn)]
+
+    def _agent(self, name: str, variable: str) -> Agent:
+        given = self._variables.get(name)
+        if isinstance(given, Agent):
+            return given
+        agent, deployed = self._bench(variable).find_or_deploy(name)
+        if deployed:
+            _say(f"deployed {agent.name} → {agent.runtime_id}")
+        return agent
+
+    def _bench(self, variable: str) -> Workbench:
+        given = self._variables.get(variable or "bench")
+        if isinstance(given, Workbench):
+            return given
+        if variable:
+            raise UsageError(f"{variable} is no workbench. Try: {variable} = loom.connect()")
+        if self._own is None:
+            self._own = connect()
+            atexit.register(self.close)
+        return self._own
+
+    @property
+    def _variables(self) -> dict[str, Any]:
+        return self.shell.user_ns  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"loom  {_plain(text)}\n")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _plain(text: str) -> str:
+    """An agent's text without control characters: it must not drive the reader's terminal."""
+    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
