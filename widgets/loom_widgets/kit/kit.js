@@ -312,7 +312,7 @@ function tabs(list, { label = "parts" } = {}) {
 
 // ---- tables ----
 
-const ROW_PX = 28;
+const ROW_PX = 28, SETTLED_MS = 60;
 
 /**
  * A table of any length: only the rows in sight are in the page.
@@ -324,7 +324,7 @@ const ROW_PX = 28;
  * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down; `.chosen` is the active row.
  */
 function table({ columns, rows = null, model = null, table: name = "", onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
-  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0;
+  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [];
   const pages = new Map();
   const PAGE = 100;
   const body = h("tbody");
@@ -371,7 +371,13 @@ function table({ columns, rows = null, model = null, table: name = "", onOpen = 
     if (first === firstRow && !again) return;
     firstRow = first;
     const last = Math.min(total, first + seen + 12);
-    if (model) for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last - 1) / PAGE); page += 1) ask(page);
+    if (model) {
+      // Pages that only fly past are not asked for.
+      wanted = [];
+      for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last - 1) / PAGE); page += 1) wanted.push(page);
+      clearTimeout(settling);
+      if (again) wanted.forEach(ask); else settling = setTimeout(() => wanted.forEach(ask), SETTLED_MS);
+    }
     const made = [];
     for (let i = first; i < last; i += 1) {
       const row = at(i);
