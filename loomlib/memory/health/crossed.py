@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
 from ...embeddings import MODEL_NAME, embed
@@ -106,13 +107,26 @@ def _said_by_another(
         return
     vectors = embed([part for _, part in said])
     who = np.array([event.actor_id for event, _ in said])
-    for start in range(0, len(possible), _AT_ONCE):
-        some = possible[start : start + _AT_ONCE]
+    unexplained = _not_said_by_its_own(possible, vectors, who)
+    for start in range(0, len(unexplained), _AT_ONCE):
+        some = unexplained[start : start + _AT_ONCE]
         scores = embed([statement_text(record.text) for record, _ in some]) @ vectors.T
         for row, (record, whose) in zip(scores, some, strict=True):
-            if float(row.max()) < SAID_FROM:
-                continue
-            own = who == whose
             best = int(row.argmax())
-            if not own[best] and float(row[own].max(initial=0.0)) < OWN_BELOW:
+            if float(row[best]) >= SAID_FROM:
                 yield record, whose, *said[best]
+
+
+def _not_said_by_its_own(
+    records: Sequence[tuple[MemoryRecord, str]], vectors: NDArray[np.float32], who: NDArray[np.str_]
+) -> list[tuple[MemoryRecord, str]]:
+    """The records that nothing comes near of what their own actor said: few, where extraction works."""
+    of: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
+    for record, whose in records:
+        of[whose].append(record)
+    found: list[tuple[MemoryRecord, str]] = []
+    for whose, some in of.items():
+        own = vectors[who == whose]
+        best = (embed([statement_text(each.text) for each in some]) @ own.T).max(axis=1, initial=0.0)
+        found += [(each, whose) for each, score in zip(some, best, strict=True) if float(score) < OWN_BELOW]
+    return found
