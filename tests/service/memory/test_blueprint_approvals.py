@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -94,25 +95,20 @@ def test_of_two_that_wait_each_is_decided_by_itself(approvals: loom.Agent) -> No
     assert refunds(approvals, inv.session_id) == 0
 
 
-def test_an_approval_that_a_process_died_over_is_never_run_again(approvals: loom.Agent) -> None:
-    inv = approvals.invoke(REFUND)
-    (waiting,) = inv.pending
-    memory = approvals.bench.memory("pauses")
-    (event,) = [each for each in memory.reader.events("loom-approvals", session="approvals-approvals")
-                if each.metadata["approvalId"] == waiting.id]  # fmt: skip
-    # What a process leaves behind that dies between the word and the deed.
-    approvals.bench.clients.data().create_event(
-        memoryId=memory.id,
-        actorId="loom-approvals",
-        sessionId="approvals-approvals",
-        eventTimestamp=datetime.now(UTC),
-        payload=[{"blob": event.text.replace('"state": "pending"', '"state": "approved"')}],
-        metadata={"approvalId": {"stringValue": waiting.id}, "approvalState": {"stringValue": "approved"}},
-    )
-    assert state(approvals, waiting.id) == "approved"
-    assert "It was not done again" in approvals.approve(waiting.id).text
-    assert state(approvals, waiting.id) == "unclear"
-    assert refunds(approvals, inv.session_id) == 0
+def test_an_approval_that_a_process_died_over_is_never_run_again(memory_bench: loom.Workbench, tmp_path: Path) -> None:
+    folder = tmp_path / "dying"
+    shutil.copytree(Path(loom.__file__).parent / "blueprints" / "approvals", folder)
+    code = (folder / "agent.py").read_text()
+    refund = '    print(f"Refunded'
+    assert code.count(refund) == 1
+    (folder / "agent.py").write_text(code.replace(refund, "    os._exit(1)\n" + refund))
+    agent = memory_bench.deploy(folder, memory=memory_bench.create_memory("dying"))
+    (waiting,) = agent.invoke(REFUND).pending
+    assert not agent.approve(waiting.id).ok
+    assert state(agent, waiting.id) == "approved"
+    assert "It was not done again" in agent.approve(waiting.id).text
+    assert state(agent, waiting.id) == "unclear"
+    assert agent.invoke("Where is order A-1041?", session_id=waiting.session_id).text == "Order A-1041 is delivered."
 
 
 def test_somebody_elses_session_is_refused(approvals: loom.Agent) -> None:
