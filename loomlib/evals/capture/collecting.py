@@ -13,6 +13,7 @@ from loomlib.errors import EvalError
 from .capturing import redactor_of
 from .case_making import asked_key, case_of
 from .conversation import Conversation, conversation_of
+from .judged_runs import with_runs_opened
 from .scoring import failed_scores
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from loomlib.redaction import Redactor, Rule
 
     from ..eval_set import EvalSet
+    from ..runs.eval_run import EvalRun
     from ..runs.panel import Choice
 
 OURS = ("evaluation", "study", "benchmark")
@@ -85,7 +87,7 @@ class Collection:
 
 def collect_cases(
     evalset: EvalSet,
-    conversations: Iterable[object],
+    conversations: Iterable[object] | EvalRun,
     *,
     failures: float = 1.0,
     successes: float = 0.1,
@@ -106,6 +108,9 @@ def collect_cases(
     expects what the agent did, tagged "success"; a failure one without expectation, tagged "failure", whose answer is
     in its metadata. Conversations with a label of `leave` are not looked at.
 
+    A stored evaluation among them (`EvalRun.load(…)`), or in their place, gives its conversations with the scores that
+    it has: one that did not pass is a failure.
+
     `complete` adds what is costly to know (the tools, from traces); it is asked once, with those that are taken, or
     with all when evaluators judge them.
     """
@@ -117,11 +122,14 @@ def collect_cases(
     ids = {case.id for case in evalset.cases}
     kept: list[Any] = []
     looked_at: list[Collected] = []
-    candidates = [found for each in conversations if (found := _readable(each, leave)) is not None]
+    candidates = [found for each in with_runs_opened(conversations) if (found := _readable(each, leave)) is not None]
     if evaluators and complete is not None:
         candidates, complete = list(complete(candidates)), None
     scored = failed_scores(candidates, evaluators)
-    reasons = [_failure(each, is_failure) or unpassed for each, unpassed in zip(candidates, scored, strict=True)]
+    reasons = [
+        _failure(each, is_failure) or each.unpassed or unpassed
+        for each, unpassed in zip(candidates, scored, strict=True)
+    ]
     drawn = [
         _is_drawn(each, seed, failures if why else successes) for each, why in zip(candidates, reasons, strict=True)
     ]

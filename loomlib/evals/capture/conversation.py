@@ -38,12 +38,16 @@ class CapturedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """The turns of one session, in their order. `labels` are those of its invocations ("evaluation")."""
+    """The turns of one session, in their order. `labels` are those of its invocations ("evaluation").
+
+    `unpassed` says which evaluator did not let it pass, where it was judged already.
+    """
 
     turns: tuple[CapturedTurn, ...]
     session_id: str = ""
     agent_name: str = ""
     labels: tuple[str, ...] = ()
+    unpassed: str = ""
 
     @property
     def failure(self) -> str | None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from eval_runs import sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import loomlib as loom
 from loomlib.agents.payloads import make_payload
 from loomlib.errors import EvalError
 from loomlib.evals import EvalCase, EvalSet, ExpectedTool, ToolUse, Turn
 from loomlib.evals.canonical import text_of_case
 from loomlib.evals.capture import CapturedTurn, Collection, Conversation, asked_key, collect_cases
 from loomlib.evals.capture.conversation import turn_of_row
+from loomlib.evals.runs import EvalRun
 from loomlib.redaction import DEFAULT_RULES, Redactor
 from loomlib.redaction.rule import rule
 from loomlib.telemetry import Trajectory
@@ -222,6 +226,28 @@ def test_a_failure_is_told_by_an_error_a_predicate_or_an_evaluator() -> None:
         "failed: throttle",
     ]
     assert [case.prompt for case in found.evalset] == ["a", "b", "c", "e"]
+
+
+def test_what_a_stored_evaluation_did_not_let_pass_flows_back(tmp_path: Path) -> None:
+    def agent(prompt: str) -> str:
+        if prompt == "3+3":
+            raise RuntimeError("planned")
+        return "2"
+
+    database = f"sqlite:///{tmp_path / 'loom.db'}"
+    loom.evaluate(agent, sums(5), ["exact"], run_id="night", store=database)
+    found = collect_cases(EvalSet(name="own", cases=()), EvalRun.load(database, "night"), successes=1.0)
+    why = {each.turns[0].prompt: kind.why for each, kind in zip(found.evalset, found.looked_at, strict=True)}
+    assert why == {
+        "0+0": "exact does not let it pass (0)",
+        "1+1": "answered",
+        "2+2": "exact does not let it pass (0)",
+        "3+3": "failed: exception",
+        "4+4": "exact does not let it pass (0)",
+    }
+    assert [each.turns[0].expected_answer for each in found.evalset] == [None, "2", None, None, None]
+    beside = collect_cases(found.evalset, [said("another"), EvalRun.load(database, "night")], failures=1.0, successes=1)
+    assert [each.taken for each in beside.looked_at] == [True, False, False, False, False, False]
 
 
 def test_questions_of_loom_itself_do_not_flow_back() -> None:
