@@ -1,17 +1,14 @@
-"""`loom report` runs a parameterized notebook; `loom lab` opens JupyterLab on *Start here*."""
+"""`loom report` runs a parameterized notebook."""
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
-from ..errors import LoomError, ReportError
+from ..errors import ReportError
 from .output import emit_json, say, seconds_since
 from .place import Place, pass_place
 
@@ -56,26 +53,6 @@ def report(place: Place, name: str, pairs: tuple[str, ...], out: str) -> int:
     return outcome.exit_code
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@pass_place
-def lab(place: Place, arguments: tuple[str, ...]) -> None:
-    """Open JupyterLab on *Start here*; ARGUMENTS go to JupyterLab (such as --no-browser)."""
-    notebooks = _notebooks()
-    os.environ["LOOM_HOME"] = str(place.settings.home)
-    root = notebooks.parent
-    command = [
-        sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
-        f"--LabApp.default_url=/lab/tree/{notebooks.name}/00_start_here.ipynb", "--ServerApp.ip=127.0.0.1",
-    ]  # fmt: skip
-    # JupyterLab refuses to run as root unless told so; in a container there often is nobody else.
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")
-    say("JupyterLab opens on Start here; end it with Ctrl-C twice")
-    sys.stdout.flush()
-    os.execv(sys.executable, [*command, *arguments])  # noqa: S606 - the terminal and its signals belong to JupyterLab now
-
-
 @contextmanager
 def _prepared(place: Place, parameters: Mapping[str, str], *, local: bool) -> Generator[None]:
     """The local AgentCore up, and the agent that the report asks for deployed, each with a line; on AWS nothing.
@@ -95,12 +72,4 @@ def _prepared(place: Place, parameters: Mapping[str, str], *, local: bool) -> Ge
         yield
 
 
-def _notebooks() -> Path:
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package.parent / "notebooks", package / "notebooks"):
-        if (folder / "00_start_here.ipynb").is_file():
-            return folder
-    raise LoomError("The notebooks are not installed", on=str(package), try_="installing loomlib[notebook] again")
-
-
-COMMANDS = (report, lab)
+COMMANDS = (report,)
