@@ -15,13 +15,16 @@ import pytest
 from loomlib import local
 from loomlib.evals import EvalCase, EvalSet, Turn
 
+COUNT = 6  # the fewest that are compared with another run
 Loom = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
 def loom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loom]:
     place = tmp_path_factory.mktemp("cli")
-    cases = [EvalCase(id=f"echo {n}", turns=(Turn(prompt=f"word{n}", expected_answer=f"word{n}"),)) for n in range(8)]
+    cases = [
+        EvalCase(id=f"echo {n}", turns=(Turn(prompt=f"word{n}", expected_answer=f"word{n}"),)) for n in range(COUNT)
+    ]
     EvalSet(name="words", cases=tuple(cases)).write(place / "words.json")
     root = Path(__file__).resolve().parents[3]
     environment = {**os.environ, "LOOM_HOME": str(place / "home"), "PYTHONPATH": str(root)}
@@ -43,8 +46,8 @@ def test_a_build_gets_words_files_and_an_exit_code(loom: Loom, tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     assert "contains: 100 %" in done.stdout
     assert "Gate passed: contains" in done.stderr
-    assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == "9"
-    assert len(json.loads((tmp_path / "out.json").read_text())["cases"]) == 8
+    assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == str(COUNT + 1)
+    assert len(json.loads((tmp_path / "out.json").read_text())["cases"]) == COUNT
 
     missed = loom("--json", "evaluate", "echo", "words.json", "-e", "regex:nothing", "--gate", "regex>=50%")
     assert missed.returncode == 2

@@ -17,7 +17,7 @@ import pytest
 import loomlib as loom
 from loomlib import local
 from loomlib.errors import StudyInterrupted
-from loomlib.latency import LatencyStudy, Scenario, Silent
+from loomlib.latency import LatencyStudy, Scenario, Silent, StudyResult
 from loomlib.reports import study_traces
 from loomlib.store import Store
 
@@ -35,41 +35,49 @@ def wait_for(true: Callable[[], bool], within_s: float = 120) -> None:
         time.sleep(0.01)
 
 
-def test_a_study_of_a_real_agent_tells_cold_from_warm_and_knows_when_it_started(home: Path) -> None:
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[loom.Workbench, StudyResult]]:
+    """A study of a real agent that nothing happened to."""
+    home = tmp_path_factory.mktemp("studied") / ".loom"
     with loom.connect(home=home) as bench:
-        result = LatencyStudy(bench.deploy("calculator"), cold=3, warm=3, sticky=4, sticky_length=4).run(Silent())
-        assert Counter(call.state for call in result.calls) == {"done": 10}
-        cold = [call for call in result.calls if call.scenario is Scenario.COLD]
-        warm = [call for call in result.calls if call.scenario is Scenario.WARM]
-        assert {call.start_state for call in cold + warm} == {"found"}
-        agent = bench.agent("calculator")
-        parts = {view.invocation_id: view.breakdown() for view in study_traces(agent, result)}
-        for call in cold + warm:
-            # A cold call holds the start of a process, a warm one does not.
-            begun = parts[call.invocation_id or 0]["cold_start"].duration_ns
-            assert (begun > 0) == (call.scenario is Scenario.COLD)
-        clocks = result.estimates().clocks
-        assert clocks is not None
-        assert clocks.allows_agreement, "one machine has one clock"
-        assert "local AgentCore" in result.labels
-        assert any("simulated" in label for label in result.labels)
-        answers = [bench.store.invocations.get(call.invocation_id or 0) for call in result.calls]
-        assert all(answer is not None and "4" in (answer.response or "") for answer in answers)
-        assert result.floor.content_type == (answers[0].content_type if answers[0] else None)
+        yield bench, LatencyStudy(bench.deploy("calculator"), cold=3, warm=3, sticky=4, sticky_length=4).run(Silent())
+    local.stop(home)
 
 
-def test_every_scenario_uses_processes_as_it_says(home: Path) -> None:
-    with loom.connect(home=home) as bench:
-        agent = bench.deploy("calculator")
-        result = LatencyStudy(agent, cold=2, warm=2, sticky=3, find_starts=False).run(Silent())
-        logs = bench.log_reader.session_logs
-        streams = {
-            session: {event.stream for event in logs(agent.entry.arn, qualifier="DEFAULT", session_id=session)}
-            for session in {call.session_id or "" for call in result.calls}
-        }
-        assert len(streams) == 5, "two cold, two warm and one long-lived session"
-        assert all(len(found) == 1 for found in streams.values()), "each session was one process from start to end"
-        assert len(set.union(*streams.values())) == 5, "and no two sessions shared one"
+def test_a_study_of_a_real_agent_tells_cold_from_warm_and_knows_when_it_started(
+    studied: tuple[loom.Workbench, StudyResult],
+) -> None:
+    bench, result = studied
+    assert Counter(call.state for call in result.calls) == {"done": 10}
+    cold = [call for call in result.calls if call.scenario is Scenario.COLD]
+    warm = [call for call in result.calls if call.scenario is Scenario.WARM]
+    assert {call.start_state for call in cold + warm} == {"found"}
+    agent = bench.agent("calculator")
+    parts = {view.invocation_id: view.breakdown() for view in study_traces(agent, result)}
+    for call in cold + warm:
+        # A cold call holds the start of a process, a warm one does not.
+        begun = parts[call.invocation_id or 0]["cold_start"].duration_ns
+        assert (begun > 0) == (call.scenario is Scenario.COLD)
+    clocks = result.estimates().clocks
+    assert clocks is not None
+    assert clocks.allows_agreement, "one machine has one clock"
+    assert "local AgentCore" in result.labels
+    assert any("simulated" in label for label in result.labels)
+    answers = [bench.store.invocations.get(call.invocation_id or 0) for call in result.calls]
+    assert all(answer is not None and "4" in (answer.response or "") for answer in answers)
+    assert result.floor.content_type == (answers[0].content_type if answers[0] else None)
+
+
+def test_every_scenario_uses_processes_as_it_says(studied: tuple[loom.Workbench, StudyResult]) -> None:
+    bench, result = studied
+    arn, logs = bench.agent("calculator").entry.arn, bench.log_reader.session_logs
+    streams = {
+        session: {event.stream for event in logs(arn, qualifier="DEFAULT", session_id=session)}
+        for session in {call.session_id or "" for call in result.calls}
+    }
+    assert len(streams) == 7, "three cold, three warm and one long-lived session"
+    assert all(len(found) == 1 for found in streams.values()), "each session was one process from start to end"
+    assert len(set.union(*streams.values())) == 7, "and no two sessions shared one"
 
 
 def test_a_study_whose_service_is_killed_keeps_its_calls_and_resumes_when_it_is_back(home: Path) -> None:

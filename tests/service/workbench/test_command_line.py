@@ -48,8 +48,14 @@ def test_export_prints_only_shell_lines(up):
     assert ran.stdout.strip().isdigit()
 
 
-def test_deploy_invoke_logs_and_latency_follow_each_other(up):
-    assert "READY" in loom("deploy", "calculator", home=up).stderr
+@pytest.fixture(scope="module")
+def deployed(up):
+    """What `loom deploy calculator` said."""
+    return loom("deploy", "calculator", home=up)
+
+
+def test_deploy_invoke_logs_and_latency_follow_each_other(up, deployed):
+    assert "READY" in deployed.stderr
     assert "calculator" in loom("agents", home=up).stdout
     answer = loom("invoke", "calculator", "What is 6*7?", home=up)
     assert "42" in answer.stdout
@@ -58,8 +64,8 @@ def test_deploy_invoke_logs_and_latency_follow_each_other(up):
     assert "ms" in loom("latency", "calculator", home=up).stderr
 
 
+@pytest.mark.usefixtures("deployed")
 def test_json_output_is_json(up):
-    loom("deploy", "calculator", home=up)
     status = json.loads(loom("--json", "status", home=up).stdout)
     assert status["running"] is True
     assert "key" not in json.dumps(status).lower()
