@@ -33,8 +33,8 @@ def method_notes(result: RecallResult) -> list[str]:
     ]
     if design.mode == AGENT:
         notes.append(
-            "With retrieval each question is put to the agent in a new session, whose start is in its time; without it, in "
-            "the one long session in which all was said. Tokens and model calls are those of the answers' traces."
+            "With retrieval each question is put to the agent in a new session, whose start is in its time; without "
+            "it, in the one long session in which all was said. Tokens and model calls are those of the traces."
         )
     else:
         notes.append(

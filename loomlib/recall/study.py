@@ -18,6 +18,7 @@ from .asking import MemoryAsker
 from .asking_agent import AgentAsker, collect_tokens
 from .design import AGENT, RETRIEVAL_ONLY, RecallDesign
 from .generator import make_lives
+from .holding import Held
 from .ledger import Ledger
 from .life import Life
 from .notebook_line import NotebookLine
@@ -27,8 +28,6 @@ from .telling import tell, wait_until_settled
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loomlib.store import Lease
-
     from .ports import NamedMemory, Progress, RecallAgent, RecallBench, RecallMemory
     from .result import RecallResult
 
@@ -37,7 +36,6 @@ _logger = logging.getLogger(__name__)
 STRATEGIES: Final = ("semantic", "preferences", "summary")
 """Of the memory that a study makes for itself."""
 _SETTLE_S: Final = {"local": (20.0, 2.0), "aws": (300.0, 60.0)}
-_RENEW_S: Final = 8.0
 
 
 def reached(memory: NamedMemory) -> RecallMemory:
@@ -163,7 +161,7 @@ class RecallStudy:
         )
         if stored.state == "complete":
             return self.result()
-        with _Held(self.bench.store, self.study_id) as held:
+        with Held(self.bench.store, self.study_id) as held:
             try:
                 memory = self._memory(ledger)
                 ledger.settle_unseen()
@@ -282,31 +280,3 @@ class RecallStudy:
                 self.bench.delete_memory(str(environment["memory_id"]))
             except LoomError as error:
                 _logger.warning("the study's own memory could not be deleted: %s", error)
-
-
-class _Held:
-    """The study's lease, for a block; `renew()` is called while it goes on. `StudyError` names who holds it already."""
-
-    def __init__(self, store: Any, study_id: str) -> None:
-        self._store, self._study_id = store, study_id
-        self._lease: Lease | None = None
-        self._renewed = 0.0
-
-    def __enter__(self) -> Self:
-        try:
-            self._lease = self._store.studies.acquire(self._study_id)
-        except StoreError as error:
-            raise StudyError(error.what, on=error.on, try_=error.try_) from error
-        self._renewed = time.monotonic()
-        return self
-
-    def renew(self) -> None:
-        """Prolong it now and then. `StoreError` when another process has taken it."""
-        if self._lease is not None and time.monotonic() - self._renewed >= _RENEW_S:
-            self._lease = self._store.studies.renew(self._lease)
-            self._renewed = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        if self._lease is not None:
-            with suppress(StoreError):  # it expires by itself
-                self._store.studies.release(self._lease)

@@ -118,17 +118,13 @@ def memory_verdict(
     """The answer: how healthy the memory is, and whether anything crosses."""
     worst = [each.what for each in health.findings if each.severity != "note"][:3]
     cost = health.growth.sentence() if health.growth else ""
-    seen = (
-        f"{plural(health.records, 'record')} and {plural(health.events, 'event')} of {plural(health.actors, 'actor')}"
-    )
+    looked_at = (("record", health.records), ("event", health.events), ("actor", health.actors))
+    seen = ", ".join(plural(count, what) for what, count in looked_at)
     said = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in health.counts().items())
     state = "is in order" if health.is_healthy else "has something to mend"
     noted = f": {said}" if said else ""
-    sentences = [
-        f"This memory {state}{noted} ({seen} looked at).",
-        *worst,
-        *([isolation.sentence() + "."] if isolation else []),
-    ]
+    tried = [f"{isolation.sentence()}."] if isolation else []
+    sentences = [f"This memory {state}{noted} ({seen} looked at).", *worst, *tried]
     return Verdict(
         title=" · ".join([f"memory {memory.name}", *memory.labels, f"{health.looked_at:%d %b %Y %H:%M} UTC"]),
         sentences=[*sentences, *([cost] if cost else [])],
