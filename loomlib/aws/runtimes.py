@@ -66,6 +66,20 @@ def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = No
     return sorted(unique, key=lambda name: (name != "DEFAULT", name)) or ["DEFAULT"]
 
 
+def served_version(clients: Clients, runtime_id: str, endpoint: str, *, region: str | None = None) -> str:
+    """The one version that the endpoint serves now; "" while it changes over, and (with a warning) when nobody says."""
+    try:
+        with translated("Describing the runtime's endpoint", on=f"{runtime_id}/{endpoint}"):
+            found: dict[str, Any] = clients.control(region).get_agent_runtime_endpoint(
+                agentRuntimeId=runtime_id, endpointName=endpoint
+            )
+    except AwsError as error:
+        _log.warning("The endpoint's version is not known: %s", error, extra={"runtime_id": runtime_id})
+        return ""
+    live = str(found.get("liveVersion") or "")
+    return live if found.get("targetVersion") in (None, "", live) else ""
+
+
 def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> str | None:
     """The id of the runtime of that name (names are unique in an account and region), None when there is none."""
     query: dict[str, Any] = {"maxResults": 100}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..agents import new_session_id
+from ..aws.runtimes import served_version
 from ..errors import LoomError
 from ..evals.answers import CaseFailure, TurnAnswer
 
@@ -25,8 +26,9 @@ _AT_ONCE = {"local": 4, "aws": 10}
 class AgentTarget:
     """What `loom.evaluate` asks when it is given an agent.
 
-    The key holds the runtime's version and what the workbench says of its model, so that a new deployment's answers
-    are not taken for the old one's. An endpoint other than DEFAULT has none: its answers are its run's own.
+    The key holds the version that the endpoint serves and what the workbench says of its model, so that a new
+    deployment's answers are not taken for the old one's. AWS is asked for the version of an endpoint other than
+    DEFAULT; where it does not say one, there is no key, and its answers are its run's own.
     """
 
     def __init__(self, agent: Agent, *, concurrency: int | None = None) -> None:
@@ -34,10 +36,12 @@ class AgentTarget:
         self.name = agent.name if agent.qualifier == "DEFAULT" else f"{agent.name} ({agent.qualifier})"
         self.labels = tuple(agent.labels)
         self.concurrency = concurrency or _AT_ONCE.get(agent.scope, 4)
-        version = agent.entry.raw_metadata.get("agentRuntimeVersion", "")
+        version = str(agent.entry.raw_metadata.get("agentRuntimeVersion", ""))
+        if agent.qualifier != "DEFAULT":  # which serves the newest, the one that was described
+            arn = agent.entry.arn
+            version = served_version(agent.bench.clients, arn.runtime_id, agent.qualifier, region=arn.region)
         key = " ".join((agent.arn, f"version {version}", agent.qualifier, *self.labels))
-        # The version is the newest one, which DEFAULT serves; which one another endpoint serves nobody has said.
-        self.key = key if agent.qualifier == "DEFAULT" else ""
+        self.key = key if version or agent.qualifier == "DEFAULT" else ""
 
     def new_session(self) -> str:
         """A session's id that nobody has used."""

@@ -42,6 +42,24 @@ def counter(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> 
     return bench.deploy(code, name="counter")
 
 
+def test_an_endpoints_answers_are_those_of_the_version_that_it_serves(
+    bench: loom.Workbench, counter: loom.Agent
+) -> None:
+    arn = counter.entry.arn
+    control = bench.clients.control(arn.region)
+    control.create_agent_runtime_endpoint(agentRuntimeId=arn.runtime_id, name="prod", agentRuntimeVersion="1")
+    prod = bench.register(str(arn)).at("prod")
+    first, second = prod.eval_target().key, counter.eval_target().key
+    assert " version 1 " in first
+    assert "prod" in first
+    assert first != second
+    cases = EvalSet(name="one", cases=(EvalCase(id="a", turns=(Turn(prompt="hello"),)),))
+    runs = [prod.evaluate(cases, [lambda text, case: True], measure=False) for _ in range(2)]
+    assert [list(run.rows()["reused"]) for run in runs] == [[False], [True]]
+    control.delete_agent_runtime_endpoint(agentRuntimeId=arn.runtime_id, endpointName="prod")
+    assert prod.eval_target().key == ""  # nobody says what it serves: its answers are its run's own
+
+
 def test_an_agents_tools_tokens_and_time_stand_beside_its_quality(bench: loom.Workbench) -> None:
     agent = bench.deploy("calculator")
     cases = tuple(
