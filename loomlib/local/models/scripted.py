@@ -11,6 +11,7 @@ from loomlib.local.models.extracting import extraction_reply
 from loomlib.local.models.filling import Missing, fill_anyway
 from loomlib.local.models.json_values import as_object
 from loomlib.local.models.judging import judge_reply
+from loomlib.local.models.playing import users_reply
 from loomlib.local.models.reference import referred
 from loomlib.local.models.refusals import ModelRefused
 from loomlib.local.models.remembering import is_memory_tool, memory_call, summary_reply
@@ -30,6 +31,9 @@ def _unlimited(request: ConverseRequest) -> Reply:
         if tool is None:
             return Reply(text=json.dumps(verdict, ensure_ascii=False))
         return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=verdict)]))
+    played = users_reply(request)
+    if played is not None:
+        return Reply(calls=_with_ids(request, [PlannedCall(tool=played[0], arguments=played[1])]))
     extracted = extraction_reply(request)
     if extracted is not None:
         return Reply(calls=_with_ids(request, [PlannedCall(tool=extracted[0], arguments=extracted[1])]))

@@ -30,7 +30,7 @@ def test_a_user_that_a_model_plays_talks_to_an_agent_until_it_stops_or_its_turns
 
     def agent(prompt: str) -> str:
         told.append(prompt)
-        return "A parcel to Oslo costs 12 euros."
+        return "Stop: a parcel to Oslo costs 12 euros, and there is no end to it."
 
     level = logging.getLogger().level
     user = SimulatedUser(model=model, template=template)
@@ -38,7 +38,8 @@ def test_a_user_that_a_model_plays_talks_to_an_agent_until_it_stops_or_its_turns
     answer = next(iter(run.judgements())).answer
     assert answer.failure is None
     assert told[0] == SCENARIO.starting_prompt
-    assert 1 <= len(told) <= 3
+    # The scripted model plays on for as many turns as the scenario has, whatever the agent says of stopping.
+    assert told[1:] == [SCENARIO.plan, f"Could you tell me more? {SCENARIO.plan}"]
     assert answer.metadata["prompts"] == told
     assert run.labels == ("simulated user",)
     assert logging.getLogger().level == level
