@@ -1,8 +1,9 @@
 """The text inside an agent's answer, for each content type that agents use.
 
 Agents have no common answer form, so these are conventions, gathered from the SDKs: an event stream carries JSON
-strings, `{"data"|"text"|"delta": …}` objects, or Strands' event dictionaries; a JSON body is a string, or an object
-that keeps its text under `result`, `response`, `output`, `text`, `message` or `completion`. The rest stays data.
+strings, `{"data"|"text"|"delta": …}` objects, Strands' event dictionaries, or AG-UI's events; a JSON body is a string,
+or an object that keeps its text under `result`, `response`, `output`, `text`, `message` or `completion`. The rest stays
+data.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, Final, Protocol, cast
 
 from loomlib.errors import MalformedResponse
 
+from .agui.events import is_agui
+from .mcp_apps.views import is_view
 from .sse import SseEvent, SseParser
 
 _WHOLE: Final = ("result", "response", "output", "text", "message", "completion")
@@ -23,11 +26,15 @@ _DELTA: Final = ("data", "text", "delta")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One piece of an answer: the text in it, its own bytes, and the agent's error when it tells one."""
+    """One piece of an answer: the text in it, its own bytes, and the agent's error when it tells one.
+
+    `is_kept`: it is an event of a protocol, whose meaning is in more than its text, and is stored as it came.
+    """
 
     text: str
     data: bytes = field(default=b"", repr=False)
     error: str | None = None
+    is_kept: bool = False
 
 
 class AnswerReader(Protocol):
@@ -70,12 +77,22 @@ class EventStreamReader:
             value: object = json.loads(event.data)
         except ValueError:  # plain text, as many hand-written agents send it
             value = "" if event.data == "[DONE]" else event.data
+        if is_agui(value):
+            return self._agui(cast("Mapping[str, Any]", value), data)
         error = agent_error(value)
         if error is None and event.event == "error":
             error = value if isinstance(value, str) else event.data
         text = "" if error is not None else self._text(value)
         self._any_text = self._any_text or bool(text)
-        return Piece(text=text, data=data, error=error)
+        return Piece(text=text, data=data, error=error, is_kept=is_view(value))
+
+    def _agui(self, value: Mapping[str, Any], data: bytes) -> Piece:
+        """Only text messages are text: the deltas of arguments and thoughts, and tools' results, are not."""
+        delta = value.get("delta") if value["type"] in ("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK") else None
+        text = delta if isinstance(delta, str) else ""
+        self._any_text = self._any_text or bool(text)
+        error = str(value.get("message") or "without a word") if value["type"] == "RUN_ERROR" else None
+        return Piece(text=text, data=data, error=error, is_kept=True)
 
     def _text(self, value: object) -> str:
         if isinstance(value, str):
@@ -83,6 +100,8 @@ class EventStreamReader:
         found = _mapping(value)
         if found is None:
             return ""
+        if isinstance(found.get("tool"), str):
+            return ""  # a tool's result is not the answer
         raw = _strands_delta(found)
         if raw is not None:
             self._raw_delta = raw

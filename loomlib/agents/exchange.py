@@ -156,6 +156,8 @@ class Exchange:
         offset_ms = line.offset_ms(at_ns)
         self._emit(Chunk(text=piece.text, offset_ms=offset_ms, index=len(line.offsets_ms), data=piece.data))
         line.offsets_ms.append(offset_ms)
+        if piece.is_kept:
+            line.keep(piece.data)
         if piece.text:
             line.texts.append(piece.text)
 
@@ -215,7 +217,7 @@ class Exchange:
             retry_after_s=_seconds(line.headers.get("retry-after")),
         )
         self.record = record  # from here on cancel() does nothing: the outcome is on its way to the store
-        self.record = record = replace(record, stored=await self._ledger.finish(record))
+        self.record = record = replace(record, stored=await self._ledger.finish(record, line.events))
         self._emit(self._last_event(record, done_time, duration_ms))
         return record
 

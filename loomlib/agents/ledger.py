@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -44,9 +45,9 @@ class Ledger:
             so_far.ttft_ms,
         )
 
-    async def finish(self, record: InvocationRecord) -> bool:
-        """Store the outcome; False (and a logged warning) when the store refuses it."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, self._finish, record)
+    async def finish(self, record: InvocationRecord, events: Sequence[str] = ()) -> bool:
+        """Store the outcome and the protocol's events in it; False (and a logged warning) when the store refuses."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._finish, record, events)
 
     def close(self) -> None:
         """Wait for what is still to be written."""
@@ -83,7 +84,7 @@ class Ledger:
         except StoreError as error:
             _log.warning("Progress of an invocation is not stored: %s", error, extra={"invocation_id": invocation_id})
 
-    def _finish(self, record: InvocationRecord) -> bool:
+    def _finish(self, record: InvocationRecord, events: Sequence[str]) -> bool:
         try:
             self._store.invocations.finish(
                 record.id,
@@ -103,6 +104,8 @@ class Ledger:
                 trace_id=record.trace_id,
                 content_type=record.content_type,
             )
+            if events:
+                self._store.invocations.keep_events(record.id, events)
         except StoreError as error:
             _log.warning(
                 "The outcome of an invocation is measured but not stored: %s",

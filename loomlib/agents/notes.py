@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from .agui.events import read_event
+from .mcp_apps.views import read_view
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """One thing that an event tells. `values` are the agent's own: strangers' texts.
 
     Kinds: `tool` (`name`, and where the event has them `id`, `arguments`, `result`, `state` "running", "done" or
-    "failed"), `event` (`data`, any JSON object), and what other readers give.
+    "failed"), `agui` and `view` (see `agui_event` and `app_view`), and `event` (`data`, any JSON object).
     """
 
     kind: str
@@ -67,7 +70,21 @@ def strands_tool(found: Mapping[str, Any]) -> Note | None:
     return Note(kind="tool", values=values)
 
 
-READERS: Final[tuple[Reader, ...]] = (plain_tool, strands_tool)
+def agui_event(found: Mapping[str, Any]) -> Note | None:
+    """AG-UI: a note of kind `agui` with the whole `event`, its `type`, and what is wrong with it (`problem`)."""
+    event = read_event(found)
+    if event is None:
+        return None
+    return Note(kind="agui", values={"type": event.type, "event": event.values, "problem": event.problem})
+
+
+def app_view(found: Mapping[str, Any]) -> Note | None:
+    """MCP Apps: a note of kind `view` with an `AppView`."""
+    view = read_view(found)
+    return None if view is None else Note(kind="view", values={"view": view})
+
+
+READERS: Final[tuple[Reader, ...]] = (agui_event, app_view, plain_tool, strands_tool)
 """The conventions that are known, the first that recognizes an event wins."""
 
 

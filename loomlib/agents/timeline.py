@@ -5,6 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+EVENTS_MAX_BYTES: Final = 8_000_000
+EVENTS_CUT: Final = '{"type":"LOOM_EVENTS_CUT"}'
+"""Stands for the events that are too many to be kept; AG-UI knows no such type, so that a reader names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Timeline:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     failure: str | None = None
     error_message: str | None = None
+    events: list[str] = field(default_factory=list[str])
+    event_bytes: int = 0
 
     @classmethod
     def begin(cls) -> Timeline:
@@ -71,6 +78,13 @@ class Timeline:
         if len(self.texts) > 1:
             self.texts[:] = ["".join(self.texts)]
         return self.texts[0] if self.texts else ""
+
+    def keep(self, data: bytes) -> None:
+        """Keep an event of a protocol, up to `EVENTS_MAX_BYTES` in all; where that is passed, an event says so."""
+        if self.event_bytes <= EVENTS_MAX_BYTES:
+            self.event_bytes += len(data)
+            whole = self.event_bytes <= EVENTS_MAX_BYTES
+            self.events.append(data.decode("utf-8", "replace") if whole else EVENTS_CUT)
 
     def offset_ms(self, at_ns: int) -> float:
         """Milliseconds from sending to `at_ns`."""

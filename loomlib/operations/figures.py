@@ -32,6 +32,9 @@ NUMBERS: Final[Mapping[str, str]] = {
 
 Values = NDArray[np.float64]
 
+NOT_THE_AGENTS: Final = (INTERRUPTED, "cancelled")
+"""Classes of failure that are the asker's doing."""
+
 _SEED: Final = 0
 _NOTHING: Final = np.array([], dtype=np.float64)
 _RESAMPLES: Final = 2_000
@@ -42,10 +45,10 @@ _RESAMPLES: Final = 2_000
 class Figures:
     """What is known of some invocations.
 
-    `failures` counts the failed by class. `open` are those still under way, `interrupted` those whose asking process
-    ended first: neither says anything of the agent, and the error rate leaves them out. Cold starts are known of
-    `cold_start_mean.n` of the `sessions`; `priced` counts the invocations whose cost was looked up (the others are
-    unknown items of `cost`).
+    `failures` counts the failed by class. `open` are those still under way, `interrupted` those whose asker stopped
+    listening or ended first: neither says anything of the agent, and the error rate leaves them out. Cold starts are
+    known of `cold_start_mean.n` of the `sessions`; `priced` counts the invocations whose cost was looked up (the
+    others are unknown items of `cost`).
     """
 
     invocations: int
@@ -124,7 +127,7 @@ class _Seen:
             by_status[status] += count
             if status == "error":
                 failures[failure or "unknown"] += count
-        interrupted = failures.pop(INTERRUPTED, 0)
+        interrupted = sum(failures.pop(each, 0) for each in NOT_THE_AGENTS)
         failed, complete = sum(failures.values()), by_status["complete"]
         ended = failed + complete
         priced = sum(each.priced for each in self.costs)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ..statistics import Estimate, estimate_percentile, estimate_share
-from ..store import INTERRUPTED
+from .figures import NOT_THE_AGENTS
 
 if TYPE_CHECKING:
     from ..store import TimedCall
@@ -51,7 +51,7 @@ def latency_bins(calls: Sequence[TimedCall], window: Window, *, bins: int = 30) 
     """
     if bins < 1:
         raise ValueError(f"there is at least one bin, not {bins}")
-    counted = [each for each in calls if each.failure != INTERRUPTED]
+    counted = [each for each in calls if each.failure not in NOT_THE_AGENTS]
     if not counted:
         return ()
     first = window.since.timestamp() if window.since is not None else counted[0].asked_s

@@ -11,7 +11,7 @@ from sqlalchemy import Select, case, func, select, update
 from ..errors import StoreError
 from .database import Database
 from .rows import InvocationRow, SessionRow, row
-from .tables import agents, invocations
+from .tables import agents, invocation_events, invocations
 from .writer import Writer, is_alive, this_process
 
 _OPEN = ("pending", "streaming")
@@ -146,6 +146,17 @@ class Invocations:
             skew_low_ms=skew_low_ms,
             skew_high_ms=skew_high_ms,
         )
+
+    def keep_events(self, id: int, events: Sequence[str]) -> None:
+        """Keeps the events of a protocol that came with an answer, one JSON text each, in their order."""
+        with self._database.write() as connection:
+            connection.execute(invocation_events.insert().values(invocation_id=id, events=list(events)))
+
+    def events(self, id: int) -> tuple[str, ...]:
+        """Those events; none where the answer had none."""
+        chosen = select(invocation_events.c.events).where(invocation_events.c.invocation_id == id)
+        with self._database.read() as connection:
+            return tuple(connection.execute(chosen).scalar_one_or_none() or ())
 
     def get(self, id: int) -> InvocationRow | None:
         """The invocation, or None."""

@@ -97,6 +97,13 @@ invocations = Table(
     sqlite_autoincrement=True,
 )
 
+invocation_events = Table(
+    "invocation_events",
+    metadata,
+    Column("invocation_id", Integer, ForeignKey("invocations.id"), primary_key=True, autoincrement=False),
+    Column("events", CompressedTexts, nullable=False),
+)
+
 studies = Table(
     "studies",
     metadata,

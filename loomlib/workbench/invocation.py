@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import InvocationRecord
+    from ..agents.mcp_apps import AppView
     from ..evals import EvalCase
     from ..evals.capture import Conversation
     from ..memory.approvals import Approval
     from ..store import InvocationRow
     from ..telemetry import AgentStart
     from .agent import Agent
+    from .agui_view import AguiView
     from .memory import Memory
     from .memory_frame import MemoryFrame
     from .telemetry_views import LayersView
@@ -141,6 +143,23 @@ class Invocation:
         bench, region = self.agent.bench, self.agent.entry.region
         looked = memories or [bench.memory(arn, region=region) for arn in bench.memories(region=region)["arn"]]
         return used_frame(self, looked, scan=10_000, progress=progress or WaitLine())
+
+    def agui(self) -> AguiView:
+        """What the answer said in AG-UI: typed events, and the text, tools, state and questions they add up to.
+
+        inv.agui().state, inv.agui().confirmations
+        """
+        from .agui_view import AguiView
+
+        events = self.agent.store.invocations.events(self.record.id)
+        return AguiView(events, agent_name=self.record.agent_name, labels=self.labels)
+
+    def views(self) -> tuple[AppView, ...]:
+        """The views that the answer's tools brought (MCP Apps)."""
+        from ..agents.mcp_apps import read_view
+
+        events = self.agent.store.invocations.events(self.record.id)
+        return tuple(view for each in events if (view := read_view(each)) is not None)
 
     def logs(self) -> pd.DataFrame:
         """The log events of this invocation's session, oldest first (see `Agent.logs`)."""

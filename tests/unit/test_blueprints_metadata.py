@@ -14,7 +14,8 @@ FOLDERS = sorted((Path(__file__).parents[2] / "loomlib" / "blueprints").glob("*/
 def test_there_are_the_promised_blueprints() -> None:
     names = {path.parent.name: tomllib.loads(path.read_text()).get("variant_of") for path in FOLDERS}
     assert [name for name, of in names.items() if of is None] == [
-        "approvals", "assistant", "assistant_with_memory", "calculator", "echo", "parallel_tools", "writer",
+        "agui_assistant", "approvals", "assistant", "assistant_with_memory", "calculator", "echo", "mcp_app",
+        "parallel_tools", "writer",
     ]  # fmt: skip
     assert {name: of for name, of in names.items() if of is not None} == {
         "calculator_detour": "calculator",

@@ -97,9 +97,10 @@ def test_what_looms_own_process_left_and_what_is_under_way_say_nothing_of_the_ag
     id = agent(store)
     call(store, id)
     call(store, id, failure="interrupted")
+    call(store, id, failure="cancelled")
     store.invocations.begin(agent_id=id, session_id="open", client_invoke_time=NOON.timestamp())
     found = read_figures(store, [id], Window()).total
-    assert (found.invocations, found.complete, found.failed, found.open, found.interrupted) == (3, 1, 0, 1, 1)
+    assert (found.invocations, found.complete, found.failed, found.open, found.interrupted) == (4, 1, 0, 1, 2)
     assert found.error_rate.n == 1
 
 

@@ -1,0 +1,108 @@
+"""One AG-UI event from the JSON of a server-sent event. The types and their required fields are those of protocol 1.0
+(package ag-ui-protocol 1.0, `spec/1.0/schema.json`); what they do not know is kept as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+_ANY: Final = object
+_TEXT: Final = (str,)
+_LIST: Final = (list,)
+_OBJECT: Final = (dict,)
+
+EVENT_TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "RUN_STARTED": {"threadId": _TEXT, "runId": _TEXT},
+    "RUN_FINISHED": {"threadId": _TEXT, "runId": _TEXT},
+    "RUN_ERROR": {"message": _TEXT},
+    "STEP_STARTED": {"stepName": _TEXT},
+    "STEP_FINISHED": {"stepName": _TEXT},
+    "TEXT_MESSAGE_START": {"messageId": _TEXT},
+    "TEXT_MESSAGE_CONTENT": {"messageId": _TEXT, "delta": _TEXT},
+    "TEXT_MESSAGE_END": {"messageId": _TEXT},
+    "TEXT_MESSAGE_CHUNK": {},
+    "TOOL_CALL_START": {"toolCallId": _TEXT, "toolCallName": _TEXT},
+    "TOOL_CALL_ARGS": {"toolCallId": _TEXT, "delta": _TEXT},
+    "TOOL_CALL_END": {"toolCallId": _TEXT},
+    "TOOL_CALL_CHUNK": {},
+    "TOOL_CALL_RESULT": {"messageId": _TEXT, "toolCallId": _TEXT, "content": (str, list)},
+    "STATE_SNAPSHOT": {"snapshot": _ANY},
+    "STATE_DELTA": {"delta": _LIST},
+    "MESSAGES_SNAPSHOT": {"messages": _LIST},
+    "ACTIVITY_SNAPSHOT": {"messageId": _TEXT, "activityType": _TEXT, "content": _OBJECT},
+    "ACTIVITY_DELTA": {"messageId": _TEXT, "activityType": _TEXT, "patch": _LIST},
+    "RAW": {"event": _ANY},
+    "CUSTOM": {"name": _TEXT, "value": _ANY},
+    "REASONING_START": {"messageId": _TEXT},
+    "REASONING_MESSAGE_START": {"messageId": _TEXT},
+    "REASONING_MESSAGE_CONTENT": {"messageId": _TEXT, "delta": _TEXT},
+    "REASONING_MESSAGE_END": {"messageId": _TEXT},
+    "REASONING_MESSAGE_CHUNK": {},
+    "REASONING_END": {"messageId": _TEXT},
+    "REASONING_ENCRYPTED_VALUE": {"subtype": _TEXT, "entityId": _TEXT, "encryptedValue": _TEXT},
+    "SUBAGENT_STARTED": {"subagentRunId": _TEXT, "name": _TEXT},
+    "SUBAGENT_FINISHED": {"subagentRunId": _TEXT},
+    "SUBAGENT_ERROR": {"subagentRunId": _TEXT, "message": _TEXT},
+}
+"""Every event type of protocol 1.0, with the fields that it must have."""
+
+_SHOUTED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AguiEvent:
+    """One event. `values` are its fields as they came, by their wire names (strangers' texts).
+
+    `is_known` is False for a type that protocol 1.0 does not have; `problem` says what is wrong with a malformed one.
+    """
+
+    type: str
+    values: Mapping[str, Any] = field(repr=False)
+    is_known: bool = True
+    problem: str = ""
+
+    def text(self, name: str) -> str:
+        """A field that is a text, "" where it is none."""
+        value = self.values.get(name)
+        return value if isinstance(value, str) else ""
+
+
+def is_agui(value: object) -> bool:
+    """Whether a JSON value is an event of a type that protocol 1.0 has."""
+    return isinstance(value, dict) and cast("dict[str, object]", value).get("type") in EVENT_TYPES
+
+
+def read_event(data: bytes | str | Mapping[str, Any]) -> AguiEvent | None:
+    """The event that the data of one server-sent event holds (`Chunk.data`); None for what is no AG-UI event at all.
+
+    An object whose `type` is written as AG-UI's are, in capitals, is an event of an unknown type; a known type without
+    its required fields is malformed. Neither raises.
+    """
+    value: object = data
+    if isinstance(data, (bytes, str)):
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(value, Mapping):
+        return None
+    found = cast("Mapping[str, Any]", value)
+    kind = found.get("type")
+    if not isinstance(kind, str) or not _SHOUTED.fullmatch(kind):
+        return None
+    if kind not in EVENT_TYPES:
+        return AguiEvent(type=kind, values=found, is_known=False)
+    return AguiEvent(type=kind, values=found, problem=_problem(kind, found))
+
+
+def _problem(kind: str, found: Mapping[str, Any]) -> str:
+    for name, wanted in EVENT_TYPES[kind].items():
+        if name not in found:
+            return f"{kind} without {name}"
+        if wanted is not _ANY and not isinstance(found[name], wanted):
+            return f"{kind}: {name} is a {type(found[name]).__name__}"
+    return ""

@@ -1,0 +1,104 @@
+"""What a run of AG-UI events adds up to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+RUN_STATES: Final = ("not started", "running", "finished", "interrupted", "cancelled", "failed")
+"""How a run stands. `interrupted`: it waits for a person (`AguiRun.confirmations`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message that was streamed; `kind` is `text` or `reasoning`."""
+
+    id: str
+    role: str
+    text: str = field(repr=False)
+    is_complete: bool
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """A tool that was called. `arguments` is None while they are still coming, or are no JSON (then see the text).
+
+    `state` is `running`, `called` (its arguments are complete) or `done` (its result is there).
+    """
+
+    id: str
+    name: str
+    arguments_text: str = field(repr=False)
+    arguments: Any = field(repr=False)
+    result: str | None = field(default=None, repr=False)
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """Something that a run asks a person: the next run's `resume` answers it by its id (see `answer_to`)."""
+
+    id: str
+    reason: str
+    message: str = field(repr=False)
+    tool_call_id: str | None = None
+    response_schema: Mapping[str, Any] | None = field(default=None, repr=False)
+    expires_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AguiRun:
+    """A run so far. `problems` are sentences: malformed events, breaches of the order, patches that do not apply."""
+
+    status: str
+    thread_id: str = ""
+    run_id: str = ""
+    text: str = field(default="", repr=False)
+    messages: tuple[Message, ...] = field(default=(), repr=False)
+    tools: tuple[ToolUse, ...] = ()
+    state: Any = field(default=None, repr=False)
+    confirmations: tuple[Confirmation, ...] = ()
+    custom: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+    steps: tuple[str, ...] = ()
+    result: Any = field(default=None, repr=False)
+    error: str = ""
+    unknown: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    events: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "status": self.status,
+            "thread_id": self.thread_id,
+            "run_id": self.run_id,
+            "text": self.text,
+            "messages": [
+                {"id": each.id, "role": each.role, "text": each.text, "complete": each.is_complete, "kind": each.kind}
+                for each in self.messages
+            ],
+            "tools": [
+                {
+                    "id": each.id, "name": each.name, "arguments_text": each.arguments_text,
+                    "arguments": each.arguments, "result": each.result, "state": each.state,
+                }
+                for each in self.tools
+            ],
+            "state": self.state,
+            "confirmations": [
+                {
+                    "id": each.id, "reason": each.reason, "message": each.message, "tool_call_id": each.tool_call_id,
+                    "response_schema": each.response_schema, "expires_at": each.expires_at,
+                }
+                for each in self.confirmations
+            ],
+            "custom": [{"name": name, "value": value} for name, value in self.custom],
+            "steps": list(self.steps),
+            "result": self.result,
+            "error": self.error,
+            "unknown": list(self.unknown),
+            "problems": list(self.problems),
+            "events": self.events,
+        }  # fmt: skip

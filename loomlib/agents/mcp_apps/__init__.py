@@ -1,0 +1,18 @@
+"""MCP Apps, read: the views that tools carry, and the one channel by which a view's frame may reach out."""
+
+from .channel import FrameChannel
+from .documents import VIEW_CSP, VIEW_SANDBOX, frame_document
+from .views import MIME_TYPE, AppView, is_view, read_view, tool_call_payload, tool_result_of
+
+__all__ = [
+    "MIME_TYPE",
+    "VIEW_CSP",
+    "VIEW_SANDBOX",
+    "AppView",
+    "FrameChannel",
+    "frame_document",
+    "is_view",
+    "read_view",
+    "tool_call_payload",
+    "tool_result_of",
+]

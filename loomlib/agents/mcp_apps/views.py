@@ -1,0 +1,120 @@
+"""A tool's view in an agent's stream.
+
+MCP has the view as a resource of the server (`ui://…`), which the tool names in its `_meta.ui.resourceUri`. The server
+is behind the agent, so the agent reads the resource and sends it on as one event of its stream:
+
+    {"mcp_app": {"resourceUri": "ui://dice/view.html", "mimeType": "text/html;profile=mcp-app", "html": "…",
+                 "tool": "roll_dice", "toolCallId": "…", "arguments": {…}, "result": {"content": […], …},
+                 "tools": ["roll_dice", …]}}
+
+`tools` are the tools of the same server that the view may call. Such a call goes to the agent as the payload
+`{"mcp": {"method": "tools/call", "params": {"name": …, "arguments": {…}}}}`, in the view's session, and is answered by
+`{"mcp": {"result": {…}}}` or `{"mcp": {"error": {"code": …, "message": …}}}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+MIME_TYPE: Final = "text/html;profile=mcp-app"
+EVENT: Final = "mcp_app"
+HTML_MAX_CHARACTERS: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppView:
+    """A view: a stranger's page, to be shown in a frame that can reach nothing (see `frame_document`).
+
+    `result` is the tool's (MCP's CallToolResult), `tools` what the view may call. `problem` says why there is no page.
+    """
+
+    resource_uri: str
+    html: str = field(repr=False)
+    tool: str
+    tool_call_id: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    result: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    tools: tuple[str, ...] = ()
+    title: str = ""
+    problem: str = ""
+
+
+def is_view(value: object) -> bool:
+    """Whether a JSON value is an event that brings a view."""
+    return isinstance(value, dict) and isinstance(cast("dict[str, object]", value).get(EVENT), dict)
+
+
+def read_view(data: bytes | str | Mapping[str, Any]) -> AppView | None:
+    """The view that an event brings (`Chunk.data`), None when it brings none. It never raises."""
+    value: object = data
+    if isinstance(data, (bytes, str)):
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+    if not is_view(value):
+        return None
+    found = cast("Mapping[str, Any]", cast("Mapping[str, Any]", value)[EVENT])
+    html, tools = found.get("html"), found.get("tools")
+    return AppView(
+        resource_uri=_text(found.get("resourceUri")),
+        html=html if isinstance(html, str) else "",
+        tool=_text(found.get("tool")),
+        tool_call_id=_text(found.get("toolCallId")),
+        arguments=_mapping(found.get("arguments")),
+        result=_mapping(found.get("result")),
+        tools=tuple(each for each in cast("list[Any]", tools) if isinstance(each, str))
+        if isinstance(tools, list)
+        else (),
+        title=_text(found.get("title")),
+        problem=_problem(found),
+    )
+
+
+def tool_call_payload(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What the agent is sent when a view calls a tool."""
+    return {"mcp": {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}}
+
+
+def tool_result_of(answer: str | bytes) -> Mapping[str, Any]:
+    """The JSON-RPC part of the agent's answer: with `result`, or with `error`."""
+    try:
+        value: object = json.loads(answer)
+    except (ValueError, RecursionError):
+        value = None
+    found = _mapping(_mapping(value).get("mcp"))
+    if isinstance(found.get("result"), dict):
+        return {"result": found["result"]}
+    error = _mapping(found.get("error"))
+    code = error.get("code")
+    return {
+        "error": {
+            "code": code if isinstance(code, int) else -32603,
+            "message": _text(error.get("message")) or "The agent did not answer as an MCP Apps agent does",
+        }
+    }
+
+
+def _problem(found: Mapping[str, Any]) -> str:
+    uri, html = found.get("resourceUri"), found.get("html")
+    if not isinstance(uri, str) or not uri.startswith("ui://"):
+        return "The view has no ui:// address."
+    if not isinstance(html, str) or not html.strip():
+        return f"The view {uri} has no page."
+    if len(html) > HTML_MAX_CHARACTERS:
+        return f"The view {uri} is longer than {HTML_MAX_CHARACTERS:,} characters."
+    mime = _text(found.get("mimeType")).replace(" ", "").lower()
+    if mime != MIME_TYPE:
+        return f"The view {uri} is {mime or 'of no type'}, not {MIME_TYPE}."
+    return ""
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

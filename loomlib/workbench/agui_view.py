@@ -1,0 +1,102 @@
+"""A run of AG-UI events as a notebook sees it: text, tools, state, and what it asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..agents.agui import AguiEvent, AguiFold, AguiRun, Confirmation, ToolUse
+from .cards import card
+from .frames import rows_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 2_000
+_KINDS = {"finished": "good", "failed": "bad", "cancelled": "bad"}
+
+
+class AguiView:
+    """What an answer said in AG-UI; made by `Invocation.agui()`. `run` is all of it put together."""
+
+    def __init__(self, events: Sequence[str], *, agent_name: str, labels: Sequence[str] = ()) -> None:
+        fold = AguiFold()
+        self.events: tuple[AguiEvent, ...] = tuple(found for each in events if (found := fold.feed(each)) is not None)
+        self.run: AguiRun = fold.run()
+        self._name, self._labels = agent_name, tuple(labels)
+
+    @property
+    def status(self) -> str:
+        """One of `loomlib.agents.agui.RUN_STATES`."""
+        return self.run.status
+
+    @property
+    def text(self) -> str:
+        """What the agent said."""
+        return self.run.text
+
+    @property
+    def tools(self) -> tuple[ToolUse, ...]:
+        """The tools that were called."""
+        return self.run.tools
+
+    @property
+    def state(self) -> Any:
+        """The shared state after the last event."""
+        return self.run.state
+
+    @property
+    def confirmations(self) -> tuple[Confirmation, ...]:
+        """What the run asks a person."""
+        return self.run.confirmations
+
+    def table(self) -> pd.DataFrame:
+        """One row an event: its type, what it carries, and what is wrong with it."""
+        return rows_frame(
+            [
+                {
+                    "type": each.type,
+                    "fields": json.dumps({key: value for key, value in each.values.items() if key != "type"}),
+                    "known": each.is_known,
+                    "problem": each.problem,
+                }
+                for each in self.events
+            ],
+            ("type", "fields", "known", "problem"),
+        )
+
+    def sentence(self) -> str:
+        """How the run went, in a line."""
+        run = self.run
+        parts = [f"{run.status}, {run.events} events, {len(run.tools)} tool calls"]
+        if run.confirmations:
+            parts.append(f"waits for an answer: {run.confirmations[0].message or run.confirmations[0].reason}")
+        if run.error:
+            parts.append(run.error)
+        if run.problems:
+            parts.append(f"{len(run.problems)} problems, the first: {run.problems[0]}")
+        return " · ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<AG-UI run of {self._name}: {self.sentence()}>"
+
+    def _repr_html_(self) -> str:
+        run = self.run
+        if not run.events:
+            return card(f"{self._name} · AG-UI", note="This answer holds no AG-UI events.", labels=self._labels)
+        state = json.dumps(run.state, ensure_ascii=False, default=repr)
+        facts = [
+            ("tool", f"{each.name} {each.arguments_text} → {each.result or each.state}"[:_SHOWN]) for each in run.tools
+        ]
+        facts += [("asks", each.message or each.reason) for each in run.confirmations]
+        facts += [("state", state[:_SHOWN]), ("thread", run.thread_id), ("run", run.run_id)]
+        facts += [("unknown types", ", ".join(run.unknown))] if run.unknown else []
+        facts += [("problem", each) for each in run.problems[:10]]
+        return card(
+            f"{self._name} · AG-UI",
+            state=(_KINDS.get(run.status, "wait"), run.status),
+            labels=self._labels,
+            text="\n".join(filter(None, (run.error, run.text))),
+            facts=facts,
+        )
