@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+from loom_command import LoomCommand
 
 from loomlib import local
 
@@ -115,6 +116,13 @@ class Aws:
         answer = self.data.invoke_agent_runtime(agentRuntimeArn=arn, payload=payload, **more)
         with answer["response"] as body:
             return answer, body.read()
+
+
+@pytest.fixture(scope="session")
+def loom_command() -> Iterator[LoomCommand]:
+    """`loom`, called again and again at the price of one import."""
+    with contextlib.closing(LoomCommand()) as command:
+        yield command
 
 
 @pytest.fixture(scope="session")

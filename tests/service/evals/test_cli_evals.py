@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from loom_command import LoomCommand
 
 from loomlib import local
 from loomlib.evals import EvalCase, EvalSet, Turn
@@ -20,20 +20,16 @@ Loom = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
-def loom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loom]:
+def loom(tmp_path_factory: pytest.TempPathFactory, loom_command: LoomCommand) -> Iterator[Loom]:
     place = tmp_path_factory.mktemp("cli")
     cases = [
         EvalCase(id=f"echo {n}", turns=(Turn(prompt=f"word{n}", expected_answer=f"word{n}"),)) for n in range(COUNT)
     ]
     EvalSet(name="words", cases=tuple(cases)).write(place / "words.json")
-    root = Path(__file__).resolve().parents[3]
-    environment = {**os.environ, "LOOM_HOME": str(place / "home"), "PYTHONPATH": str(root)}
+    environment = {**os.environ, "LOOM_HOME": str(place / "home")}
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from loomlib.cli import main; main()", *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=place, env=environment, timeout=300, check=False
-        )
+        return loom_command.run(*arguments, environment=environment, cwd=place)
 
     local.start(place / "home", persistent=True)
     yield call

@@ -6,36 +6,44 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from loom_command import LoomCommand
 
 LOOM = Path(sys.executable).with_name("loom")
 
 
-def loom(*arguments: str, home: Path, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LOOM_HOME": str(home), **variables}
-    ran = subprocess.run([str(LOOM), *arguments], env=environment, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == code, ran.stdout + ran.stderr
-    assert "Traceback" not in ran.stderr
-    return ran
+Loom = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory):
+def loom(loom_command: LoomCommand) -> Loom:
+    def call(*arguments: str, home: Path, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home), **variables})
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+        return ran
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def up(loom, tmp_path_factory):
     home = tmp_path_factory.mktemp("cli") / "home"
     loom("up", home=home)
     yield home
     loom("down", home=home)
 
 
-def test_up_says_where_it_is_and_up_again_says_that_it_was(up):
+def test_up_says_where_it_is_and_up_again_says_that_it_was(loom, up):
     again = loom("up", home=up)
     assert "127.0.0.1" in again.stderr
     assert "was up already" in again.stderr
 
 
-def test_export_prints_only_shell_lines(up):
+def test_export_prints_only_shell_lines(loom, up):
     lines = loom("up", "--export", home=up).stdout.splitlines()
     assert lines
     assert all(line.startswith("export AWS_") for line in lines)
@@ -49,12 +57,12 @@ def test_export_prints_only_shell_lines(up):
 
 
 @pytest.fixture(scope="module")
-def deployed(up):
+def deployed(loom, up):
     """What `loom deploy calculator` said."""
     return loom("deploy", "calculator", home=up)
 
 
-def test_deploy_invoke_logs_and_latency_follow_each_other(up, deployed):
+def test_deploy_invoke_logs_and_latency_follow_each_other(loom, up, deployed):
     assert "READY" in deployed.stderr
     assert "calculator" in loom("agents", home=up).stdout
     answer = loom("invoke", "calculator", "What is 6*7?", home=up)
@@ -65,31 +73,31 @@ def test_deploy_invoke_logs_and_latency_follow_each_other(up, deployed):
 
 
 @pytest.mark.usefixtures("deployed")
-def test_json_output_is_json(up):
+def test_json_output_is_json(loom, up):
     status = json.loads(loom("--json", "status", home=up).stdout)
     assert status["running"] is True
     assert "key" not in json.dumps(status).lower()
     assert json.loads(loom("--json", "invoke", "calculator", "What is 2+2?", home=up).stdout)["status"] == "complete"
 
 
-def test_an_error_is_one_line_with_something_to_try(up):
+def test_an_error_is_one_line_with_something_to_try(loom, up):
     ran = loom("invoke", "nobody", "hello", home=up, code=1)
     assert len(ran.stderr.strip().splitlines()) == 1
     assert "nobody" in ran.stderr
     assert "Try" in ran.stderr
 
 
-def test_status_without_a_service_says_how_to_start_one(tmp_path):
+def test_status_without_a_service_says_how_to_start_one(loom, tmp_path):
     assert "loom up" in loom("status", home=tmp_path / "home", code=1).stderr
     assert "no local AgentCore" in loom("down", home=tmp_path / "home").stderr
 
 
-def test_doctor_finds_all_well_and_plugins_none_broken(up):
+def test_doctor_finds_all_well_and_plugins_none_broken(loom, up):
     assert "all is well" in loom("doctor", home=up).stderr
     loom("plugins", home=up)
 
 
-def test_an_agents_control_characters_do_not_reach_the_terminal(up, tmp_path):
+def test_an_agents_control_characters_do_not_reach_the_terminal(loom, up, tmp_path):
     (tmp_path / "agent.py").write_text(
         "from bedrock_agentcore import BedrockAgentCoreApp\napp = BedrockAgentCoreApp()\n\n"
         "@app.entrypoint\ndef answer(payload):\n    return {'result': '\\x1b]0;owned\\x07 done'}\n\napp.run()\n"

@@ -6,24 +6,36 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import boto3
 import pytest
+from loom_command import LoomCommand
 
 import loomlib as loom
-
-LOOM = Path(sys.executable).with_name("loom")
 
 
 @pytest.fixture(scope="module")
 def silent(bench: loom.Workbench) -> loom.Agent:
     """It exports nothing itself: all its spans are those that are put there."""
     return bench.deploy("echo", name="silent")
+
+
+Loom = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def call_loom(loom_command: LoomCommand, bench: loom.Workbench) -> Loom:
+    def call(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LOOM_HOME": str(bench.settings.home)}
+        ran = loom_command.run(*arguments, environment=environment)
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+        return ran
+
+    return call
 
 
 @pytest.fixture
@@ -105,34 +117,26 @@ def test_split_messages_find_their_spans(silent: loom.Agent, logs: Any) -> None:
     assert "What is it?" in [step.text for step in inv.trace().trajectory().steps]
 
 
-def test_a_hostile_tool_drives_neither_page_nor_terminal(silent: loom.Agent, bench: loom.Workbench, logs: Any) -> None:
+def test_a_hostile_tool_drives_neither_page_nor_terminal(silent: loom.Agent, call_loom: Loom, logs: Any) -> None:
     inv = silent.invoke("hello")
     put(logs, "aws/spans", "elsewhere", records_of(inv, "<script>alert(1)</script>\x1b[2J"))
     view = inv.trace()
     assert view.state == "found"
     assert "<script" not in view._repr_html_()
-    ran = loom_command("trace", "silent", "--session", inv.session_id, home=bench.settings.home)
+    ran = call_loom("trace", "silent", "--session", inv.session_id)
     assert "\x1b" not in ran.stdout + ran.stderr
-    told = json.loads(loom_command("--json", "trace", "silent", home=bench.settings.home).stdout)
+    told = json.loads(call_loom("--json", "trace", "silent").stdout)
     assert "execute_tool <script>alert(1)</script>\x1b[2J" in [span["name"] for span in told["spans"]]
 
 
-def test_the_command_line_prints_where_the_time_went(calculator: loom.Agent, bench: loom.Workbench) -> None:
+def test_the_command_line_prints_where_the_time_went(calculator: loom.Agent, call_loom: Loom) -> None:
     calculator.invoke("What is 2+2?")
     calculator.invoke("What is 3+3?")
-    one = loom_command("trace", "calculator", home=bench.settings.home)
+    one = call_loom("trace", "calculator")
     assert "cold start" in one.stdout
     assert one.stdout.splitlines()[1].startswith("Of ")
-    several = loom_command("trace", "calculator", "--last", "2", home=bench.settings.home)
+    several = call_loom("trace", "calculator", "--last", "2")
     assert len(several.stdout.splitlines()) == 3
     assert "2 of 2 invocations have spans" in several.stderr
-    missing = loom_command("trace", "calculator", "--session", "x" * 33, home=bench.settings.home, code=1)
+    missing = call_loom("trace", "calculator", "--session", "x" * 33, code=1)
     assert "No invocation is stored" in missing.stderr
-
-
-def loom_command(*arguments: str, home: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LOOM_HOME": str(home)}
-    ran = subprocess.run([str(LOOM), *arguments], env=environment, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == code, ran.stdout + ran.stderr
-    assert "Traceback" not in ran.stderr
-    return ran
