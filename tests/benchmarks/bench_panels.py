@@ -23,6 +23,7 @@ from tests.browser.panels import end_kernels, panel_of, run_cell, run_notebook
 from .table import Row, ms
 
 ANSWERS, CHUNKS, LINES, SPANS = 20, 1_000, 10_000, 5_000
+OPENINGS, SCROLLS = 5, 5
 LARGEST_SCRIPT = 60_000
 _NAMES = ("build", "test", "operate", "evaluate", "memory")
 
@@ -74,14 +75,14 @@ _WATCH = """() => {
         for (const piece of event.detail) if (piece.kind === "text") window.loomSeen.push(Date.now() - piece.at);
     }), true);
 }"""
-# Scrolls from top to bottom in 120 frames, and tells the longest frame.
-_SCROLL = """(node) => new Promise((done) => {
+# Scrolls from top to bottom in 120 frames (or rests as long, for comparison), and tells the longest frame.
+_SCROLL = """(node, rests) => new Promise((done) => {
     let last = performance.now(), longest = 0, step = 0;
     const turn = (now) => {
         longest = Math.max(longest, now - last);
         last = now;
         step += 1;
-        node.scrollTop = (node.scrollHeight - node.clientHeight) * step / 120;
+        if (!rests) node.scrollTop = (node.scrollHeight - node.clientHeight) * step / 120;
         if (step < 125) requestAnimationFrame(turn); else done(longest);
     };
     requestAnimationFrame((now) => { last = now; turn(now); });
@@ -125,16 +126,21 @@ def _notebook(place: Path) -> Iterator[tuple[Page, psutil.Process]]:
 
 def _opening(page: Page) -> Iterator[Row]:
     for name in _NAMES:
-        before = page.evaluate(_PARTS)
         try:
-            run_cell(page, f"{name}_panel = loom_widgets.{name}(bench)\n{name}_panel")
+            run_cell(page, f"import loom_widgets.{name}_panel")
         except AssertionError as error:
             yield Row(what=f"opening {name}", ours=f"does not open: {str(error)[:90]}", met=False)
             continue
-        taken = page.evaluate(_DRAWN, before)
+        taken: list[float] = []
+        for _ in range(OPENINGS):
+            before = page.evaluate(_PARTS)
+            run_cell(page, f"{name}_panel = loom_widgets.{name}(bench)\n{name}_panel")
+            taken.append(page.evaluate(_DRAWN, before))
+        middle = median(taken)
         yield Row(
             what=f"opening {name}: from the cell's start to the panel on the page",
-            ours=f"{taken:.0f} ms", aim="≤ 1000 ms", met=taken <= 1000, n=1,
+            ours=ms(taken), reference=f"the first {taken[0]:.0f} ms",
+            aim="≤ 1000 ms (median)", met=middle <= 1000, n=len(taken),
         )  # fmt: skip
 
 
@@ -189,16 +195,19 @@ def _cpu(process: psutil.Process) -> float:
 
 def _scrolling(page: Page) -> Iterator[Row]:
     panel = panel_of(page, "Bench")
+    expect(panel).to_have_attribute("aria-busy", "false", timeout=120_000)  # the last answer is looked into
     run_cell(page, f"LINES, SPANS = {LINES}, {SPANS}\n{_ROWS}")
     for tab, what in (("Logs", f"{LINES:,} log lines"), ("Waterfall", f"{SPANS:,} spans")):
         panel.get_by_role("tab", name=tab).click()
         table = panel.get_by_role("tabpanel").locator(".loom-scroll")
         table.scroll_into_view_if_needed()
         expect(table.locator("tr[data-index]").first).not_to_contain_text("…", timeout=30_000)
-        frames = [table.evaluate(_SCROLL) for _ in range(3)]
+        frames = [table.evaluate(_SCROLL, False) for _ in range(SCROLLS)]
+        still = [table.evaluate(_SCROLL, True) for _ in range(SCROLLS)]
         expect(table.locator("tr[data-index]").last).not_to_contain_text("…", timeout=30_000)
-        longest = max(frames)
+        longest, beside = median(frames), median(still)
         yield Row(
             what=f"scrolling {what} from top to bottom: the longest frame",
-            ours=f"{longest:.0f} ms", aim="≤ 200 ms (no freeze)", met=longest <= 200, n=3,
+            ours=ms(frames), reference=f"at rest {ms(still)}", compared=f"{longest / beside:.1f} ×",
+            aim="≤ 100 ms", met=longest <= 100, n=len(frames),
         )  # fmt: skip

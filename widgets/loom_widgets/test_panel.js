@@ -113,7 +113,7 @@ export default {
       columns: [
         { key: "session_id", name: "session", width: "34%" }, { key: "qualifier", name: "qualifier" },
         { key: "invocations", name: "asked", kind: "number" }, { key: "failed", name: "failed", kind: "number" },
-        { key: "first_invoke_time", name: "first", kind: "time", width: "12em" }, { key: "cold_start_latency_ms", name: "cold start", kind: "ms" },
+        { key: "first_call", name: "first", kind: "time", width: "12em" }, { key: "cold_start_ms", name: "cold start", kind: "ms" },
       ],
     });
     const parts = tabs([

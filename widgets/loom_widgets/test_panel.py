@@ -138,11 +138,8 @@ class TestPanel(Panel):
         with contextlib.closing(events), self.stream("pieces", turn=turn.id) as pieces:
             for event in events:
                 if isinstance(event, SessionStart):
-                    turn.session, turn.invocation, sent_s = (
-                        event.session_id,
-                        event.invocation_id,
-                        event.client_invoke_time,
-                    )
+                    turn.session, turn.invocation = event.session_id, event.invocation_id
+                    sent_s = event.client_invoke_time
                     self.tell("session", turn=turn.id, session=turn.session)
                 elif isinstance(event, Chunk):
                     at_ms = sent_s * 1000 + event.offset_ms
@@ -152,13 +149,13 @@ class TestPanel(Panel):
                     turn.status, turn.sentence = "error", f"{event.failure}: {event.message}"
                 else:
                     turn.status = "complete"
-        record = events.record
-        if record is not None:
+        if events.record is None:
+            turn.status, turn.sentence = "stopped", "Stopped before its outcome was stored."
+        else:
             from loomlib import Invocation
 
-            invocation = Invocation(record, agent)
-            turn.status, turn.invocation = record.status, record.id or turn.invocation
-            turn.sentence = "Stopped; what had come is kept." if cancel.is_set else invocation.sentence()
+            invocation = Invocation(events.record, agent)
+            turn.end(invocation)
             turn.figures = figures_of(invocation)
 
     def _open(self, session: str) -> None:

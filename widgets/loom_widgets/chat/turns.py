@@ -39,9 +39,17 @@ class Turn:
         """A turn that was stored before."""
         record = invocation.record
         turn = cls(id=id, prompt=record.prompt or "", status=record.status, session=record.session_id)
-        turn.invocation, turn.sentence = record.id, invocation.sentence()
         turn._add(record.response)
+        turn.end(invocation)
         return turn
+
+    def end(self, invocation: Invocation) -> None:
+        """The outcome. What its reader stopped is no failure."""
+        record = invocation.record
+        stopped = record.failure == "cancelled"
+        self.status = "stopped" if stopped else record.status
+        self.sentence = "Stopped; what had come is kept." if stopped else invocation.sentence()
+        self.invocation = record.id or self.invocation
 
     def take(self, chunk: Chunk) -> list[dict[str, Any]]:
         """Note a piece of the answer; returns what a view is told about it."""
