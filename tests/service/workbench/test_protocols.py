@@ -1,0 +1,93 @@
+"""AG-UI and MCP Apps with real agents: runs, questions, views, and what a frame may call."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import loomlib as loom
+from loomlib.agents.agui import AguiFold, run_input
+from loomlib.workbench.agent_protocols import ask_agui, confirm, view_channel
+
+
+@pytest.fixture(scope="module")
+def assistant(bench: loom.Workbench) -> loom.Agent:
+    return bench.deploy("agui_assistant")
+
+
+@pytest.fixture(scope="module")
+def dice(bench: loom.Workbench) -> loom.Agent:
+    return bench.deploy("mcp_app")
+
+
+def test_a_run_streams_typed_events_and_is_kept(assistant: loom.Agent) -> None:
+    fold = AguiFold()
+    for event in assistant.stream(payload=run_input("Where is order A-1042?")):
+        if isinstance(event, loom.Chunk):
+            assert fold.feed(event.data) is not None
+    run = fold.run()
+    assert (run.status, run.problems, run.unknown) == ("finished", (), ())
+    assert "in transit" in run.text
+    assert [(each.name, each.state) for each in run.tools] == [("find_order", "done")]
+    kept = assistant.last_invocation()
+    assert kept.text == run.text
+    assert kept.agui().run == run
+    assert len(kept.agui().table()) == run.events
+    assert "find_order" in kept.agui()._repr_html_()
+
+
+def test_a_tool_changes_the_state_and_an_order_waits_for_a_yes(assistant: loom.Agent) -> None:
+    added = ask_agui(assistant, "Add 2 lamps to the cart.")
+    assert added.agui().state == {"cart": [{"item": "lamp", "quantity": 2}]}
+    asked = ask_agui(assistant, "Place the order.", session_id=added.session_id)
+    assert asked.agui().status == "interrupted"
+    (question,) = asked.agui().confirmations
+    assert "2 × lamp" in question.message
+    assert question.response_schema is not None
+    done = confirm(asked, question.id, approved=True)
+    assert done.agui().status == "finished"
+    assert (done.agui().tools[0].result, done.agui().state) == ("Ordered: 2 × lamp.", {"cart": []})
+
+
+def test_a_no_leaves_everything_as_it_was(assistant: loom.Agent) -> None:
+    added = ask_agui(assistant, "Add 3 chairs to the cart.")
+    asked = ask_agui(assistant, "Place the order.", session_id=added.session_id)
+    done = confirm(asked, asked.agui().confirmations[0].id, approved=False)
+    assert done.agui().state == {"cart": [{"item": "chair", "quantity": 3}]}
+    assert "said no" in (done.agui().tools[0].result or "")
+
+
+def test_an_input_that_is_none_is_a_run_error_and_a_failed_invocation(assistant: loom.Agent) -> None:
+    inv = assistant.invoke(payload={"messages": []})
+    assert (inv.ok, inv.failure, inv.agui().status) == (False, "agent_error", "failed")
+    assert "threadId" in (inv.error or "")
+
+
+def test_an_agent_that_speaks_no_ag_ui_has_an_empty_run(bench: loom.Workbench, calculator: loom.Agent) -> None:
+    found = calculator.invoke("What is 2+2?").agui()
+    assert (found.status, found.events) == ("not started", ())
+    assert "no AG-UI events" in found._repr_html_()
+
+
+def test_a_tools_view_comes_with_the_answer_and_its_frame_calls_its_tools(dice: loom.Agent) -> None:
+    inv = dice.invoke("Roll 3 dice.").raise_for_status()
+    (view,) = inv.views()
+    assert (view.problem, view.tool, view.tools) == ("", "roll_dice", ("roll_dice", "roll_history"))
+    assert "ui/initialize" in view.html
+    assert len(json.loads(view.result["content"][0]["text"])["dice"]) == 3
+    channel = view_channel(dice, view, session_id=inv.session_id)
+
+    def call(name: str, **arguments: object) -> dict[str, object]:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        return channel.receive(asked)[0]
+
+    assert "result" in call("roll_dice", count=2)
+    history = call("roll_history")["result"]
+    assert isinstance(history, dict)
+    assert len(json.loads(history["content"][0]["text"])["throws"]) == 2
+    assert "error" in call("forget_throws")
+    assert channel.refused == ["tools/call forget_throws"]
+    assert dice.invoke(payload={"mcp": {"method": "tools/call", "params": {"name": "forget_throws"}}},
+                       session_id=inv.session_id).ok  # fmt: skip
+    assert len(json.loads(call("roll_history")["result"]["content"][0]["text"])["throws"]) == 2  # type: ignore[index]
