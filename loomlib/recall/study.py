@@ -155,7 +155,7 @@ class RecallStudy:
         stored = ledger.open(
             self.design,
             scope=self.bench.where,
-            subject=self.agent.arn if self.agent is not None else "memory/own",
+            subject=self._subject(),
             name=self.agent.name if self.agent is not None else "",
             labels=tuple(self.bench.labels),
         )
@@ -250,6 +250,13 @@ class RecallStudy:
             known: list[dict[str, Any]] = list(ledger.stored().environment.get("settled", ()))
             others = [each for each in known if each["session"] != session]
             ledger.save("running", settled=[*others, settled.summary()])
+
+    def _subject(self) -> str:
+        """What is studied, as the store's list of studies names it."""
+        if self.agent is not None:
+            return self.agent.arn
+        given = self._memory_given
+        return "memory/of-its-own" if given is None else f"memory/{given}" if isinstance(given, str) else given.arn
 
     def _memory(self, ledger: Ledger) -> RecallMemory:
         """The memory named, else the study's own, made when there is none yet."""

@@ -159,7 +159,7 @@ class Workbench(BenchAlerts, BenchMemory):
         return eval_set_frame(shipped_sets().values())
 
     def studies(self) -> pd.DataFrame:
-        """The stored latency studies, newest first."""
+        """The stored studies, of latency and of recall, newest first."""
         return study_frame(self.store.studies.list())
 
     def eval_runs(self) -> pd.DataFrame:
