@@ -1,0 +1,123 @@
+"""A view's frame in Chromium: its messages come through, and nothing else does, whatever the page tries."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from loomlib.agents.mcp_apps import VIEW_SANDBOX, frame_document
+
+CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = [pytest.mark.browser]
+
+HOST = """<!doctype html><title>host</title><p id="host">host</p><script>
+window.got = [];
+const frame = document.createElement("iframe");
+frame.setAttribute("sandbox", SANDBOX);
+window.addEventListener("message", (event) => {
+  if (event.source !== frame.contentWindow) return;
+  window.got.push(event.data);
+  if (event.data.ping) frame.contentWindow.postMessage({ pong: event.data.ping }, "*");
+});
+frame.srcdoc = DOCUMENT;
+document.body.append(frame);
+</script>"""
+
+POLITE = """<script>
+addEventListener("message", ({ source, data }) => {
+  if (source === parent && data.pong) parent.postMessage({ heard: data.pong }, "*");
+});
+parent.postMessage({ ping: 5 }, "*");
+</script>"""
+
+HOSTILE = """<!doctype html><html><head>
+<meta http-equiv="refresh" content="1;url=LEAK/refresh"><link rel="stylesheet" href="LEAK/css">
+<link rel="prefetch" href="LEAK/prefetch"><script src="LEAK/script"></script></head><body>
+<img src="LEAK/img"><iframe src="LEAK/frame"></iframe><object data="LEAK/object"></object>
+<form id="f" action="LEAK/form" method="post"><input name="a" value="b"></form>
+<a id="a" href="LEAK/link" target="_blank">x</a><a id="p" href="LEAK/own" ping="LEAK/ping">y</a>
+<script>
+const tried = [];
+const attempt = (name, f) => { try { f(); tried.push(name); } catch (error) { tried.push(`${name}: refused`); } };
+attempt("fetch", () => fetch("LEAK/fetch").catch(() => 0));
+attempt("beacon", () => navigator.sendBeacon("LEAK/beacon", "x"));
+attempt("socket", () => new WebSocket("LEAK/socket".replace("http", "ws")));
+attempt("events", () => new EventSource("LEAK/events"));
+attempt("worker", () => new Worker("LEAK/worker"));
+attempt("image", () => { new Image().src = "LEAK/image"; });
+attempt("open", () => window.open("LEAK/open"));
+attempt("form", () => document.getElementById("f").submit());
+attempt("link", () => document.getElementById("a").click());
+attempt("parent", () => { parent.document.title = "taken"; });
+attempt("top", () => { top.document.title = "taken"; });
+attempt("parent.location", () => { parent.location = "LEAK/parent"; });
+attempt("top.location", () => { top.location = "LEAK/top"; });
+attempt("cookie", () => { document.cookie = "a=b"; });
+attempt("storage", () => localStorage.setItem("a", "b"));
+parent.postMessage({ tried }, "*");
+setTimeout(() => document.getElementById("p").click(), 100);
+setTimeout(() => { location = "LEAK/self"; }, 200);
+</script></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def canary() -> Iterator[tuple[str, list[str], dict[str, str]]]:
+    asked: list[str] = []
+    pages: dict[str, str] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = pages.get(self.path)
+            if body is None:
+                asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Access-Control-Allow-Origin", "*")
+            self.end_headers()
+            self.wfile.write((body or "").encode())
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nobody reads it."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", asked, pages
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="needs chromium")
+def test_a_views_frame_can_talk_to_its_page_and_reach_nothing(canary: tuple[str, list[str], dict[str, str]]) -> None:
+    address, asked, pages = canary
+    for name, html in (("polite", POLITE), ("hostile", HOSTILE.replace("LEAK", f"{address}/leak"))):
+        document = json.dumps(frame_document(html)).replace("<", "\\u003c")
+        pages[f"/{name}"] = HOST.replace("SANDBOX", json.dumps(VIEW_SANDBOX)).replace("DOCUMENT", document)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        try:
+            page = browser.new_page()
+            page.goto(f"{address}/polite")
+            page.wait_for_function("window.got.some((each) => each.heard === 5)")
+            page.goto(f"{address}/hostile")
+            page.wait_for_function("window.got.length > 0")
+            tried = page.evaluate("window.got[0].tried")
+            page.wait_for_timeout(2_500)  # what it tries later: a refresh after a second, going elsewhere itself
+            assert len(tried) == 15
+            assert page.url == f"{address}/hostile"
+            assert page.title() == "host"
+            assert len(browser.contexts[0].pages) == 1
+        finally:
+            browser.close()
+    assert [each for each in asked if each != "/favicon.ico"] == []
