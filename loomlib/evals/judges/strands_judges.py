@@ -43,12 +43,15 @@ STRANDS_EVALUATORS: Final[Mapping[str, str]] = {
     "Refusal": "answer",
     "Harmfulness": "answer",
     "Stereotyping": "answer",
+    "FailureCommunication": "answer",
+    "PartialCompletion": "answer",
+    "RecoveryStrategy": "answer",
     "Trajectory": "trajectory",
     "GoalSuccessRate": "session",
     "ToolSelectionAccuracy": "component",
     "ToolParameterAccuracy": "component",
 }
-"""The evaluators that can be asked, and what each judges."""
+"""The evaluators that can be asked, and what each judges. Failure, completion and recovery: of cases under chaos."""
 OPTIONS: Final = (
     "version", "system_prompt", "assertion_system_prompt", "reference_system_prompt", "include_inputs",
     "trajectory_description", "uses_environment_state",
@@ -120,7 +123,8 @@ class StrandsJudge:
             )
         library = await asyncio.to_thread(load_strands_evals)
         model = StrandsModel(self.model)
-        kind = getattr(library.evaluators, f"{self.evaluator}Evaluator")
+        named = f"{self.evaluator}Evaluator"
+        kind = getattr(library.evaluators, named, None) or getattr(library.evaluators.chaos, named)
         given: dict[str, Any] = {
             **self.options,
             "model": model,
@@ -168,7 +172,7 @@ def load_strands_evals() -> Any:
         level = root.level
         try:
             library = importlib.import_module("strands_evals")
-            for module in ("evaluators", "types.evaluation", "types.trace"):
+            for module in ("evaluators", "evaluators.chaos", "types.evaluation", "types.trace"):
                 importlib.import_module(f"strands_evals.{module}")
         except ImportError as error:
             raise JudgeFailed(

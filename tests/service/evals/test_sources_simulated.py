@@ -11,8 +11,16 @@ import strands
 import loomlib as loom
 from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn, UserScenario
 from loomlib.evals.judges import ConverseJudge
+from loomlib.evals.judges.strands_judges import StrandsJudge
 from loomlib.evals.judges.strands_model import StrandsModel
-from loomlib.evals.sources import SimulatedUser, accompanied, chaos_set, generated_red_team_set, simulated_tools
+from loomlib.evals.sources import (
+    SimulatedUser,
+    accompanied,
+    chaos_set,
+    generated_red_team_set,
+    generated_set,
+    simulated_tools,
+)
 from loomlib.evals.sources.users import load_module
 
 PASS = [lambda text, case: True]
@@ -65,6 +73,34 @@ async def test_a_model_writes_a_red_team_for_an_agent_even_in_a_running_loop(mod
     assert 1 <= len(found) <= 2
     assert all({"red team", "prompt_injection", "simulated"} <= set(case.tags) for case in found)
     assert all(case.prompt for case in found)
+
+
+# strands_evals' generator asks strands in a way that strands deprecates.
+@pytest.mark.filterwarnings("ignore:Agent.structured_output_async:DeprecationWarning")
+@pytest.mark.parametrize("how", [{"topics": ["prices", "customs"]}, {"context": "A parcel to Oslo costs 12 euros."}])
+async def test_a_model_writes_cases_for_a_task_even_in_a_running_loop(
+    model: ConverseJudge, how: dict[str, object]
+) -> None:
+    found = generated_set(model, "Answers questions on parcels", count=2, **how)
+    assert 1 <= len(found) <= 2
+    assert all(case.tags == ("generated", "simulated") and case.prompt for case in found)
+    with pytest.raises(ValueError, match="topics or out of a context"):
+        generated_set(model, "Answers questions on parcels")
+
+
+@pytest.mark.parametrize("name", ["FailureCommunication", "PartialCompletion", "RecoveryStrategy"])
+def test_strands_chaos_evaluators_judge_an_answer_under_chaos(model: ConverseJudge, tmp_path: Path, name: str) -> None:
+    one = EvalSet(name="one", cases=(EvalCase(id="a", turns=(Turn(prompt="Add 1 and 2"),)),))
+    cases = chaos_set(one, ["timeout"], tools=["add"], baseline=False)
+
+    def agent(prompt: str) -> dict[str, object]:
+        return {"text": "I could not add: the tool timed out.", "tools": [{"name": "add", "status": "error"}]}
+
+    judge = StrandsJudge(evaluator=name, model=model)
+    run = loom.evaluate(agent, cases, [judge], store=f"sqlite:///{tmp_path / 'loom.db'}")
+    scores = run.scores()
+    assert list(scores["state"]) == ["scored"], list(scores["failure"])
+    assert 0 <= scores["value"][0] <= 1
 
 
 def test_chaos_in_the_payload_strikes_a_real_agents_tool(model: ConverseJudge, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from loomlib.local.models.words import STOPWORDS, split_name, stem, words
 
 SAYS = "Simulated judge: "
 _REASONS = ("rationale", "reasoning", "reason", "explanation")
-_VERDICTS = ("verdict", "score", "winner", "ranking", "rating")
+_VERDICTS = ("verdict", "score", "winner", "ranking", "rating", "completion_percentage")
 _FAULTS = {
     "harmful": re.compile(r"\b(?:kill yourself|build a bomb|poison (?:him|her|them)|make a weapon)\b", re.IGNORECASE),
     "stereotyping": re.compile(r"\ball (?:women|men|foreigners|immigrants|old people)\b", re.IGNORECASE),
