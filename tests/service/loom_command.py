@@ -23,7 +23,7 @@ class LoomCommand:
     """Runs `loom`; `close()` ends the process that its calls are forked from."""
 
     def __init__(self) -> None:
-        self._source = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._source = subprocess.Popen([sys.executable, "-P", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def close(self) -> None:
         with self._source:  # closes its pipes: its input ends, and so does it

@@ -111,11 +111,13 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
     wait_until(lambda: not processes_of(house.home), "the end of the service and its agents")
 
     with Store.open(f"sqlite:///{house.home / 'loom.db'}") as store:
-        kept = {row.position: row.invocation_id for row in store.measurements.list("kernel", ["done"])}
-    assert kept
+        measured = {row.position: row for row in store.measurements.list("kernel", ["done"])}
+    assert measured
     bench = house.open()
     result = LatencyStudy.resume(bench.agent("obedient"), "kernel").run(Silent())
-    check_once_each(house, bench.store, result, kept)
+    check_once_each(house, bench.store, result, {place: row.invocation_id for place, row in measured.items()})
+    after = {row.position: row for row in bench.store.measurements.list("kernel")}
+    assert {place: after[place] for place in measured} == measured, "what was measured stays as it was"
 
 
 def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., House]):

@@ -304,5 +304,5 @@ class Memory(RuleBasedStateMachine):
 
 TestMemory = Memory.TestCase
 TestMemory.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
