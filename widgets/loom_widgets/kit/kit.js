@@ -324,7 +324,7 @@ const ROW_PX = 28, SETTLED_MS = 60;
  * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down; `.chosen` is the active row.
  */
 function table({ columns, rows = null, model = null, table: name = "", onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
-  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [];
+  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0;
   const pages = new Map();
   const PAGE = 100;
   const body = h("tbody");
@@ -370,6 +370,7 @@ function table({ columns, rows = null, model = null, table: name = "", onOpen = 
     const first = Math.max(0, Math.min(Math.floor(scroller.scrollTop / ROW_PX) - 6, total - seen - 12));
     if (first === firstRow && !again) return;
     firstRow = first;
+    drawnAt = performance.now();
     const last = Math.min(total, first + seen + 12);
     if (model) {
       // Pages that only fly past are not asked for.
@@ -430,7 +431,13 @@ function table({ columns, rows = null, model = null, table: name = "", onOpen = 
     if (onOpen && at(active)) onOpen(at(active));
   });
   scroller.addEventListener("scroll", () => {
-    if (!frame) frame = requestAnimationFrame(() => { frame = 0; draw(); });
+    if (!frame) frame = requestAnimationFrame(() => {
+      frame = 0;
+      // Rows that fly past are not all drawn: a page as large as JupyterLab takes long to lay out new ones.
+      const flies = Math.abs(scroller.scrollTop / ROW_PX - firstRow) > 60 && performance.now() - drawnAt < 150;
+      clearTimeout(later);
+      if (flies) later = setTimeout(draw, SETTLED_MS); else draw();
+    });
   });
   scroller.addEventListener("loom-shown", () => draw(true));
   node.rows = (list) => {
