@@ -53,15 +53,13 @@ def _write_cards(folder: Path, panels: Path) -> None:
 
 
 def _opening(notebook: Path) -> dict[str, Any]:
-    """A card that opens the notebook and runs it; its first heading is `# Title: description`."""
+    """A card that opens the notebook, whose first heading is `# Title: description`."""
     first = "".join(json.loads(notebook.read_text("utf-8"))["cells"][0]["source"]).partition("\n")[0]
     title, _, description = first.removeprefix("# ").partition(": ")
     path = "/".join(notebook.parts[-3:])  # as JupyterLab sees it from the folder above the notebooks
-    # The kernel is named, or running the cells before it is there would ask for one.
-    opened = {"path": path, "factory": "Notebook", "kernel": {"name": "python3"}}
+    # It is not run as well: a command that runs cells before the kernel is there asks for one.
     steps: list[dict[str, object]] = [
-        {"label": "open", "id": "docmanager:open", "args": opened},
-        {"label": "run", "id": "notebook:run-all-cells", "args": {}},
+        {"label": "open", "id": "docmanager:open", "args": {"path": path, "factory": "Notebook"}}
     ]
     card = {"title": title, "description": description, "catalog": _CATALOG}
     return {**card, "type": "jupyterlab-commands", "source": steps}

@@ -24,7 +24,7 @@ def plug_in(folder: Path, panels: str) -> None:
     (info / "entry_points.txt").write_text("[loom.plugins]\nmore = loom_more\n")
 
 
-def test_each_panel_has_a_card_that_opens_its_notebook_and_runs_it(tmp_path: Path) -> None:
+def test_each_panel_has_a_card_that_opens_its_notebook(tmp_path: Path) -> None:
     folder = prepare_jupyter(tmp_path / "jupyter", NOTEBOOKS)
     cards = json.loads((folder / "jupyter_app_launcher" / "jp_app_launcher_loom.yaml").read_text())
     shipped = cards[:5]
@@ -32,9 +32,8 @@ def test_each_panel_has_a_card_that_opens_its_notebook_and_runs_it(tmp_path: Pat
     for card in shipped:
         assert card["catalog"] == "Loom"
         assert card["description"]
-        opened, run = card["source"]
+        (opened,) = card["source"]
         assert (NOTEBOOKS.parent / opened["args"]["path"]).is_file()
-        assert run["id"] == "notebook:run-all-cells"
         assert Path(card["icon"]).read_text().startswith("<svg")
 
 
