@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
 from ..operations import Figures, Window, headlines
+from ..statistics import plural
 from .frames import rows_frame
 from .overview_page import overview_page, table_html
 
@@ -62,7 +63,7 @@ class Places:
     def sentence(self) -> str:
         """How many answered."""
         failed = [each for each in self.places if each.state == "failed"]
-        told = f"{len(self.places) - len(failed)} of {len(self.places)} places answered."
+        told = f"{len(self.places) - len(failed)} of {plural(len(self.places), 'place')} answered."
         return " ".join([told, *(f"{each.region}: {each.why}" for each in failed)])
 
     def table(self) -> pd.DataFrame:
@@ -79,7 +80,7 @@ class Places:
         }
 
     def __repr__(self) -> str:
-        lines = [f"{len(self.places)} places · {self.window}", self.sentence()]
+        lines = [f"{plural(len(self.places), 'place')} · {self.window}", self.sentence()]
         for each in self.places:
             told = f"{each.figures.invocations} invocations by {each.agents} agents" if each.figures else each.why
             lines.append(f"{each.where} · {each.account_id or 'account unknown'} · {each.region}: {each.state}, {told}")

@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, adk, memory, cold, warm, arrivals, ttft, alive, intake, tracing,
+them: import, traces, lookup, truth, evals, adk, memory, overview, cold, warm, arrivals, ttft, alive, intake, tracing,
 eval-agents, panels, report.
 """
 
@@ -22,6 +22,7 @@ from . import (
     bench_import,
     bench_intake,
     bench_memory,
+    bench_overview,
     bench_panels,
     bench_report,
     bench_sessions,
@@ -53,6 +54,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "evals": bench_evals.rows,
     "adk": bench_adk.rows,
     "memory": bench_memory.rows,
+    "overview": bench_overview.rows,
     "panels": bench_panels.rows,
     "report": bench_report.rows,
 }
@@ -60,7 +62,19 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when every one of them could be measured."""
-    known = ["import", "traces", "lookup", "truth", "evals", "adk", "memory", *WITH_SERVICE, "panels", "report"]
+    known = [
+        "import",
+        "traces",
+        "lookup",
+        "truth",
+        "evals",
+        "adk",
+        "memory",
+        "overview",
+        *WITH_SERVICE,
+        "panels",
+        "report",
+    ]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -77,6 +78,20 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(
         json.dumps(found.to_dict())
         assert "failed" in found._repr_html_()
         assert "log could not be read" not in repr(found)
+
+
+def test_missing_credentials_and_a_missing_region_are_rows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    with loom.connect("aws", region="us-east-1", home=tmp_path) as one, loom.connect("aws", home=tmp_path) as other:
+        found = loom.overview([one, other])
+    assert [each.state for each in found.places] == ["failed", "failed"]
+    assert "credentials" in found.places[0].why
+    assert "No AWS region" in found.places[1].why
+    assert "0 of 2 places answered" in repr(found)
 
 
 def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> None:
