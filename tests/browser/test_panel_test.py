@@ -85,7 +85,8 @@ def test_an_agent_is_asked_watched_stopped_and_looked_into(page: Page, watched: 
     panel.get_by_label("Agent", exact=True).select_option("assistant")
     panel.get_by_role("tab", name="Sessions").click()
     history = panel.get_by_role("grid", name="sessions of this agent")
-    expect(history).to_contain_text(" s")  # its cold start
+    expect(history.locator("tr[data-index] td.loom-number").first).to_have_text("2", timeout=15_000)
+    expect(history.locator("tr[data-index] td.loom-ms")).to_contain_text("s")  # its cold start
     history.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
