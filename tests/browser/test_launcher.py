@@ -1,0 +1,126 @@
+"""What `loom lab` puts within a click: the panels as launcher cards, the reports as templates, a panel under Voilà."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from loomlib import local
+from loomlib.reports import report_notebooks
+
+from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, running_lab
+from .panels import end_kernels, panel_of, screenshot
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LOOM = str(Path(sys.executable).with_name("loom"))
+PANELS = ("Build", "Test", "Operate", "Evaluate", "Memory")
+
+_KERNEL_IDLE = """() => {
+    const panel = window.jupyterapp?.shell?.currentWidget;
+    return panel?.content?.model?.cells?.length > 1 && panel?.sessionContext?.session?.kernel?.status === "idle";
+}"""
+
+
+@pytest.fixture(scope="module")
+def loom_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab as `loom lab` opens it."""
+    yield from running_lab(tmp_path_factory.mktemp("loom-lab"), LOOM, "lab")
+
+
+@pytest.fixture
+def launcher(loom_lab: Lab, watched: Watched) -> Page:
+    page = watched.page
+    page.goto(f"{loom_lab.url}/lab?token={loom_lab.token}&reset")
+    page.locator(".jp-Launcher").wait_for(timeout=180_000)
+    return page
+
+
+def test_the_launcher_has_a_card_for_each_panel_which_opens_its_notebook(
+    launcher: Page, watched: Watched, tmp_path: Path
+) -> None:
+    loom = launcher.locator(".jp-Launcher-section", has=launcher.locator("h2", has_text=re.compile(r"^Loom$")))
+    expect(loom.locator(".jp-LauncherCard-label")).to_have_text(list(PANELS), timeout=DRAWN_MS)
+    loom.locator(".jp-LauncherCard", has_text="Test").click()
+    launcher.wait_for_timeout(15000)
+    launcher.screenshot(path="/tmp/w/pl/card.png")
+    launcher.wait_for_function(_KERNEL_IDLE, timeout=DRAWN_MS)
+    launcher.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    panel_of(launcher, "Test")
+    screenshot(launcher, "launcher-test-panel", tmp_path)
+    end_kernels(launcher)
+    assert watched.outside == []
+
+
+def test_new_from_template_offers_the_reports(launcher: Page, watched: Watched) -> None:
+    launcher.locator(".jp-LauncherCard", has_text=re.compile("Template")).first.click()
+    offered = launcher.locator(".jp-Dialog select")
+    offered.first.wait_for(timeout=DRAWN_MS)
+    offered.first.select_option("Loom")
+    expect(offered.nth(1).locator("option")).to_have_text(
+        [f"/Loom/{name}.ipynb" for name in sorted(report_notebooks())]
+    )
+    offered.nth(1).select_option("/Loom/latency_study.ipynb")
+    launcher.get_by_role("button", name="GO").click()
+    launcher.locator(".jp-Notebook", has_text="latency").wait_for(timeout=DRAWN_MS)
+    end_kernels(launcher)
+    assert watched.outside == []
+
+
+@pytest.fixture
+def voila(tmp_path: Path) -> Iterator[str]:
+    """The Test panel's notebook, served by Voilà; what it started is gone afterwards."""
+    shutil.copytree(REPOSITORY / "notebooks" / "panels", tmp_path / "panels")
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "LOOM_HOME")
+    environment = {**os.environ, **{name: str(tmp_path / name.lower()) for name in names}}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shutil.copytree(REPOSITORY / "widgets" / "voila", tmp_path / "share" / "voila" / "templates")
+    environment["JUPYTER_PATH"] = str(tmp_path / "share")
+    command = [sys.executable, "-m", "voila", "panels/test.ipynb", "--no-browser", "--template=loom"]
+    command += ["--Voila.ip=127.0.0.1"]
+    with (tmp_path / "voila.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, f"--port={port}"], cwd=tmp_path, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        local.stop(tmp_path / "loom_home")
+
+
+def test_a_panel_is_a_page_under_voila(voila: str, watched: Watched, tmp_path: Path) -> None:
+    page = watched.page
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            urlopen(voila + "voila/static/", timeout=5).close()
+            break
+        except HTTPError:
+            break
+        except (URLError, TimeoutError):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    page.goto(voila, timeout=180_000)
+    panel_of(page, "Test")
+    screenshot(page, "voila-test-panel", tmp_path)
+    assert watched.outside == []
