@@ -1,6 +1,7 @@
 """What a notebook opens: `connect()` → `Workbench` → `Agent` → `Invocation`."""
 
 from .agent import Agent
+from .agent_protocols import ask_agui, confirm, view_channel
 from .bench import Workbench
 from .blueprints import Blueprint, list_blueprints
 from .connect import connect
@@ -14,7 +15,10 @@ __all__ = [
     "Blueprint",
     "Invocation",
     "Workbench",
+    "ask_agui",
+    "confirm",
     "connect",
     "list_blueprints",
     "start_facts",
+    "view_channel",
 ]
