@@ -21,5 +21,10 @@ def test_the_wheel_holds_the_notebooks_and_the_pages_template(tmp_path: Path) ->
         "loomlib/reports/template/page.html.j2",
         "loomlib/reports/template/page.css",
         "loomlib/reports/template/page.js",
+        "loomlib/notebooks/panels/test.ipynb",
+        "loomlib/notebooks/panels/loom.svg",
+        "loomlib/plugins/template/pyproject.toml.template",
+        "loomlib/plugins/template/MODULE/plugin.py.template",
+        "loomlib/plugins/template/tests/test_MODULE.py.template",
     } <= names
     assert not [name for name in names if "checkpoint" in name]
