@@ -123,4 +123,6 @@ class Plugins:
             mends = list(dict.fromkeys(each.mend for each in suspects))
         nearest = difflib.get_close_matches(name, known, n=3) or ([] if mends else known)
         mend = "; ".join(filter(None, (", ".join(nearest), *mends)))
-        return PluginError(what, try_=mend or f"install a plugin that gives a {HOOKS[kind]}")
+        # Panels are the one kind of which Loom has none of its own.
+        install = "pip install loom-widgets" if kind == "panels" else f"install a plugin that gives a {HOOKS[kind]}"
+        return PluginError(what, try_=mend or install)

@@ -85,6 +85,11 @@ def test_every_kind_has_its_hook(install: Install) -> None:
         plugins.get("gadgets", "one")
 
 
+def test_where_no_panels_are_installed_their_distribution_is_named() -> None:
+    with pytest.raises(PluginError, match=r"No panel is called 'test'\. Try: pip install loom-widgets"):
+        Plugins((), {}, []).get("panels", "test")
+
+
 def test_loading_a_plugin_makes_nothing_until_it_is_asked_for(install: Install) -> None:
     install(
         "loom-heavy",
