@@ -1,0 +1,34 @@
+"""What panels show as code, and how they read frames."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from loomlib import Workbench
+
+
+def connect_code(bench: Workbench) -> str:
+    """The lines before a call: the import, and a workbench of the same place."""
+    place = "" if bench.where == "local" else f"{bench.where!r}, region={bench.region!r}"
+    return f"import loomlib as loom\n\nbench = loom.connect({place})\n"
+
+
+def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as JSON values: times as ISO 8601, what is not known as None."""
+    return [{str(key): plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+
+
+def plain(value: Any) -> Any:
+    """One value as JSON has it."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if hasattr(value, "isoformat"):
+        return None if value != value else value.isoformat()
+    if isinstance(value, int | float):
+        return None if value != value or value in (float("inf"), float("-inf")) else value
+    return plain(value.item()) if hasattr(value, "item") else str(value)
