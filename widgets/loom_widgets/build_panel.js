@@ -1,0 +1,121 @@
+// Build: what to deploy, how it is going, and the catalog.
+
+const OWN_CODE = "file or folder";
+
+export default {
+  render: (given) => panel(given, (body, model) => {
+    const what = select("Blueprint");
+    const path = field("Path", { placeholder: "my_agent/agent.py" });
+    const name = field("Name", { placeholder: "the blueprint's or the folder's" });
+    const memory = field("Memory", { placeholder: "none (a name, id or ARN)" });
+    const environment = textarea("Environment", {
+      rows: 2, placeholder: "QUERY_SECONDS=2", hint: "NAME=value, one a line. Loom neither shows nor stores the values.",
+    });
+    const about = h("p", { class: "loom-hint" });
+    const deploy = button("Deploy", () => begin(), { kind: "main" });
+    const halt = button("Stop waiting", () => stop(model, "deploy"), { disabled: true });
+    const going = h("div", { class: "loom-deployment", role: "group", "aria-label": "the last deployment", hidden: true });
+    const arn = field("ARN of a deployed runtime", { placeholder: "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4" });
+    const labels = h("p", { class: "loom-hint" });
+    const detail = h("div");
+    const agents = table({
+      model, table: "agents", label: "agents of the catalog", height: 312,
+      empty: "No agents yet. Choose a blueprint above and press Deploy: half a second later it is here. In code: bench.deploy(\"calculator\").",
+      onOpen: (row) => choose(row.arn),
+      columns: [
+        { key: "name", name: "name", width: "17%" }, { key: "status", name: "status", kind: "status", width: "8.5em" },
+        { key: "runtime_id", name: "runtime id", width: "22%" }, { key: "region", name: "region", width: "7em" },
+        { key: "qualifiers", name: "qualifiers" }, { key: "registered_at", name: "registered", kind: "time", width: "11.5em" },
+        { key: "last_refreshed_at", name: "last refreshed", kind: "time", width: "11.5em" },
+      ],
+    });
+    agents.querySelector("table").style.setProperty("min-width", "760px");
+    let blueprints = [], chosen = "";
+
+    const describe = () => {
+      const own = what.value === OWN_CODE;
+      path.hidden = !own;
+      const found = blueprints.find((each) => each.name === what.value);
+      about.textContent = own
+        ? "An agent.py, or a folder with one (and its requirements.txt), as this kernel sees it."
+        : found ? `${found.title}. ${found.description}` : "";
+    };
+    const begin = async () => {
+      if (deploy.disabled) return;
+      if (what.value === OWN_CODE && !path.value.trim()) return void path.control.focus();
+      deploying(true);
+      const found = await act(model, "deploy", {
+        what: what.value === OWN_CODE ? path.value : what.value, name: name.value, memory: memory.value, environment: environment.value,
+      });
+      deploying(false);
+      if (found && found.arn) show(found);
+    };
+    const deploying = (yes) => { deploy.disabled = yes; halt.disabled = !yes; };
+    const register = async () => {
+      if (!arn.value.trim()) return void arn.control.focus();
+      const found = await act(model, "register", { arn: arn.value });
+      if (found && found.arn) { arn.value = ""; show(found); }
+    };
+    const choose = async (key) => {
+      const found = await act(model, "look", { arn: key });
+      if (found) show(found);
+    };
+    const refresh = async (key) => {
+      const found = await act(model, "refresh", { arn: key });
+      if (found && found.arn) show(found);
+    };
+    const remove = async (key, runtimeToo) => {
+      if (await act(model, "remove", { arn: key, delete_runtime: runtimeToo })) close();
+    };
+    const close = () => { chosen = ""; detail.replaceChildren(); };
+    const show = (found) => {
+      chosen = found.arn;
+      const values = Object.entries(found.facts).map(([key, value]) => [key, key === "status" ? statusDot(value) : value]);
+      refill(detail, card(found.name, {},
+        facts(values),
+        !found.gone && [h("p", { class: "loom-hint" }, "Ask it in a cell, or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first question as Python" }, found.try)],
+        h("div", { class: "loom-row" },
+          button("Refresh", () => refresh(found.arn), { "aria-label": `Refresh ${short(found.name)}` }),
+          confirmButton("Remove from the catalog", `Take ${short(found.name, 40)} out of the catalog? Its runtime stays.`, () => remove(found.arn, false)),
+          !found.gone && confirmButton("Delete the runtime too", `Delete the deployed runtime of ${short(found.name, 40)} for good?`, () => remove(found.arn, true), { kind: "danger" }),
+          button("Close", close))));
+    };
+
+    what.control.addEventListener("change", describe);
+    for (const [each, go] of [[path, begin], [name, begin], [arn, register]]) {
+      each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
+    }
+    for (const each of [path, arn, environment]) each.classList.add("loom-wide");
+    put(body, [
+      labels,
+      card("Deploy", {},
+        h("div", { class: "loom-row" }, what, path, deploy, halt), about,
+        h("details", null, h("summary", null, "Name, memory and environment"), h("div", { class: "loom-row" }, name, memory), h("div", { class: "loom-row" }, environment)),
+        going),
+      card("Register", {}, h("div", { class: "loom-row" }, arn, button("Register", () => register()))),
+      h("div", { class: "loom-row", style: { "justify-content": "space-between" } },
+        h("h4", null, "Agents"), button("Refresh all", () => refresh(""))),
+      agents, detail,
+    ]);
+
+    body.keep(onState(model, "state", () => {
+      const state = model.get("state");
+      labels.textContent = [...(state.labels ?? []), state.where === "aws" ? `AWS ${state.region}` : ""].filter(Boolean).join(" · ");
+      if (blueprints.length !== (state.blueprints ?? []).length || !blueprints.length) {
+        blueprints = state.blueprints ?? [];
+        what.options([...blueprints.map((each) => [each.name, each.of ? `${each.name} (a variant)` : each.name]), [OWN_CODE, "a file or folder of mine …"]]);
+        describe();
+      }
+      const now = state.deployment;
+      going.hidden = !now;
+      if (!now) return;
+      deploying(now.state === "running");
+      const kind = { done: "good", failed: "bad" }[now.state] ?? "wait";
+      refill(going,
+        h("p", null, statusDot(now.state, kind), " ", h("strong", null, short(now.what, 120)), now.took_ms !== undefined && ` · ${ms(now.took_ms)}`),
+        h("ol", { class: "loom-steps" }, now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${ms(each.after_ms)}`)))),
+        now.sentence && h("p", { class: "loom-hint" }, now.sentence));
+    }));
+    body.keep(onMessage(model, "agents", () => agents.reload()));
+  }),
+};

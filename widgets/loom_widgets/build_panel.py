@@ -1,0 +1,212 @@
+"""Build: deploy an agent and watch it become READY, register one by its ARN, and look after the catalog."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from loomlib.errors import LoomError
+from loomlib.statistics import plural
+
+from .kit import Cancel, Cancelled, Form, Panel, action
+from .kit.failures import told
+from .kit.panel import static_table
+from .kit.source import connect_code, frame_rows
+
+if TYPE_CHECKING:
+    from loomlib import Agent, Workbench
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MOST_STEPS = 50
+_COLUMNS = ("name", "status", "runtime_id", "region", "qualifiers", "registered_at", "last_refreshed_at")
+
+
+class BuildPanel(Panel):
+    """Agents come into the catalog here, and leave it."""
+
+    called: ClassVar[str] = "Build"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets", "build_panel.js")
+
+    def __init__(self, bench: Workbench, **options: Any) -> None:
+        super().__init__(bench, **options)
+        self.show(
+            blueprints=[
+                {"name": row["name"], "title": row["title"], "description": row["description"], "of": row["variant of"]}
+                for row in frame_rows(bench.blueprints())
+            ],
+            where=bench.where,
+            region=bench.region,
+            labels=list(bench.labels),
+        )
+        self._put_agents()
+
+    # Actions.
+
+    @action(lane="deploy")
+    def deploy(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Deploy a blueprint, a file or a folder, and tell each step."""
+        what, name, memory = (form.text(each).strip() for each in ("what", "name", "memory"))
+        if not what:
+            raise LoomError("There is nothing to deploy", on="no path is given", try_="the path of your agent.py")
+        environment = _variables(form.text("environment"))
+        self.show_code(connect_code(self.bench) + _deploy_code(what, name, memory, environment))
+        began, steps = time.monotonic(), list[dict[str, Any]]()
+
+        def step(word: str) -> None:
+            if not steps or steps[-1]["word"] != word:
+                steps.append({"word": word, "after_ms": (time.monotonic() - began) * 1000})
+                self.show(deployment={"what": what, "state": "running", "steps": steps[-_MOST_STEPS:]})
+                self.say(f"Deploying {what}: {word}")
+            cancel.check()
+
+        def end(state: str, sentence: str) -> None:
+            took_ms = (time.monotonic() - began) * 1000
+            shown = {"what": what, "state": state, "steps": steps[-_MOST_STEPS:]}
+            self.show(deployment={**shown, "took_ms": took_ms, "sentence": sentence})
+            self.say(sentence)
+
+        try:
+            step("packing")
+            agent = self.bench.deploy(
+                what, name=name or None, environment=environment or None, memory=memory or None, progress=step
+            )
+        except Cancelled:
+            end("stopped", "Stopped waiting. A runtime that was begun goes on: deploying again brings it in here.")
+            raise
+        except Exception as error:
+            end("failed", told(error)["what"])
+            raise
+        self._put_agents()
+        end("done", f"{agent.name} is {agent.status}: {agent.runtime_id}.")
+        return self._about(agent)
+
+    @action(lane="catalog")
+    def register(self, form: Form) -> Mapping[str, Any]:
+        """Take a deployed runtime into the catalog."""
+        arn = form.text("arn").strip()
+        if not arn:
+            raise LoomError(
+                "There is nothing to register", on="no ARN is given", try_="arn:aws:bedrock-agentcore:…:runtime/…"
+            )
+        self.show_code(f"{connect_code(self.bench)}agent = bench.register({arn!r})")
+        agent = self.bench.register(arn)
+        self._put_agents()
+        self.say(f"{agent.name} is in the catalog: {agent.status}, {agent.runtime_id}.")
+        return self._about(agent)
+
+    @action(lane="catalog")
+    def refresh(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Ask the service about one agent, or about all; the others go on when one does not answer."""
+        arn = form.text("arn")
+        entries = [self.bench.catalog.get(arn)] if arn else list(self.bench.catalog.list())
+        one = f"bench.agent({entries[0].name!r}).refresh()" if arn else "bench.agents(refresh=True)"
+        self.show_code(connect_code(self.bench) + one)
+        failures: list[LoomError] = []
+        for number, entry in enumerate(entries, 1):
+            cancel.check()
+            self.say(f"Asking about {entry.name} ({number} of {len(entries)}) …")
+            try:
+                self.bench.agent(str(entry.arn)).refresh()
+            except LoomError as error:
+                failures.append(error)
+        self._put_agents()
+        if failures:
+            first = failures[0]
+            more = f" ({len(failures)} of {plural(len(entries), 'agent')} did not answer)" if len(entries) > 1 else ""
+            raise LoomError(f"{first.what}{more}", on=first.on, try_=first.try_)
+        return self._about(self.bench.agent(arn)) if arn else {}
+
+    @action(lane="catalog")
+    def remove(self, form: Form) -> None:
+        """Take an agent out of the catalog; its runtime goes too when that is asked for."""
+        agent, runtime_too = self.bench.agent(form.text("arn")), form.flag("delete_runtime")
+        option = "delete_runtime=True" if runtime_too else ""
+        self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).remove({option})")
+        agent.remove(delete_runtime=runtime_too)
+        self._put_agents()
+        self.say(
+            f"{agent.name} is out of the catalog, and its runtime is deleted."
+            if runtime_too
+            else f"{agent.name} is out of the catalog; its runtime still runs."
+        )
+
+    @action(lane="look")
+    def look(self, form: Form) -> Mapping[str, Any]:
+        """What is known of one agent."""
+        agent = self.bench.agent(form.text("arn"))
+        self.show_code(f"{connect_code(self.bench)}agent = bench.agent({agent.name!r})\nagent")
+        return self._about(agent)
+
+    @action(lane="look")
+    def reload(self) -> None:
+        """The catalog as it is stored now: other notebooks may have changed it."""
+        self._put_agents()
+
+    # How it is done.
+
+    def _about(self, agent: Agent) -> dict[str, Any]:
+        entry, prompt = agent.entry, agent.sample_prompt
+        facts = {
+            "status": entry.status,
+            "runtime id": entry.runtime_id,
+            "ARN": str(entry.arn),
+            "qualifiers": ", ".join(entry.qualifiers),
+            "version": str(entry.raw_metadata.get("agentRuntimeVersion") or "–"),
+            "log group": entry.log_group(agent.qualifier),
+        }
+        call = f"bench.agent({agent.name!r}).invoke({prompt!r}).text"
+        return {"name": agent.name, "arn": str(entry.arn), "gone": entry.is_deleted, "facts": facts, "try": call}
+
+    def _put_agents(self) -> None:
+        rows = frame_rows(self.bench.agents())
+        self.tell("agents", count=self.tables.put("agents", rows))
+        self.show(count=len(rows))
+        self.say(_sentence(rows))
+
+    def face(self) -> str:
+        """The catalog."""
+        rows = self.tables.rows("agents")
+        shown = [[row.get(name) or "–" for name in _COLUMNS] for row in rows[:50]]
+        return static_table([each.replace("_", " ") for each in _COLUMNS], shown) if shown else ""
+
+
+def _sentence(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "No agents yet."
+    others = [row for row in rows if row["status"] != "READY"]
+    if not others:
+        return f"{plural(len(rows), 'agent')} in the catalog, all READY."
+    named = ", ".join(f"{row['name']} is {row['status']}" for row in others[:3])
+    return f"{plural(len(rows), 'agent')} in the catalog: {named}{' …' if len(others) > 3 else '.'}"
+
+
+def _variables(text: str) -> dict[str, str]:
+    """`NAME=value` lines. What is wrong is told by its line's number: the line may hold a secret."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.partition("=")
+        if not equals or not _VARIABLE.fullmatch(name.strip()):
+            raise LoomError(
+                "An environment variable is written NAME=value",
+                on=f"line {number} of the environment",
+                try_="one variable a line, such as QUERY_SECONDS=2",
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, str]) -> str:
+    """The call; values of variables may be secrets, so they are taken from the reader's own environment."""
+    given = [repr(what)]
+    given += [f"name={name!r}"] if name else []
+    given += [f"memory={memory!r}"] if memory else []
+    if not environment:
+        return f"agent = bench.deploy({', '.join(given)})"
+    values = ", ".join(f"{key!r}: os.environ[{key!r}]" for key in environment)
+    return f"import os\n\nagent = bench.deploy({', '.join([*given, f'environment={{{values}}}'])})"
