@@ -10,12 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from loomlib.errors import ReportError
+from loomlib.errors import AwsError, ReportError
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
+_TAKEN = (409, 412)
+"""S3's answers to a conditional write that came second (PutObject, *If-None-Match*)."""
 _S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<prefix>.*))?")
+
+
+class NameTaken(Exception):
+    """Somebody else wrote a file of that name first; try another name."""
 
 
 class Destination(Protocol):
@@ -25,8 +31,8 @@ class Destination(Protocol):
         """True when a file of that name is there."""
         ...
 
-    def write(self, name: str, content: bytes, content_type: str) -> str:
-        """Store one file and return its full path or address."""
+    def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
+        """Store one file and return its full path or address. `NameTaken` when a `new` one is there already."""
         ...
 
 
@@ -63,7 +69,7 @@ class Folder:
         """True when the folder has a file of that name."""
         return (self.path / name).exists()
 
-    def write(self, name: str, content: bytes, content_type: str) -> str:
+    def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
         """Write beside the file and rename over it, so that a reader sees the old one or the new one."""
         del content_type  # on disk the name says it
         try:
@@ -73,6 +79,8 @@ class Folder:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(content)
                 Path(temporary).chmod(0o644)
+                if new:
+                    self._take(name)
                 Path(temporary).replace(self.path / name)
             except BaseException:
                 Path(temporary).unlink(missing_ok=True)
@@ -81,6 +89,13 @@ class Folder:
             what = f"The report cannot be written: {error.strerror}"
             raise ReportError(what, on=str(self.path / name), try_="another --out") from error
         return str(self.path / name)
+
+    def _take(self, name: str) -> None:
+        """Of two that want a name at the same moment, the file system gives it to one."""
+        try:
+            os.close(os.open(self.path / name, os.O_CREAT | os.O_EXCL))
+        except FileExistsError as error:
+            raise NameTaken(name) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +121,22 @@ class Bucket:
             answer = self.clients.s3().list_objects_v2(Bucket=self.bucket, Prefix=self._key(name), MaxKeys=1)
         return bool(answer.get("KeyCount"))
 
-    def write(self, name: str, content: bytes, content_type: str) -> str:
+    def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
         """Upload one file."""
         from loomlib.aws.errors import translated
 
-        with translated("Writing the report", on=self._address(name)):
-            self.clients.s3().put_object(
-                Bucket=self.bucket, Key=self._key(name), Body=content, ContentType=content_type
-            )
+        client = self.clients.s3()
+        where = {"Bucket": self.bucket, "Key": self._key(name)}
+        try:
+            with translated("Writing the report", on=self._address(name)):
+                if new:
+                    client.put_object(**where, Body=content, ContentType=content_type, IfNoneMatch="*")
+                else:
+                    client.put_object(**where, Body=content, ContentType=content_type)
+        except AwsError as error:
+            if new and error.status in _TAKEN:
+                raise NameTaken(name) from error
+            raise
         return self._address(name)
 
     def _key(self, name: str) -> str:

@@ -24,6 +24,7 @@ Value = str | int | float | bool | None
 
 _CREDENTIAL_NAME = re.compile(r"secret|token|passw|credential|api_?key|access_?key|private_?key", re.I)
 _CREDENTIAL_VALUE = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s")
+_HOW_TO_TAG = "tag the one cell that assigns the defaults `parameters` (JupyterLab: Property Inspector, Cell Tags)"
 _TYPES = ("str", "int", "float", "bool")
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -43,17 +44,19 @@ class Parameter:
 
 
 def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
-    """The parameters of the notebook at `path`, in their order. Raises `ReportError` when it has none to give.
+    """The parameters of the notebook at `path`, in their order; none when no cell carries the tag `parameters`.
 
-    Exactly one cell must carry the tag: without it papermill puts the values on top, where the defaults overwrite them.
+    More than one tagged cell is a `ReportError`: papermill would fill in the first, and the second would overwrite it.
     """
     tagged = [cell for cell in read_notebook(Path(path)).cells if "parameters" in tags_of(cell)]
-    if len(tagged) != 1:
+    if len(tagged) > 1:
         raise ReportError(
-            f"The notebook has {len(tagged)} cells tagged `parameters`, and a report has exactly one",
+            f"The notebook has {len(tagged)} cells tagged `parameters`, and a report has one at most",
             on=str(path),
-            try_="tag the cell that assigns the defaults (JupyterLab: Property Inspector, Cell Tags)",
+            try_=_HOW_TO_TAG,
         )
+    if not tagged:
+        return ()
     source = source_of(tagged[0])
     try:
         comments = _comments(source)
@@ -92,7 +95,7 @@ def bind_parameters(
             raise UnknownParameter(
                 f"{report} has no parameter {name!r}",
                 on=f"{name}={value}",
-                try_=f"{hint}It has:\n{describe_parameters(parameters)}",
+                try_=f"{hint}It has:\n{describe_parameters(parameters)}" if parameters else _HOW_TO_TAG,
             )
         bound[name] = _coerce(known[name], value)
     return bound

@@ -18,7 +18,7 @@ from loomlib.errors import ReportError
 from loomlib.settings import Settings
 
 from .catalogue import find_report
-from .destination import Destination, open_destination
+from .destination import Destination, NameTaken, open_destination
 from .execution import Failure, execute
 from .notebook import Notebook, as_node, notebook_text
 from .page import PageFacts, render_page
@@ -73,7 +73,6 @@ def run_report(
     begun_at = (timestamp or datetime.now()).astimezone()
     extra = {"LOOM_HOME": str(resolved.home), "PLOTLY_RENDERER": "plotly_mimetype", **(environment or {})}
     destination = open_destination(out, region=resolved.region, profile=resolved.profile, environment=environment)
-    stem = _free_stem(destination, path.stem, begun_at)
 
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="loom-report-") as folder:
@@ -96,11 +95,12 @@ def run_report(
         failure=redactor.text(str(failure)) if failure else "",
         summary=stated,
     )
+    stem, written = _first_written(destination, path.stem, begun_at, notebook_text(notebook).encode())
     summary = _summary(facts, exit_code=exit_code, message=redactor.text(message), stem=stem)
     return ReportOutcome(
         exit_code=exit_code,
         message=str(summary["message"]),
-        notebook=destination.write(f"{stem}.ipynb", notebook_text(notebook).encode(), "application/x-ipynb+json"),
+        notebook=written,
         html=destination.write(f"{stem}.html", render_page(notebook, facts).encode(), "text/html; charset=utf-8"),
         summary_path=destination.write(
             f"{stem}.json",
@@ -111,11 +111,20 @@ def run_report(
     )
 
 
-def _free_stem(destination: Destination, report: str, begun_at: datetime) -> str:
-    for form in ("%Y%m%d-%H%M", "%Y%m%d-%H%M%S", "%Y%m%d-%H%M%S-%f"):
-        stem = f"{report}-{begun_at.strftime(form)}"
-        if not any(destination.exists(f"{stem}.{suffix}") for suffix in ("ipynb", "html", "json")):
-            return stem
+def _first_written(destination: Destination, report: str, begun_at: datetime, content: bytes) -> tuple[str, str]:
+    """The executed notebook stored under a name that nobody has: the stem of the report's files, and where it is.
+
+    Writing takes the name, so that two reports of one minute never share files, whichever began or ended first.
+    """
+    forms = ("%Y%m%d-%H%M", "%Y%m%d-%H%M%S", "%Y%m%d-%H%M%S-%f")
+    stems = [f"{report}-{begun_at.strftime(form)}" for form in forms]
+    for stem in [*stems, *(f"{stems[-1]}-{count}" for count in range(2, 100))]:
+        if any(destination.exists(f"{stem}.{suffix}") for suffix in ("ipynb", "html", "json")):
+            continue
+        try:
+            return stem, destination.write(f"{stem}.ipynb", content, "application/x-ipynb+json", new=True)
+        except NameTaken:
+            continue
     raise ReportError("A report of this very moment exists already", on=report, try_="run it again")
 
 

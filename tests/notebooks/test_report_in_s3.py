@@ -13,6 +13,7 @@ from loomlib import local
 from loomlib.aws.connection import Clients, Connection
 from loomlib.errors import ReportError, ResourceNotFound
 from loomlib.reports import run_report
+from loomlib.reports.destination import NameTaken, open_destination
 from loomlib.settings import Settings
 
 SAMPLE = Path(__file__).with_name("sample_report.ipynb")
@@ -54,6 +55,14 @@ def test_notebook_page_and_summary_arrive_whole(service: local.ServiceState) -> 
             found = clients.s3().get_object(Bucket=BUCKET, Key=address.removeprefix(prefix))
             assert found["ContentType"] == content_type
             assert found["Body"].read()
+
+
+def test_a_second_report_of_the_same_moment_takes_another_name(service: local.ServiceState) -> None:
+    bucket = open_destination(f"s3://{BUCKET}/taken", region=service.region, environment=service.environment())
+    bucket.write("first.ipynb", b"{}", "application/x-ipynb+json", new=True)
+    with pytest.raises(NameTaken):
+        bucket.write("first.ipynb", b"[]", "application/x-ipynb+json", new=True)
+    bucket.write("first.ipynb", b"[]", "application/x-ipynb+json")
 
 
 def test_a_missing_bucket_is_told_before_anything_runs(service: local.ServiceState) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from loomlib.errors import ReportError, UnknownParameter
 from loomlib.reports import run_report
+from loomlib.reports.destination import Folder, NameTaken
 from loomlib.settings import Settings
 
 SAMPLE = Path(__file__).with_name("sample_report.ipynb")
@@ -116,6 +118,33 @@ def test_two_reports_in_one_minute_keep_both(tmp_path: Path, settings: Settings)
     second = run_report(SAMPLE, {}, str(tmp_path), settings=settings, timestamp=WHEN)
     assert first.html != second.html
     assert len(list(tmp_path.glob("*.html"))) == 2
+
+
+def test_a_report_that_another_one_overtook_leaves_its_files_alone(tmp_path: Path, settings: Settings) -> None:
+    out = tmp_path / "out"
+    others = {out / f"quick-{WHEN.astimezone():%Y%m%d-%H%M}.{suffix}" for suffix in ("ipynb", "html", "json")}
+    out.mkdir()
+    source = f"from pathlib import Path\nfor name in {sorted(map(str, others))}:\n    Path(name).write_text('theirs')"
+    outcome = run_report(_notebook(tmp_path / "quick.ipynb", source), {}, str(out), settings=settings, timestamp=WHEN)
+    assert {path.read_text() for path in others} == {"theirs"}
+    assert len(list(out.iterdir())) == 6
+    stem = Path(outcome.notebook).stem
+    assert {Path(outcome.html).stem, Path(outcome.summary_path).stem, outcome.summary["name"]} == {stem}
+
+
+def test_of_many_that_take_a_name_at_once_one_gets_it(tmp_path: Path) -> None:
+    folder = Folder(path=tmp_path / "out")
+
+    def take(place: int) -> bool:
+        try:
+            folder.write("report.ipynb", str(place).encode(), "", new=True)
+        except NameTaken:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(take, range(32))) == 1
+    assert [file.name for file in folder.path.iterdir()] == ["report.ipynb"]
 
 
 def test_a_destination_that_is_a_file_is_refused_before_anything_runs(tmp_path: Path, settings: Settings) -> None:

@@ -31,7 +31,7 @@
   const draw = ({ node, data, layout, config }, forPrint = false) => {
     const themed = theme(data, layout, forPrint);
     if (themed.height) node.style.minHeight = `${themed.height}px`;
-    Plotly.react(node, data, themed, { responsive: true, displaylogo: false, ...config });
+    Plotly.react(node, data, themed, { responsive: true, displayModeBar: false, ...config });
   };
   for (const node of document.querySelectorAll(".figure")) {
     const source = node.querySelector("script");
