@@ -321,7 +321,7 @@ const ROW_PX = 28, SETTLED_MS = 60;
  *   model + table  the name of a table that the kernel keeps (`self.tables.put(name, rows)`): pages are asked for
  *   onOpen(row)    called on click, Enter or Space of a row
  *   height   in px (default 280); empty: the sentence when there is no row; label: the table's name for screen readers
- * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down; `.chosen` is the active row.
+ * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
  */
 function table({ columns, rows = null, model = null, table: name = "", onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
   let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0;
@@ -447,6 +447,12 @@ function table({ columns, rows = null, model = null, table: name = "", onOpen = 
     if (sort) { const key = sort; down = !down; order(key); } else draw(true);
   };
   node.reload = () => { asked += 1; pages.clear(); active = -1; firstRow = -1; total ||= 1; draw(true); };
+  node.goTo = async (index) => {
+    const page = Math.floor(index / PAGE);
+    const found = model && await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down });
+    if (found) { pages.set(page, found.rows); total = found.total; firstRow = -1; draw(true); }
+    if (index < total) choose(index);
+  };
   node.toEnd = () => { scroller.scrollTop = scroller.scrollHeight; draw(true); };
   node.chosen = null;
   if (model) node.reload(); else draw(true);
