@@ -25,11 +25,11 @@ export default {
       columns: [
         { key: "name", name: "name", width: "17%" }, { key: "status", name: "status", kind: "status", width: "8.5em" },
         { key: "runtime_id", name: "runtime id", width: "22%" }, { key: "region", name: "region", width: "7em" },
-        { key: "qualifiers", name: "qualifiers" }, { key: "registered_at", name: "registered", kind: "time", width: "11.5em" },
-        { key: "last_refreshed_at", name: "last refreshed", kind: "time", width: "11.5em" },
+        { key: "qualifiers", name: "qualifiers" }, { key: "registered_at", name: "registered", kind: "time", width: "13em" },
+        { key: "last_refreshed_at", name: "last refreshed", kind: "time", width: "13em" },
       ],
     });
-    agents.querySelector("table").style.setProperty("min-width", "760px");
+    agents.querySelector("table").style.setProperty("min-width", "860px");
     let blueprints = [], chosen = "";
 
     const describe = () => {
@@ -103,7 +103,7 @@ export default {
       labels.textContent = [...(state.labels ?? []), state.where === "aws" ? `AWS ${state.region}` : ""].filter(Boolean).join(" · ");
       if (blueprints.length !== (state.blueprints ?? []).length || !blueprints.length) {
         blueprints = state.blueprints ?? [];
-        what.options([...blueprints.map((each) => [each.name, each.of ? `${each.name} (a variant)` : each.name]), [OWN_CODE, "a file or folder of mine …"]]);
+        what.options([...blueprints.map((each) => [each.name, each.of ? `${each.name} (a variant)` : each.name]), [OWN_CODE, "a file or folder of mine …"]], what.value || "calculator");
         describe();
       }
       const now = state.deployment;
@@ -113,8 +113,9 @@ export default {
       const kind = { done: "good", failed: "bad" }[now.state] ?? "wait";
       refill(going,
         h("p", null, statusDot(now.state, kind), " ", h("strong", null, short(now.what, 120)), now.took_ms !== undefined && ` · ${ms(now.took_ms)}`),
-        h("ol", { class: "loom-steps" }, now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${ms(each.after_ms)}`)))),
-        now.sentence && h("p", { class: "loom-hint" }, now.sentence));
+        h("ol", { class: "loom-steps", style: { display: "flex", "flex-wrap": "wrap", gap: "2px 28px", margin: "2px 0", padding: "0 0 0 1.4em" } },
+          now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${ms(each.after_ms)}`)))),
+        now.state !== "done" && now.sentence && h("p", { class: "loom-hint" }, now.sentence));
     }));
     body.keep(onMessage(model, "agents", () => agents.reload()));
   }),

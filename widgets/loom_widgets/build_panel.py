@@ -141,11 +141,6 @@ class BuildPanel(Panel):
         self.show_code(f"{connect_code(self.bench)}agent = bench.agent({agent.name!r})\nagent")
         return self._about(agent)
 
-    @action(lane="look")
-    def reload(self) -> None:
-        """The catalog as it is stored now: other notebooks may have changed it."""
-        self._put_agents()
-
     # How it is done.
 
     def _about(self, agent: Agent) -> dict[str, Any]:

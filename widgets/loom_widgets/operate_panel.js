@@ -1,0 +1,248 @@
+// Operate: the numbers on top, then agents, places and alerts; an agent that is opened shows its details below.
+
+const KINDS = { alarm: "bad", ok: "good", failed: "bad" };
+const EVERY_S = 15;
+
+/** `312 ms [305–321]` as a large number with its interval below; a sentence stays one. */
+function figure({ title, value, note }) {
+  const cut = value.indexOf(" [");
+  const [large, interval] = cut > 0 ? [value.slice(0, cut), value.slice(cut + 1)] : [value, ""];
+  const known = /^[\d$<–]|^at least|^≈/.test(large);
+  return h("div", { class: "loom-box loom-tile", style: { margin: 0 } },
+    h("div", { class: "loom-hint" }, title),
+    h("div", { style: known ? { "font-size": "18px", "font-weight": 600, "font-variant-numeric": "tabular-nums" } : {} }, large),
+    interval && h("div", { class: "loom-hint", title: "95 % interval" }, interval),
+    note && h("div", { class: "loom-hint" }, note));
+}
+const figures = (list) => h("div", { class: "loom-figures", role: "group", "aria-label": "numbers" }, list.map(figure));
+const failuresOf = (failures) => {
+  const list = Object.entries(failures ?? {});
+  return list.length ? h("p", null, h("strong", null, "Failed calls by class: "), list.map(([name, n]) => `${name} ${num(n)}`).join(" · ")) : null;
+};
+/** A column that shows a number with its interval, and sorts by the number. */
+const told = (key, name, width) => ({ key, name, width, show: (row) => {
+  const text = row.said?.[key] ?? "–";
+  return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text);
+} });
+const NUMBERS = [
+  { key: "invocations", name: "invocations", kind: "number", width: "7.5em" },
+  told("cold_start_mean_ms", "average cold start", "15em"), told("cold_start_p90_ms", "p90 cold start", "15em"),
+  told("error_rate", "error rate", "14em"), told("duration_p90_ms", "p90 answer", "15em"), told("cost", "cost", "10em"),
+];
+const wide = (node, px) => { node.querySelector("table").style.setProperty("min-width", `${px}px`); return node; };
+
+/** The details of one agent; `.fill(found)` shows them. */
+function details(model, { again, leave }) {
+  const head = h("div"), tiles = h("div"), latency = h("div"), problem = h("p", { class: "loom-empty" });
+  const sessions = wide(table({
+    model, table: "sessions", label: "sessions of the agent", empty: "No session in this time.",
+    columns: [
+      { key: "session_id", name: "session", width: "34%" }, { key: "qualifier", name: "qualifier" }, { key: "invocations", name: "asked", kind: "number", width: "5em" },
+      { key: "failed", name: "failed", kind: "number", width: "5em" }, { key: "first_call", name: "first", kind: "time", width: "13em" },
+      { key: "last_done", name: "last", kind: "time", width: "13em" }, { key: "cold_start_ms", name: "cold start", kind: "ms", width: "7em" },
+    ],
+  }), 820);
+  const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
+  const logs = table({
+    model, table: "logs", label: "recent log lines of the agent", empty: "No log lines in this time.",
+    onOpen: (row) => { line.hidden = false; line.textContent = row.message ?? ""; },
+    columns: [{ key: "timestamp", name: "time", kind: "time", width: "13em" }, { key: "level", name: "level", width: "6em" }, { key: "message", name: "message" }],
+  });
+  const qualifier = select("Qualifier");
+  qualifier.control.addEventListener("change", () => again({ qualifier: qualifier.value }));
+  const parts = tabs([
+    ["Numbers", tiles], ["Latency over time", latency], ["Sessions", sessions], ["Recent logs", h("div", null, problem, logs, line)],
+  ], { label: "details of the agent" });
+  const node = h("section", { class: "loom-box", "aria-label": "the opened agent", hidden: true }, head, parts);
+  let shown = "";
+  node.fill = (found) => {
+    node.hidden = !found || !found.arn;
+    if (node.hidden) { shown = ""; return; }
+    const fresh = shown !== found.arn;
+    shown = found.arn;
+    qualifier.options(found.qualifiers, found.qualifier);
+    if (fresh || !head.firstChild) {
+      refill(head, h("div", { class: "loom-row", style: { "justify-content": "space-between", margin: 0 } },
+        h("h4", null, found.name), h("div", { class: "loom-row", style: { margin: 0 } }, found.qualifiers.length > 1 && qualifier, button("Close", leave))), h("p"));
+      line.hidden = true;
+    }
+    head.lastChild.textContent = `${found.qualifier} · ${found.window} · ${found.sentence}`;
+    refill(tiles, figures(found.headlines), failuresOf(found.failures),
+      facts(Object.entries(found.metadata).map(([key, value]) => [key, key === "status" ? statusDot(value) : value])));
+    const seconds = (text) => new Date(text).getTime() / 1000;
+    const known = (key) => found.bins.filter((bin) => bin[key] !== null).map((bin) => [seconds(bin.start), bin[key]]);
+    const lines = [{ name: "median", points: known("p50_ms") }, { name: "p90", points: known("p90_ms") }].filter((each) => each.points.length);
+    refill(latency,
+      chart.dots({
+        title: "Each complete call", series: [{ name: "duration", points: found.calls.map(([at, took]) => [seconds(at), took]) }],
+        x: { name: "asked at", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete call in this time.",
+      }),
+      lines.length ? chart.line({ title: "Median and p90, where there are calls enough", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null,
+      found.bins.length ? wide(table({
+        rows: found.bins.map((bin) => ({ ...bin, p50: bin.p50_ms, p90: bin.p90_ms })).reverse(), label: "latency over time", height: 200,
+        columns: [
+          { key: "start", name: "from", kind: "time", width: "13em" }, { key: "n", name: "calls", kind: "number", width: "5em" },
+          { key: "failed", name: "failed", kind: "number", width: "5em" }, told("p50_ms", "median"), told("p90_ms", "p90"),
+        ],
+      }), 620) : null);
+    problem.hidden = !found.logs_problem;
+    problem.textContent = found.logs_problem ?? "";
+    sessions.reload();
+    logs.reload();
+  };
+  return node;
+}
+
+/** The alerts: list, add, remove, check, history. */
+function alerting(model) {
+  const said = h("p", { class: "loom-hint" });
+  const one = h("div");
+  const list = wide(table({
+    model, table: "alerts", label: "alerts", height: 220, empty: "No alerts yet. In code: bench.add_alert(\"error_rate\", above=0.05, min_n=20).",
+    onOpen: (row) => open(row),
+    columns: [
+      { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "alert", name: "alert", width: "30%" },
+      { key: "sentence", name: "how it stands", show: (row) => h("span", { title: row.sentence }, short(row.sentence, 300)) },
+      { key: "checked_at", name: "checked", kind: "time", width: "13em" }, { key: "notify", name: "tells", width: "8em" },
+    ],
+  }), 820);
+  const history = wide(table({
+    model, table: "history", label: "history of the alerts", height: 220, empty: "Nothing has happened yet: changes of state and what was told are kept here.",
+    columns: [
+      { key: "at", name: "when", kind: "time", width: "13em" }, { key: "alert", name: "alert", width: "26%" }, { key: "kind", name: "what", width: "7em" },
+      { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") },
+      { key: "sentence", name: "why", show: (row) => h("span", { title: row.sentence }, short(row.sentence, 300)) },
+    ],
+  }), 820);
+  const notify = checkbox("tell those whom the rules name");
+  const number = select("Number"), side = select("Is", ["above", "below"]), limit = field("Limit", { type: "number", min: 0, step: "any" });
+  const agent = select("Of"), hours = select("Over", [["1", "the last hour"], ["24", "24 hours"], ["168", "7 days"]]), least = field("Calls at least", { type: "number", min: 1, value: 20 });
+  const tell = field("Tell", { placeholder: "nobody" }), called = field("Name", { placeholder: "what it says" });
+  const unit = () => { limit.querySelector("label").textContent = `Limit (${(model.get("state").numbers ?? []).find(([name]) => name === number.value)?.[2] ?? ""})`; };
+  number.control.addEventListener("change", unit);
+  hours.value = "24";
+  const add = async () => {
+    if (limit.value === "") return void limit.control.focus();
+    const made = await act(model, "add_alert", {
+      number: number.value, side: side.value, limit: limit.value, agent: agent.value, hours: hours.value, min_n: least.value, notify: tell.value, name: called.value,
+    });
+    if (made) { limit.value = ""; called.value = ""; }
+  };
+  for (const each of [limit, least, tell, called]) each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
+  const open = (row) => refill(one, card(row.alert, {},
+    h("p", null, statusDot(row.state, KINDS[row.state] ?? "wait"), " ", row.sentence),
+    facts([["rule", `${row.number} ${row.rule}`], ["of", row.agent], ["over", `${num(row.window_s / 3600)} h`], ["calls at least", num(row.min_n)], ["tells", row.notify || "nobody"],
+      ["in this state since", when(row.since)], ["checked", when(row.checked_at)]]),
+    h("div", { class: "loom-row" },
+      confirmButton("Remove", "Remove this alert? Its history stays.", async () => { if (await act(model, "remove_alert", { alert: row.alert })) one.replaceChildren(); }, { kind: "danger" }),
+      button("Close", () => one.replaceChildren()))));
+  const node = h("div", null,
+    h("div", { class: "loom-row" }, button("Check now", () => act(model, "check_alerts", { notify: notify.value })), notify, said), list, one,
+    h("details", { class: "loom-more" }, h("summary", null, "Add an alert"),
+      h("div", { class: "loom-row" }, number, side, limit, agent, hours, least),
+      h("div", { class: "loom-row" }, tell, called, button("Add the alert", add, { kind: "main" })),
+      h("p", { class: "loom-hint" }, "An alert goes off when the whole 95 % interval lies beyond the limit. Tell takes names such as team; the address itself is a secret: "
+        + "the environment's LOOM_ALERT_URL_TEAM, or [alerts] in loom.toml. A schedule checks with `loom alerts check`.")),
+    h("h4", { style: { "margin-top": "10px" } }, "History"), history);
+  node.update = (state) => {
+    said.textContent = state.alerts?.sentence ?? "";
+    if (!number.value) number.options((state.numbers ?? []).map(([name, title]) => [name, title]), "error_rate");
+    agent.options([["", "all agents"], ...(state.agents ?? [])], agent.value);
+    unit();
+  };
+  node.reload = () => { list.reload(); history.reload(); };
+  return node;
+}
+
+export default {
+  render: (given) => panel(given, (body, model) => {
+    const place = select("Workbench"), range = select("Time"), since = field("From", { type: "datetime-local" }), until = field("Until", { type: "datetime-local" });
+    const halt = button("Stop", () => stop(model, "catch up"), { hidden: true });
+    const catchUp = button("Look them up", async () => {
+      halt.hidden = false;
+      await act(model, "catch_up", form());
+      halt.hidden = true;
+    });
+    const auto = checkbox(`refresh every ${EVERY_S} s`);
+    const taken = h("p", { class: "loom-hint" }), tiles = h("div"), missing = h("span", { class: "loom-hint" }), gaps = h("div", { class: "loom-row" }, missing, catchUp, halt), failures = h("div");
+    const compared = h("p", { class: "loom-hint" });
+    const places = wide(table({
+      model, table: "places", label: "regions and accounts", empty: "Nothing compared yet.",
+      columns: [
+        { key: "state", name: "state", width: "9.5em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "where", name: "where", width: "5.5em" }, { key: "account", name: "account", width: "10em" },
+        { key: "region", name: "region", width: "8em" }, { key: "agents", name: "agents", kind: "number", width: "5em" }, ...NUMBERS,
+        { key: "why", name: "why", width: "20em", show: (row) => h("span", { title: row.why ?? "" }, short(row.why || "–", 300)) },
+      ],
+    }), 1500);
+    const agents = wide(table({
+      model, table: "agents", label: "agents and their numbers", height: 312,
+      empty: "No agents yet. bench.deploy(\"calculator\") gives you one in half a second; so does the Build panel.", onOpen: (row) => drill({ agent: row.runtime_id, qualifier: "" }),
+      columns: [
+        { key: "agent", name: "agent", width: "14em" }, { key: "status", name: "status", kind: "status", width: "8em" }, { key: "region", name: "region", width: "7em" }, ...NUMBERS,
+      ],
+    }), 1240);
+    let opened = null, refreshing = false, newest = 0;
+
+    const moment = (control) => control.value ? new Date(control.value).toISOString() : "";
+    const form = () => ({
+      place: Number(place.value || 0), range: range.value || "all",
+      ...(range.value === "between" ? { since: moment(since), until: moment(until) } : {}),
+    });
+    const look = async () => {
+      if (refreshing) return;
+      refreshing = true;
+      await act(model, "look", form());
+      if (view.at === 1) await compare();
+      refreshing = false;
+    };
+    const drill = (what) => act(model, "drill", { ...form(), ...what });
+    const compare = () => act(model, "compare", form());
+    const detail = details(model, { again: (what) => drill({ agent: opened.arn, ...what }), leave: () => act(model, "leave") });
+    const alerts = alerting(model);
+    const beside = h("div", null, compared, places,
+      h("p", { class: "loom-hint" }, "Others are put beside this one with loom_widgets.operate(bench, beside=[loom.connect(\"aws\", region=\"eu-central-1\")])."));
+    const view = tabs([["Agents", h("div", null, agents, detail)], ["Regions and accounts", beside], ["Alerts", alerts]], { label: "what to look at" });
+    beside.parentNode.addEventListener("loom-shown", compare);
+
+    for (const each of [place, range, since, until]) {
+      each.control.addEventListener("change", () => {
+        since.hidden = until.hidden = range.value !== "between";
+        look();
+      });
+    }
+    auto.control.addEventListener("change", () => act(model, "auto", { seconds: auto.value ? EVERY_S : 0 }));
+    const timer = setInterval(() => {
+      // Not what nobody sees, and not what another view has just asked for.
+      if (!auto.value || document.hidden || refreshing || Date.now() - newest < EVERY_S * 900) return;
+      newest = Date.now();
+      look();
+    }, 1000);
+    body.keep(() => clearInterval(timer));
+
+    put(body, [
+      h("div", { class: "loom-row" }, place, range, since, until, button("Refresh", look), auto), taken, tiles, failures, gaps, view,
+    ]);
+    body.keep(onState(model, "state", () => {
+      const state = model.get("state");
+      place.options(state.places ?? []);
+      place.hidden = (state.places ?? []).length < 2;
+      range.options(state.ranges ?? [], state.range);
+      since.hidden = until.hidden = range.value !== "between";
+      auto.value = state.auto_s > 0;
+      taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${when(state.taken_at)}` : ""].filter(Boolean).join(" · ");
+      refill(tiles, state.headlines?.length ? figures(state.headlines) : null);
+      refill(failures, failuresOf(state.failures));
+      gaps.hidden = !state.missing && !state.caught;
+      catchUp.hidden = !state.missing;
+      missing.textContent = [state.missing ? `Not known yet: ${state.missing}.` : "", state.caught ?? ""].filter(Boolean).join(" ");
+      compared.textContent = state.compared ?? "";
+      alerts.update(state);
+    }));
+    body.keep(onMessage(model, "overview", () => { newest = Date.now(); agents.reload(); }));
+    body.keep(onMessage(model, "places", () => places.reload()));
+    body.keep(onMessage(model, "alerts", () => alerts.reload()));
+    const filled = (found) => { opened = found?.arn ? found : null; detail.fill(opened); };
+    body.keep(onMessage(model, "detail", filled));
+    act(model, "hello").then(filled);
+  }),
+};

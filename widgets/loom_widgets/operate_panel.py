@@ -1,0 +1,241 @@
+"""Operate: how the agents are doing, each of them in detail, several places side by side, and alerts."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import loomlib
+from loomlib.errors import LoomError
+from loomlib.operations import NUMBERS, TITLES, Figures, said
+from loomlib.statistics import plural
+
+from .kit import Cancel, Form, action
+from .kit.panel import static_table
+from .kit.source import connect_code, frame_rows, plain
+from .operating import AlertActions, Span, span_of
+from .operating.span import ALL, BETWEEN, SPANS
+
+if TYPE_CHECKING:
+    from loomlib import Agent, Workbench
+
+_LOG_LINES = 500
+_CALLS = 1_000
+_UNITS = {"share": "%", "ms": "ms", "USD": "USD", "calls": "calls", "sessions": "sessions"}
+
+
+class OperatePanel(AlertActions):
+    """The numbers of a workbench over a time; `beside` are other workbenches (regions, accounts) to compare it with.
+
+    loom_widgets.operate(bench, beside=[loom.connect("aws", region="eu-central-1")])
+    """
+
+    called: ClassVar[str] = "Operate"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets", "operate_panel.js")
+
+    def __init__(self, bench: Workbench, *, beside: Sequence[Workbench] = (), **options: Any) -> None:
+        self._benches, self._place = (bench, *beside), 0
+        self._detail: dict[str, Any] = {}
+        super().__init__(bench, **options)
+        self.show(
+            places=[[str(at), _place_name(at, each)] for at, each in enumerate(self._benches)],
+            ranges=[
+                *([key, text] for key, (text, _, _) in SPANS.items()),
+                [BETWEEN, "between …"],
+                [ALL, "all the time"],
+            ],
+            range=ALL,
+            numbers=[[name, TITLES[name], _UNITS[unit]] for name, unit in NUMBERS.items()],
+            auto_s=0,
+        )
+        self._look(Span())
+        self._put_alerts()
+
+    @property
+    def _looked(self) -> Workbench:
+        return self._benches[self._place]
+
+    # Actions.
+
+    @action(lane="look")
+    def look(self, form: Form) -> None:
+        """The numbers of the chosen workbench and time; of the open agent too."""
+        span, place = span_of(form), form.count("place", self._place)
+        if place >= len(self._benches):
+            raise LoomError("No such workbench", on=str(place), try_="the panel's cell again")
+        if place != self._place:
+            self._place, self._detail = place, {}
+            self.tell("detail")
+            self.later("alerts")
+        self.show(range=form.text("range", ALL), since=form.text("since"), until=form.text("until"))
+        self.show_code(f"{span.needs}{connect_code(self._looked)}bench.overview({span.arguments})")
+        self._look(span)
+        if self._detail:
+            try:
+                self._drill(self._looked.agent(self._detail["arn"]), self._detail["qualifier"], span)
+            except LoomError:
+                self._detail = {}
+                self.tell("detail")
+                raise
+
+    @action(lane="look")
+    def drill(self, form: Form) -> None:
+        """One agent: what it is, its numbers, sessions, latency over time and recent log lines."""
+        span, qualifier = span_of(form), form.text("qualifier", "DEFAULT") or "DEFAULT"
+        agent = self._looked.agent(form.text("agent"))
+        at = "" if qualifier == "DEFAULT" else f".at({qualifier!r})"
+        given = ", ".join(each for each in (span.arguments, f"logs={_LOG_LINES}") if each)
+        self.show_code(
+            f"{span.needs}{connect_code(self._looked)}"
+            f"agent = bench.agent({agent.name!r}){at}\nview = agent.overview({given})\nview"
+        )
+        self.say(f"Looking at {agent.name} …")
+        self._drill(agent, qualifier, span)
+        self.say(f"{agent.name}: {self._detail['sentence']}")
+
+    @action(lane="look")
+    def leave(self) -> None:
+        """Close the open agent."""
+        self._detail = {}
+        self.tell("detail")
+        self.say(self.state.get("sentence", ""))
+
+    @action(lane="catch up")
+    def catch_up(self, form: Form, cancel: Cancel) -> None:
+        """Look up starts and costs of the calls that nobody has looked at."""
+        span = span_of(form)
+        self.show_code(f"{span.needs}{connect_code(self._looked)}bench.catch_up({span.arguments})\nbench.overview()")
+
+        def progress(line: str) -> None:
+            cancel.check()
+            self.say(line)
+
+        self.say("Looking up starts and costs …")
+        found = self._looked.catch_up(span.since, span.until, progress=progress)
+        cancel.check()
+        self.later("look", **dict(form))
+        self.show(caught=found.sentence())
+
+    @action(lane="places")
+    def compare(self, form: Form) -> None:
+        """All workbenches side by side; one that does not answer is a row with its sentence."""
+        span = span_of(form)
+        names = [f"loom.connect({each.where!r}, region={each.region!r})" for each in self._benches]
+        given = ", ".join(each for each in (f"[{', '.join(names)}]", span.arguments) if each)
+        self.show_code(f"{span.needs}import loomlib as loom\n\nloom.overview({given})")
+        found = loomlib.overview(self._benches, span.since, span.until)
+        rows = []
+        for each in found.places:
+            row = {key: plain(value) for key, value in each.row().items()}
+            rows.append({**row, "said": {} if each.figures is None else _said(each.figures)})
+        self.tables.put("places", rows)
+        self.show(compared=found.sentence())
+        self.tell("places", count=len(rows))
+
+    @action(lane="auto")
+    def auto(self, form: Form) -> None:
+        """Refresh by itself every so many seconds (0: not)."""
+        self.show(auto_s=form.count("seconds", 0, most=3600))
+
+    # How it is done.
+
+    def _look(self, span: Span) -> None:
+        found = self._looked.overview(span.since, span.until)
+        rows = [
+            {**{key: plain(value) for key, value in row.items()}, "said": _said(found.figures.by_agent[entry.id])}
+            for entry, row in zip(found.entries, found.rows(), strict=True)
+        ]
+        self.tables.put("agents", rows)
+        self.show(
+            headlines=[_headline(each) for each in found.headlines()] if found.entries else [],
+            sentence=found.sentence(),
+            window=str(found.window),
+            labels=list(found.labels),
+            agents=[row["agent"] for row in rows][:500],
+            taken_at=found.taken_at.isoformat(),
+            missing=_missing(found.total),
+            failures=dict(found.total.failures),
+        )
+        self.say(found.sentence())
+        self.tell("overview", count=len(rows))
+
+    def _drill(self, agent: Agent, qualifier: str, span: Span) -> None:
+        looked = agent if qualifier == agent.qualifier else agent.at(qualifier)
+        view = looked.overview(span.since, span.until, logs=_LOG_LINES)
+        since, until = view.window.since, view.window.until
+        calls = [
+            [row["started_at"], row["duration_ms"]]
+            for row in frame_rows(agent.invocations(limit=_CALLS))
+            if row["duration_ms"] is not None and row["status"] == "complete"
+        ]
+        low, high = (None if each is None else each.isoformat() for each in (since, until))
+        inside = [each for each in calls if (low is None or each[0] >= low) and (high is None or each[0] < high)]
+        self.tables.put("sessions", frame_rows(view.sessions))
+        self.tables.put("logs", list(reversed(frame_rows(view.logs))))
+        told = view.to_dict()
+        bins = [
+            {**{key: plain(value) for key, value in row.items()}, "said": {
+                "p50_ms": said("duration_p50_ms", each.p50), "p90_ms": said("duration_p90_ms", each.p90),
+            }}
+            for each, row in zip(view.bins, told["latency"], strict=True)
+        ]  # fmt: skip
+        self._detail = {
+            "name": agent.name,
+            "arn": str(agent.arn),
+            "qualifier": qualifier,
+            "qualifiers": list(agent.qualifiers),
+            "sentence": told["sentence"],
+            "window": told["window"]["text"],
+            "headlines": told["headlines"],
+            "metadata": told["metadata"],
+            "failures": told["failures"],
+            "bins": bins,
+            "calls": inside,
+            "logs_problem": told["logs_problem"],
+        }
+        self.tell("detail", **self._detail)
+
+    def welcome(self) -> Mapping[str, Any]:
+        """The open agent."""
+        return self._detail
+
+    def face(self) -> str:
+        """The numbers on top, and the agents."""
+        top = [(each["title"], each["value"], each["note"]) for each in self.state.get("headlines", ())]
+        rows = self.tables.rows("agents")[:50]
+        names = [name for name in NUMBERS if name != "sessions"]
+        agents = [[row["agent"], row["status"], *(row["said"][name] for name in names)] for row in rows]
+        stands = [[row["alert"], row["state"], row["sentence"]] for row in self.tables.rows("alerts")[:50]]
+        return "".join(
+            static_table(head, body)
+            for head, body in (
+                (["number", "value", ""], top),
+                (["agent", "status", *(TITLES[name] for name in names)], agents),
+                (["alert", "state", "how it stands"], stands),
+            )
+            if body
+        )
+
+
+def _said(figures: Figures) -> dict[str, str]:
+    return {name: said(name, figures.number(name)) for name in NUMBERS}
+
+
+def _headline(found: Any) -> dict[str, str]:
+    return {"name": found.name, "title": found.title, "value": found.value, "note": found.note}
+
+
+def _missing(figures: Figures) -> str:
+    """What `catch_up` would look for."""
+    starts = figures.sessions - figures.cold_start_mean.n
+    costs = figures.failed + figures.complete - figures.priced
+    parts = [plural(starts, "start")] if starts > 0 else []
+    parts += [f"the cost of {plural(costs, 'call')}"] if costs > 0 else []
+    return " and ".join(parts)
+
+
+def _place_name(at: int, bench: Workbench) -> str:
+    where = "local AgentCore" if bench.where == "local" else bench.where
+    return f"{at + 1} · {where} · {bench.region}"

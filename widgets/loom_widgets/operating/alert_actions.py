@@ -1,0 +1,114 @@
+"""What the Operate panel does with alerts: list, add, remove, check, history."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from loomlib.alerts import ALARM
+from loomlib.errors import LoomError
+from loomlib.operations import NUMBERS, said_limit
+from loomlib.statistics import plural
+
+from ..kit import Form, Panel, action
+from ..kit.source import connect_code, frame_rows
+
+if TYPE_CHECKING:
+    from loomlib import Workbench
+
+_HISTORY = 500
+
+
+class AlertActions(Panel):
+    """The alerts of the workbench that the panel looks at (`_looked`)."""
+
+    @property
+    def _looked(self) -> Workbench:
+        return self.bench
+
+    @action(lane="alerts")
+    def alerts(self) -> None:
+        """The rules and what happened, as they are stored."""
+        self._put_alerts()
+
+    @action(lane="alerts")
+    def add_alert(self, form: Form) -> None:
+        """Store a rule."""
+        number, arguments = form.text("number"), _rule(form)
+        told = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
+        self.show_code(
+            f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.add_alert({number!r}, {told})"
+        )
+        rule = self._looked.add_alert(number, **arguments)
+        self._put_alerts()
+        self.say(f"Added: {rule.name}. Check now says how it stands.")
+
+    @action(lane="alerts")
+    def remove_alert(self, form: Form) -> None:
+        """Remove a rule; its history stays."""
+        name = form.text("alert")
+        self.show_code(f"{connect_code(self._looked)}bench.remove_alert({name!r})")
+        self._looked.remove_alert(name)
+        self._put_alerts()
+        self.say(f"Removed: {name}. Its history stays.")
+
+    @action(lane="alerts")
+    def check_alerts(self, form: Form) -> Mapping[str, Any]:
+        """Judge all rules now; those whom they name are told only when that is ticked."""
+        notify = form.flag("notify")
+        self.show_code(f"{connect_code(self._looked)}bench.check_alerts({'' if notify else 'notify=False'})")
+        found = self._looked.check_alerts(notify=notify)
+        self._put_alerts({each.rule.name: each.sentence for each in found.checked})
+        self.say(found.sentence())
+        return {"alarms": len(found.alarms)}
+
+    def _put_alerts(self, stands: Mapping[str, str] | None = None) -> None:
+        bench = self._looked
+        rows, events = frame_rows(bench.alerts()), frame_rows(bench.alert_history(limit=_HISTORY))
+        if stands is None:  # the sentence of its last change is the best that is stored
+            stands = {}
+            for event in events:
+                if event["kind"] == "state":
+                    stands.setdefault(event["alert"], event["sentence"])
+        for row in rows:
+            row["rule"] = f"{row['side']} {said_limit(row['number'], row['limit'])}"
+            row["sentence"] = stands.get(row["alert"]) or "Not checked yet."
+        alarms = sum(row["state"] == ALARM for row in rows)
+        self.tables.put("alerts", rows)
+        self.tables.put("history", events)
+        self.show(alerts={"count": len(rows), "alarms": alarms, "sentence": _sentence(len(rows), alarms)})
+        self.tell("alerts")
+
+
+def _sentence(count: int, alarms: int) -> str:
+    if not count:
+        return "No alerts yet: a rule on any of the numbers above, decided on its interval, never on a few bad calls."
+    stands = "none" if not alarms else str(alarms)
+    return f"{plural(count, 'alert')}, {stands} in alarm when last checked."
+
+
+def _rule(form: Form) -> dict[str, Any]:
+    number, side = form.text("number"), form.text("side", "above")
+    if number not in NUMBERS:
+        raise LoomError("A rule is on one of the numbers", on=number[:40], try_=", ".join(NUMBERS))
+    if side not in ("above", "below"):
+        raise LoomError("A limit is above or below", on=side[:40], try_="above")
+    if form.get("limit") in (None, ""):
+        raise LoomError("A rule needs a limit", on="the field Limit is empty", try_="a number, such as 5")
+    limit = form.number("limit") / (100 if NUMBERS[number] == "share" else 1)
+    hours = form.number("hours", 24)
+    if not 0 < hours <= 24 * 366:
+        raise LoomError("The rule's time is out of bounds", on=f"{hours:g} hours", try_="1 to 8784 hours")
+    notify = [each for each in form.text("notify").replace(",", " ").split() if each]
+    found: dict[str, Any] = {side: limit}
+    found |= {"agent": form.text("agent")} if form.text("agent") else {}
+    found |= {"window": timedelta(hours=hours), "min_n": max(1, form.count("min_n", 20))}
+    found |= {"name": form.text("name").strip()} if form.text("name").strip() else {}
+    return found | ({"notify": notify} if notify else {})
+
+
+def _code(value: object) -> str:
+    return f"timedelta(hours={value.total_seconds() / 3600:g})" if isinstance(value, timedelta) else repr(value)

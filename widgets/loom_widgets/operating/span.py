@@ -1,0 +1,67 @@
+"""The stretch of time that the panel looks at, as the form gives it and as code says it."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from loomlib.errors import LoomError
+
+from ..kit import Form
+
+ALL: Final = "all"
+BETWEEN: Final = "between"
+SPANS: Final = {
+    "15m": ("the last 15 minutes", timedelta(minutes=15), "timedelta(minutes=15)"),
+    "1h": ("the last hour", timedelta(hours=1), "timedelta(hours=1)"),
+    "24h": ("the last 24 hours", timedelta(hours=24), "timedelta(hours=24)"),
+    "7d": ("the last 7 days", timedelta(days=7), "timedelta(days=7)"),
+    "30d": ("the last 30 days", timedelta(days=30), "timedelta(days=30)"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """`since` and `until` as the workbench takes them, and the arguments (and the import) that say so in code."""
+
+    since: datetime | timedelta | None = None
+    until: datetime | None = None
+    arguments: str = ""
+    needs: str = ""
+
+
+def span_of(form: Form) -> Span:
+    """The form's `range`: a name of `SPANS`, all the time, or between two moments (ISO 8601 with a zone)."""
+    name = form.text("range", ALL) or ALL
+    if name == ALL:
+        return Span()
+    if name in SPANS:
+        _, back, code = SPANS[name]
+        return Span(since=back, arguments=f"since={code}", needs="from datetime import timedelta\n")
+    if name != BETWEEN:
+        raise LoomError("No such stretch of time", on=name[:40], try_=", ".join((*SPANS, ALL, BETWEEN)))
+    since, until = _moment(form, "since"), _moment(form, "until")
+    if since is not None and until is not None and since >= until:
+        raise LoomError("The time is empty", on=f"from {since} until {until}", try_="an end after the beginning")
+    given = [
+        f"{key}=datetime.fromisoformat({at.isoformat()!r})" for key, at in (("since", since), ("until", until)) if at
+    ]
+    return Span(
+        since=since, until=until, arguments=", ".join(given), needs="from datetime import datetime\n" if given else ""
+    )
+
+
+def _moment(form: Form, name: str) -> datetime | None:
+    text = form.text(name)
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise LoomError("That is no moment", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00") from None
+    if found.tzinfo is None:
+        raise LoomError("A moment needs its time zone", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00")
+    return found
