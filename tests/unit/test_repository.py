@@ -50,7 +50,9 @@ def test_a_notebook_is_kept_without_outputs_code_definitions_or_keys(path):
         source = "".join(cell["source"])
         assert not cell["outputs"]
         assert cell["execution_count"] is None
-        assert not re.search(r"^\s*(def|class) ", source, re.MULTILINE)
+        # What a lesson of the workshop writes into a file is an agent, not the notebook's own code.
+        if not (source.startswith("%%writefile ") and "workshop" in path.parts):
+            assert not re.search(r"^\s*(def|class) ", source, re.MULTILINE)
         assert not re.search(r"AKIA[0-9A-Z]{16}|aws_secret_access_key", source)
 
 

@@ -1,0 +1,123 @@
+"""A lesson as its notebook sees it: `check.exercise("1.2", answer)`, `check.hint("1.2")`, `check.progress()`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from ..errors import LoomError
+from .exercise import Exercise, NotYet
+from .progress import FOLDER, Progress, progress_file
+from .replies import ProgressTable, Reply, progress_html
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..workbench import Workbench
+
+TITLES: Final = {
+    1: "Your first agent",
+    2: "Why is it slow?",
+    3: "Is it any good?",
+    4: "What does it remember?",
+    5: "Ship it",
+}
+"""The lessons, by number."""
+
+
+class Lesson:
+    """One lesson's exercises and a learner's progress with them; made by `lesson()`.
+
+    Nothing here raises because of an answer, whatever it is: the reply says what is missing.
+    """
+
+    def __init__(self, number: int, exercises: Sequence[Exercise], bench: Workbench, progress: Progress) -> None:
+        self.number, self._bench, self._progress = number, bench, progress
+        self._exercises = {each.id: each for each in exercises}
+
+    @property
+    def folder(self) -> Path:
+        """The learner's own folder, where the agents of the lessons are written."""
+        found = self._bench.settings.home / FOLDER / "agents"
+        found.mkdir(parents=True, exist_ok=True)
+        return found
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every exercise is right."""
+        return all(self._progress.of(id).right for id in self._exercises)
+
+    def exercise(self, id: str, answer: object = None) -> Reply:
+        """Right, with the reason, or not yet, with what is missing.
+
+        check.exercise("1.2", agent.invoke("What is 2+2?"))
+        """
+        found = self._exercises.get(str(id))
+        if found is None:
+            return self._unknown(id)
+        if answer is None:
+            return self._reply(found, "open", f'Replace None by your answer. check.hint("{found.id}") helps.')
+        try:
+            because = found.judge(answer, self._bench)
+        except NotYet as missing:
+            return self._tried(found, str(missing))
+        except LoomError as error:
+            return self._tried(found, f"looking at it failed. {error}")
+        except Exception as error:  # noqa: BLE001 - an answer is any object at all, with a learner's agent behind it
+            return self._tried(
+                found, f"this could not be looked at ({type(error).__name__}). Is it what was asked for?"
+            )
+        self._progress.tried(found.id, right=True)
+        return self._reply(found, "right", because)
+
+    def hint(self, id: str) -> Reply:
+        """The next hint; each gives away more, and the last one nearly all."""
+        found = self._exercises.get(str(id))
+        if found is None:
+            return self._unknown(id)
+        shown = min(self._progress.hinted(found.id), len(found.hints))
+        more = "" if shown < len(found.hints) else " That was the last one; the solutions are beside the lessons."
+        return self._reply(found, f"hint {shown} of {len(found.hints)}", found.hints[shown - 1] + more)
+
+    def progress(self) -> ProgressTable:
+        """How far you are with this lesson."""
+        rows = [(each.id, each.title, self._progress.of(each.id)) for each in self._exercises.values()]
+        return ProgressTable(title=f"Lesson {self.number}: {TITLES[self.number]}", rows=rows)
+
+    def _tried(self, exercise: Exercise, missing: str) -> Reply:
+        self._progress.tried(exercise.id, right=False)
+        hint = f' check.hint("{exercise.id}") helps.' if self._progress.of(exercise.id).hints == 0 else ""
+        return self._reply(exercise, "not yet", missing + hint)
+
+    def _reply(self, exercise: Exercise, state: str, sentence: str) -> Reply:
+        done = sum(self._progress.of(id).right for id in self._exercises)
+        return Reply(
+            id=exercise.id, title=exercise.title, state=state, sentence=sentence, done=done, of=len(self._exercises)
+        )
+
+    def _unknown(self, id: object) -> Reply:
+        known = ", ".join(self._exercises)
+        return Reply(
+            id=str(id)[:20], title="", state="not yet", sentence=f"This lesson has the exercises {known}.", done=0, of=0
+        )
+
+    def __repr__(self) -> str:
+        return f"<Lesson {self.number}: {TITLES[self.number]}, {len(self._exercises)} exercises>"
+
+    def _repr_html_(self) -> str:
+        return progress_html(self.progress())
+
+
+def lesson(number: int, bench: Workbench, *, keep: bool = True) -> Lesson:
+    """The exercises of lesson 1 to 5, checked against what is on this workbench.
+
+        check = workshop.lesson(1, bench)
+
+    Progress is kept in the workbench's home, so a learner who comes back goes on; with `keep=False` it is not.
+    """
+    if number not in TITLES:
+        raise ValueError(f"the workshop has the lessons {', '.join(map(str, TITLES))}, not {number!r}")
+    exercises: Sequence[Exercise] = import_module(f".lesson_{number}", __package__).EXERCISES
+    file = progress_file(bench.settings.home, number) if keep else None
+    return Lesson(number, exercises, bench, Progress(file))

@@ -1,0 +1,153 @@
+"""Lesson 1, your first agent: deploy, ask, go on with a session, find its start, see it fail, write one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..errors import LoomError
+from ..workbench import Agent, Invocation
+from .exercise import Exercise, a_number, an, expect, quoted, several
+
+if TYPE_CHECKING:
+    from ..workbench import Workbench
+
+_INVOCATION: Final = 'an invocation, which is what agent.invoke("…") returns'
+PRICES: Final = {"apple": 30, "pear": 45, "quince": 80}
+"""What the fruit costs, in cents: the table of the agent that the lesson writes."""
+
+
+def _deployed(answer: object, bench: Workbench) -> str:
+    agent = an(answer, Agent, 'an agent, which is what bench.deploy("…") returns')
+    expect(agent.name == "writer", f"this is {agent.name}; the exercise asks for the blueprint that writes.")
+    expect(agent.refresh().status == "READY", f"the runtime is {agent.status}.")
+    return f"the service lists {agent.runtime_id} as {agent.status}, and a process starts with its first question."
+
+
+def _asked(answer: object, bench: Workbench) -> str:
+    inv = an(answer, Invocation, _INVOCATION)
+    expect(inv.ok, f"the call failed: {inv.sentence()}")
+    names = [each.name for each in inv.trace().trajectory().tool_calls]
+    expect("calculator" in names, f"the answer is {quoted(inv.text)}, and no tool was called for it: ask for a sum.")
+    expect("1764" in inv.text.replace(",", ""), f"it answered {quoted(inv.text)}; 42 times 42 is something else.")
+    return "its trace shows a call of the tool: the model decided, your agent's code calculated."
+
+
+def _went_on(answer: object, bench: Workbench) -> str:
+    first, second = several(answer, Invocation, 2, "two invocations in a list: [first, second]")
+    expect(first.ok and second.ok, "one of the two failed; see its .error.")
+    expect(first.record.id != second.record.id, "this is the same invocation twice.")
+    expect(
+        first.session_id == second.session_id,
+        "each has a session of its own, so the second knows nothing of the first.",
+    )
+    expect((first.record.id or 0) < (second.record.id or 0), "the order is turned round: first, then second.")
+    return "both are in one session: one process served both, and the second found it warm."
+
+
+def _cold(answer: object, bench: Workbench) -> str:
+    inv = an(answer, Invocation, "the invocation that opened a session")
+    rows = inv.agent.conversation(inv.session_id)
+    expect(len(rows) > 1, "this session has one call only, so there is no warm call to compare it with.")
+    expect(rows[0].record.id == inv.record.id, "this call came later in its session: its process was running already.")
+    start = inv.latency()
+    expect(start.cold_start_latency_ms is not None, f"its start is {start.state}.")
+    waited, whole, again = start.cold_start_latency_ms or 0.0, inv.duration_ms or 0.0, rows[1].duration_ms or 0.0
+    return (
+        f"{waited:.0f} of its {whole:.0f} ms went by before your agent's first line ran; "
+        f"the next call of that session took {again:.0f} ms."
+    )
+
+
+def _written(answer: object, bench: Workbench) -> str:
+    agent = an(answer, Agent, 'your agent, which is what bench.deploy(check.folder / "fruit_shop") returns')
+    wrong: list[str] = []
+    session: str | None = None
+    for fruit, cents in PRICES.items():
+        inv = agent.invoke(f"What is the price of one {fruit}?", session_id=session)
+        if not inv.ok:
+            raise LoomError("Your agent failed", on=str(inv.error), try_="agent.logs(), the lines that it wrote")
+        session = inv.session_id
+        if str(cents) not in inv.text:
+            wrong.append(f"asked for the price of one {fruit} it said {quoted(inv.text)}")
+    called = sum(len(each.trajectory().tool_calls) for each in agent.traces(len(PRICES), session_id=session))
+    expect(called > 0, "it was asked for three prices and called no tool. Has it one, and is it in tools=[…]?")
+    expect(not wrong, f"{'; '.join(wrong[:2])}. The tool should look into PRICES.")
+    return f"asked for {len(PRICES)} prices, your agent called its tool {called} times and told them all."
+
+
+def _predicted(answer: object, bench: Workbench) -> str:
+    factor = a_number(answer, "a number: how many times longer the first call of a session takes")
+    expect(factor > 0, "a call cannot take less than no time.")
+    known = [row for row in bench.catalog.list() if row.name == "calculator"]
+    expect(bool(known), 'there is no calculator yet: bench.deploy("calculator").')
+    agent = bench.agent("calculator")
+    expect(
+        not bench.store.invocations.list(agent_id=agent.entry.id, limit=1) or factor >= 1,
+        "a first call has more to do than a later one: can it be shorter?",
+    )
+    return "noted. There is no wrong prediction, only one that is not made; you will see in a moment."
+
+
+EXERCISES: Final = (
+    Exercise(
+        id="1.1",
+        title="Deploy a second agent",
+        hints=(
+            "bench.blueprints() lists what can be deployed by its name, with a description.",
+            "The one that writes texts of a given length is called writer.",
+            'answer = bench.deploy("writer")',
+        ),
+        judge=_deployed,
+    ),
+    Exercise(
+        id="1.2",
+        title="Make it use its tool",
+        hints=(
+            "agent.invoke takes the question as a text; what it returns is the answer to this exercise.",
+            "The question has to contain the sum, such as: What is 3 * 4?",
+            'answer = agent.invoke("What is 42 * 42?")',
+        ),
+        judge=_asked,
+    ),
+    Exercise(
+        id="1.3",
+        title="Predict: how much longer does the first call take?",
+        hints=(
+            "The first call of a session starts a Python process and imports a framework. What does that cost you?",
+            "Any number from 1 on is an answer: answer = 5 says “five times as long”.",
+        ),
+        judge=_predicted,
+    ),
+    Exercise(
+        id="1.4",
+        title="Go on with a session",
+        hints=(
+            "Every invocation has a session_id.",
+            "agent.invoke takes session_id=… and goes on in that session.",
+            'first = agent.invoke("What is 6 * 7?"); answer = [first, agent.invoke("What is 2 + 2?", '
+            "session_id=first.session_id)]",
+        ),
+        judge=_went_on,
+    ),
+    Exercise(
+        id="1.5",
+        title="Find the cold call",
+        hints=(
+            "Cold is the first call of a session: the one that had to start the process.",
+            "Exercise 1.4 made a session with two calls.",
+            "answer = first, when first is the first of the two invocations of exercise 1.4",
+        ),
+        judge=_cold,
+    ),
+    Exercise(
+        id="1.6",
+        title="Write an agent that knows prices",
+        hints=(
+            "The tool gets the name of a fruit and should return its price from PRICES, which stands above it.",
+            "In the function price: return the value of PRICES for fruit, in a sentence. Then run the cell that writes "
+            "the file and the one that deploys it again.",
+            'return f"One {fruit} costs {PRICES[fruit]} cents."',
+        ),
+        judge=_written,
+    ),
+)

@@ -1,0 +1,81 @@
+"""What a learner has done of a lesson, kept in the learner's own Loom home: one small file a lesson."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+FOLDER = "workshop"
+"""The folder inside a Loom home that holds a learner's progress and the agents that were written in the lessons."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Of one exercise: whether it is right, how often it was tried, and how many hints were asked for."""
+
+    right: bool = False
+    tries: int = 0
+    hints: int = 0
+
+
+class Progress:
+    """The exercises of one lesson that a learner has tried. With no `file` it is forgotten with the kernel."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._done: dict[str, Done] = {} if file is None else read_progress(file)
+
+    def of(self, id: str) -> Done:
+        """How far that exercise is."""
+        return self._done.get(id, Done())
+
+    def tried(self, id: str, *, right: bool) -> None:
+        """Another try. What was right once stays right: cells are run again."""
+        before = self.of(id)
+        self._keep(id, replace(before, right=before.right or right, tries=before.tries + 1))
+
+    def hinted(self, id: str) -> int:
+        """One more hint was asked for; returns how many that makes."""
+        before = self.of(id)
+        self._keep(id, replace(before, hints=before.hints + 1))
+        return before.hints + 1
+
+    def _keep(self, id: str, done: Done) -> None:
+        self._done[id] = done
+        if self._file is None:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        # Written beside and moved into place, so that a kernel killed here leaves a whole file.
+        beside = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        beside.write_text(json.dumps({name: asdict(each) for name, each in self._done.items()}, indent=2))
+        beside.replace(self._file)
+
+
+def progress_file(home: Path, lesson: int) -> Path:
+    """Where a lesson's progress is kept."""
+    return home / FOLDER / f"lesson_{lesson}.json"
+
+
+def read_progress(file: Path) -> dict[str, Done]:
+    """What is kept in a file; a file that is missing or that nobody can read is a lesson not begun."""
+    try:
+        content: object = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    found: dict[str, Done] = {}
+    for id, each in cast("dict[str, Any]", content).items():
+        if isinstance(each, dict):
+            kept = cast("dict[str, Any]", each)
+            found[id] = Done(
+                right=kept.get("right") is True, tries=_count(kept.get("tries")), hints=_count(kept.get("hints"))
+            )
+    return found
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0

@@ -1,0 +1,81 @@
+"""What a check says: a sentence with its state, as text and as a card; and how far a lesson is, as a table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..workbench.cards import card
+from .progress import Done
+
+_KINDS = {"right": "good", "not yet": "wait"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reply:
+    """`state` is "right", "not yet", "open" (no answer yet) or "hint 1 of 3"."""
+
+    id: str
+    title: str
+    state: str
+    sentence: str
+    done: int
+    of: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the exercise is done."""
+        return self.state == "right"
+
+    def __repr__(self) -> str:
+        return f"Exercise {self.id} · {self.state}: {self._sentence()}"
+
+    def _repr_html_(self) -> str:
+        title = f"Exercise {self.id}: {self.title}" if self.title else f"Exercise {self.id}"
+        facts = [("done", f"{self.done} of {self.of} in this lesson")] if self.is_right else []
+        return card(title, state=(_KINDS.get(self.state, "wait"), self.state), note=self._sentence(), facts=facts)
+
+    def _sentence(self) -> str:
+        return self.sentence[:1].upper() + self.sentence[1:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ProgressTable:
+    """The exercises of a lesson, each with its state, tries and hints."""
+
+    title: str
+    rows: Sequence[tuple[str, str, Done]]
+
+    @property
+    def done(self) -> int:
+        """How many are right."""
+        return sum(done.right for _, _, done in self.rows)
+
+    def __repr__(self) -> str:
+        lines = [f"{self.title} · {self.done} of {len(self.rows)} done"]
+        lines += [f"  {id}  {_state(done):<8}  {title}" for id, title, done in self.rows]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return progress_html(self)
+
+
+def progress_html(table: ProgressTable) -> str:
+    """The table as HTML; everything in it is escaped text."""
+    body = "".join(
+        f"<tr><td>{html.escape(id)}</td><td style='text-align:left'>{html.escape(title)}</td>"
+        f"<td>{_state(done)}</td><td>{done.tries}</td><td>{done.hints}</td></tr>"
+        for id, title, done in table.rows
+    )
+    return (
+        f"<table><caption style='text-align:left'>{html.escape(table.title)}: {table.done} of {len(table.rows)} done"
+        "</caption><thead><tr><th scope='col'>exercise</th><th scope='col'></th><th scope='col'>state</th>"
+        f"<th scope='col'>tries</th><th scope='col'>hints</th></tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _state(done: Done) -> str:
+    if done.right:
+        return "right"
+    return "not yet" if done.tries else "open"
