@@ -16,12 +16,15 @@ import traitlets as t
 
 from .actions import Cancel, Cancelled, Form, actions_of
 from .failures import told
+from .front_end import nobody_draws
 from .lanes import Lanes
 from .stream import Stream
 from .tables import Tables
 
 if TYPE_CHECKING:
     from loomlib import Workbench
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 _FACE = """<style>.loom-face{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.45}
 .loom-face h3{margin:0 0 4px;font-size:15px}.loom-face p{margin:.2em 0}</style>"""
@@ -174,7 +177,7 @@ class Panel(anywidget.AnyWidget):
                 self.fail(error, doing=name.replace("_", " "))
                 self.tell("failed", id=id)
             else:
-                if self.error:
+                if self.error and id is not None:  # what follows by itself takes away no error that somebody reads
                     with self._lock:
                         self.error = {}
                 self.tell("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
@@ -206,6 +209,8 @@ class Panel(anywidget.AnyWidget):
         if bundle is None:
             return None
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        if nobody_draws():
+            data = {mime: value for mime, value in data.items() if mime != WIDGET_VIEW}
         return {**data, "text/plain": repr(self), "text/html": self._repr_html_()}, metadata
 
 
