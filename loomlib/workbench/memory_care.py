@@ -12,7 +12,7 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     from ..memory import MemoryReader
     from ..memory.differences import MemoryDiff
-    from ..memory.exchange import Exported, ImportPreview
+    from ..memory.exchange import Exported, ExportPreview, ImportPreview
     from ..memory.forgetting import ForgetPreview
     from ..memory.health import HealthReport
     from ..memory.isolation import IsolationReport
@@ -81,6 +81,16 @@ class MemoryCare:
         return export_memory(
             self.reader, path, actors=actors, redactor=rules, progress=progress or WaitLine(), labels=self.labels
         )
+
+    def preview_export(
+        self, *, actors: Sequence[str] | None = None, redact: bool | Redactor = True, lines: int = 20
+    ) -> ExportPreview:
+        """The first lines as `export` would write them, half of them events; nothing is written."""
+        from ..memory.exchange import preview_export
+        from ..redaction import Redactor
+
+        rules = Redactor() if redact is True else redact or None
+        return preview_export(self.reader, actors=actors, redactor=rules, lines=lines, labels=self.labels)
 
     def import_(self, path: PathText, *, progress: Progress | None = None) -> ImportPreview:
         """What a file that `export` wrote would bring; `.confirm()` writes it. An import that was stopped goes on where

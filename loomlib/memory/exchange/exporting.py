@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ Progress = Callable[[str], None]
 FORMAT: Final = "loom memory export"
 VERSION: Final = 1
 COLUMNS: Final = ("what", "count")
+PREVIEW_COLUMNS: Final = ("kind", "where", "line")
 _TOLD_EVERY: Final = 500
 
 
@@ -117,6 +119,64 @@ def export_memory(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExportPreview:
+    """The first `lines` as an export would write them; `struck_out` counts what was in these, None: not looked for."""
+
+    name: str
+    lines: tuple[Mapping[str, Any], ...]
+    struck_out: Mapping[str, int] | None = field(default=None)
+    labels: tuple[str, ...] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a line."""
+        return [
+            {
+                "kind": line["kind"],
+                "where": ", ".join(line["namespaces"]) if line["kind"] == "record" else _place(line),
+                "line": json.dumps(line.get("text", line.get("payload")), ensure_ascii=False),
+            }
+            for line in self.lines
+        ]
+
+    def note(self) -> str:
+        """What must be known beside it."""
+        if self.struck_out is None:
+            said = "NOT redacted: whoever has the file has all secrets in it"
+        else:
+            struck = ", ".join(f"{count} {kind}" for kind, count in sorted(self.struck_out.items()))
+            said = f"redacted; struck out in these lines: {struck or 'nothing'}"
+        return " · ".join([f"the first {len(self.lines)} lines", said, *self.labels])
+
+    def __repr__(self) -> str:
+        return text_rows(f"Preview of an export of {self.name}", self.note(), self.rows(), PREVIEW_COLUMNS)
+
+    def _repr_html_(self) -> str:
+        return html_rows(f"Preview of an export of {self.name}", self.note(), self.rows(), PREVIEW_COLUMNS)
+
+
+def preview_export(
+    reader: MemoryReader,
+    *,
+    actors: Sequence[str] | None = None,
+    redactor: Redactor | None,
+    lines: int = 20,
+    labels: tuple[str, ...] = (),
+) -> ExportPreview:
+    """The first events and records as `export_memory` would write them, half of each; nothing is written."""
+    cleaner, half = Cleaner(redactor), max(1, lines // 2)
+    people = reader.actors() if actors is None else list(dict.fromkeys(actors))
+    found = list(islice(_event_lines(reader, people, cleaner), half))
+    named = people if isinstance(people, list) else ()
+    found += islice(_record_lines(reader, named, cleaner, everybody=actors is None), lines - len(found))
+    struck_out = None if redactor is None else cleaner.counts
+    return ExportPreview(name=reader.memory.name, lines=tuple(found), struck_out=struck_out, labels=labels)
+
+
+def _place(line: Mapping[str, Any]) -> str:
+    return f"{line['actorId']} / {line['sessionId']}"
+
+
 def _manifest(
     reader: MemoryReader, redactor: Redactor | None, cleaner: Cleaner, actors: Sequence[str] | None
 ) -> dict[str, Any]:
@@ -141,6 +201,11 @@ def _manifest(
 def _lines(
     reader: MemoryReader, actors: Sequence[str], cleaner: Cleaner, *, everybody: bool
 ) -> Iterator[dict[str, Any]]:
+    yield from _event_lines(reader, actors, cleaner)
+    yield from _record_lines(reader, actors, cleaner, everybody=everybody)
+
+
+def _event_lines(reader: MemoryReader, actors: Iterable[str], cleaner: Cleaner) -> Iterator[dict[str, Any]]:
     memory, clients = reader.memory, reader.clients
     for actor in actors:
         for session in reader.sessions(actor):
@@ -148,6 +213,12 @@ def _lines(
                 clients, memory.memory_id, actor, session.session_id, region=memory.region
             )
             yield from reversed([cleaner.event(each) for each in shapes])
+
+
+def _record_lines(
+    reader: MemoryReader, actors: Iterable[str], cleaner: Cleaner, *, everybody: bool
+) -> Iterator[dict[str, Any]]:
+    memory, clients = reader.memory, reader.clients
     strategies = {each.strategy_id: each.name for each in memory.strategies}
     wanted = None if everybody else {each.record_id for actor in actors for each in reader.records(actor=actor)}
     seen: set[str] = set()

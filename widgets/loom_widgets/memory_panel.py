@@ -1,0 +1,105 @@
+"""Memory: what agents remember: who said what, what was made of it, where it came from, and whether it is in order."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .kit import Cancel, Form, action
+from .kit.panel import static_table
+from .remember import Keeping, Reading
+
+if TYPE_CHECKING:
+    from loomlib import Workbench
+    from loomlib.workbench.memory import Memory
+
+STRATEGIES = ("semantic", "preferences", "summary", "episodic")
+
+
+class MemoryPanel(Reading, Keeping):
+    """A memory of the account, looked into. `memory=` chooses one by its name or id, `actor=` somebody in it."""
+
+    called: ClassVar[str] = "Memory"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets", "memory_panel.js")
+
+    def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:
+        super().__init__(bench, **options)
+        key = memory if isinstance(memory, str) else memory.id
+        self.show(snapshots=[], local=bench.where == "local")
+        if bench.where == "local":
+            try:
+                self.look_around(key, actor)
+            except Exception as error:  # noqa: BLE001 -- the panel opens all the same, and says what is wrong
+                self.fail(error, doing="looking for memories")
+        else:
+            self.later("refresh", memory=key, actor=actor)
+
+    @action(lane="look")
+    def refresh(self, form: Form) -> None:
+        """Look at the memories and the actors again."""
+        key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.actor
+        self.show_call("bench.memories()", memory=False)
+        self.look_around(key, actor, self.session)
+
+    @action(lane="look")
+    def choose_memory(self, form: Form) -> None:
+        """Another memory."""
+        self.stop("read")
+        self.stop("keep")
+        self._events = self._records = None
+        for name in ("events", "records", "timeline", "changes"):
+            self.tables.put(name, [])
+        self.forget_found()
+        self.look_around(form.text("memory"))
+        self.show_call("memory")
+        self.tell("memory", **self.welcome())
+
+    @action(lane="look")
+    def choose(self, form: Form) -> None:
+        """Another actor or session."""
+        actor, session = form.text("actor"), form.text("session")
+        self.choose_actor(actor, session)
+        self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
+
+    @action(lane="look")
+    def create(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """A new memory, once it is ACTIVE."""
+        name, days = form.text("name").strip(), form.count("days", 90, most=365)
+        strategies = [each for each in form.texts("strategies") if each in STRATEGIES]
+        made = f"strategies={strategies!r}, event_expiry_days={days}"
+        self.show_call(f"memory = bench.create_memory({name!r}, {made})", memory=False)
+        self.say(f"Making {name} …")
+        memory = self.bench.create_memory(
+            name, strategies=strategies, event_expiry_days=days, progress=self.told(cancel)
+        )
+        self.forget_found()
+        self.look_around(memory.id)
+        self.say(f"{memory.name} is {memory.status.lower()}.")
+        self.tell("memory", **self.welcome())
+        return {"id": memory.id}
+
+    def welcome(self) -> Mapping[str, Any]:
+        """What was found last."""
+        events = [0, False] if self._events is None else [len(self._events), self._events.is_whole]
+        records = [0, False] if self._records is None else [len(self._records), self._records.is_whole]
+        return {"found": dict(self._found), "events": events, "records": records}
+
+    def face(self) -> str:
+        """The memory, its strategies and actors."""
+        about = self.state.get("about") or {}
+        if not about:
+            return "<p>No memory yet. bench.create_memory(&quot;assistant&quot;, strategies=[&quot;semantic&quot;])</p>"
+        labels = " · ".join(map(html.escape, self.state.get("labels", ())))
+        said = f"<p><strong>{html.escape(about['name'])}</strong> · {html.escape(about['status'])} · {labels}</p>"
+        strategies = [[name, kind, ", ".join(places)] for name, kind, places in about["strategies"]]
+        actors = [[each] for each in self.state.get("actors", [])[:50]]
+        more = self.state.get("actors_total", 0) - len(actors)
+        return (
+            said
+            + (static_table(["strategy", "kind", "namespaces"], strategies) if strategies else "")
+            + (static_table(["actor"], actors) if actors else "<p>Nobody has said anything yet.</p>")
+            + (f"<p>… {more:,} more actors</p>" if more > 0 else "")
+        )

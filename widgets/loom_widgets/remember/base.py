@@ -1,0 +1,100 @@
+"""What both halves of the Memory panel stand on: the chosen memory, its actors, and the last call as Python."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import LoomError
+
+from ..kit import Cancel, Form, Panel
+from .rows import Told
+
+if TYPE_CHECKING:
+    from loomlib.workbench.memory import Memory
+
+_MEMORIES = 1_000
+_NAMED = 200  # actors and sessions in the pickers; the tables have all
+
+
+class MemoryView(Panel):
+    """A panel with a chosen memory, and an actor and session in it."""
+
+    _chosen: Memory | None = None
+
+    @property
+    def memory(self) -> Memory:
+        """The chosen memory. Raises `LoomError` when none is."""
+        if self._chosen is None:
+            raise LoomError("No memory is chosen", try_='New memory, or bench.create_memory("assistant")')
+        return self._chosen
+
+    @property
+    def actor(self) -> str:
+        """The chosen actor; empty: everybody."""
+        return self.state.get("actor", "")
+
+    @property
+    def session(self) -> str:
+        """The chosen session of the actor; empty: all."""
+        return self.state.get("session", "")
+
+    def named_actor(self, form: Form) -> str:
+        """The actor that the form or the picker names. Raises `LoomError` when none is."""
+        actor = form.text("actor") or self.actor
+        if not actor:
+            raise LoomError("No actor is chosen", try_="choose one at the top: this is about one actor")
+        return actor
+
+    def strategies(self) -> dict[str, str]:
+        """The names of the memory's strategies by their ids."""
+        return {each.strategy_id: each.name for each in self.memory.description.strategies}
+
+    def told(self, cancel: Cancel | None = None) -> Told:
+        """Progress that is said, and that ends with Stop."""
+        return Told(self.say) if cancel is None else Told(self.say, cancel.check)
+
+    def show_call(self, *lines: str, memory: bool = True) -> None:
+        """The last call as Python."""
+        opened = [f"memory = bench.memory({self.memory.name!r})"] if memory else []
+        connect = "bench = loom.connect()" if self.bench.where == "local" else 'bench = loom.connect("aws")'
+        self.show_code("\n".join(["import loomlib as loom\n", connect, *opened, *lines]))
+
+    def look_around(self, key: str = "", actor: str = "", session: str = "") -> None:
+        """Read the memories, and of the chosen one (else the first) the actors."""
+        from loomlib.aws.memory import list_memories  # what bench.memories() lists, without a DataFrame
+
+        listed = islice(list_memories(self.bench.clients), _MEMORIES)
+        known = [[each.memory_id, each.name, each.status] for each in listed]
+        ids = [each[0] for each in known]
+        key = key if key in ids else next((each[0] for each in known if each[1] == key), ids[0] if ids else "")
+        self._chosen = self.bench.memory(key) if key else None
+        self.show(memories=known, memory=key, labels=list(self.bench.labels), about=self._about())
+        self.choose_actor(actor, session, again=True)
+
+    def choose_actor(self, actor: str, session: str = "", *, again: bool = False) -> None:
+        """Another actor, and one of its sessions."""
+        if again:
+            actors = [] if self._chosen is None else list(self._chosen.reader.actors(limit=100_000))
+            self.tables.put("actors", [{"actor": each} for each in actors])
+        else:
+            actors = [row["actor"] for row in self.tables.rows("actors")]
+        found = [] if self._chosen is None or not actor else list(self._chosen.reader.sessions(actor, limit=10_000))
+        self.tables.put("sessions", [{"session": e.session_id, "created": e.created_at.isoformat()} for e in found])
+        self.show(
+            actor=actor, session=session, actors=actors[:_NAMED], actors_total=len(actors),
+            sessions=[each.session_id for each in found[:_NAMED]], sessions_total=len(found),
+        )  # fmt: skip
+        self.tell("people")
+
+    def _about(self) -> dict[str, Any]:
+        if self._chosen is None:
+            return {}
+        told = self._chosen.description
+        return {
+            "id": told.memory_id, "name": told.name, "status": told.status, "region": told.region,
+            "expiry": told.event_expiry_days, "failure": told.failure_reason,
+            "strategies": [[each.name, each.type.lower(), list(each.namespaces)] for each in told.strategies],
+        }  # fmt: skip

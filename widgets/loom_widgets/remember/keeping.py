@@ -1,0 +1,239 @@
+"""Keeping a memory in order: health, what changed, copies, forgetting somebody, isolation."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import LoomError
+
+from ..kit import Cancel, Form, action
+from .base import MemoryView
+
+if TYPE_CHECKING:
+    from loomlib.memory import MemorySnapshot
+    from loomlib.memory.exchange import ImportPreview
+    from loomlib.memory.forgetting import ForgetPreview, Forgotten
+    from loomlib.memory.health import Finding
+
+_FINDINGS = 500
+_EVIDENCE = 20
+_SHOWN_ROWS = 500
+
+
+class Keeping(MemoryView):
+    """Actions that check, compare, copy and delete. What was found last is told to views that open later."""
+
+    def __init__(self, bench: Any, **options: Any) -> None:
+        self._snapshots: list[tuple[str, MemorySnapshot]] = []
+        self._forget: ForgetPreview | None = None
+        self._forgotten: Forgotten | None = None
+        self._import: ImportPreview | None = None
+        self._found: dict[str, Mapping[str, Any]] = {}
+        super().__init__(bench, **options)
+
+    @action(lane="keep")
+    def health(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """What should be mended."""
+        allow = form.texts("allow")
+        self.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
+        self.say("Looking at records and events …")
+        found = self.memory.health(allow=allow, progress=self.told(cancel))
+        self.say("")
+        return self._keep("health", {
+            "sentence": found.sentence(), "growth": found.growth.sentence() if found.growth else "",
+            "healthy": found.is_healthy, "labels": list(found.labels),
+            "findings": [_finding(at, each) for at, each in enumerate(found.findings[:_FINDINGS])],
+        })  # fmt: skip
+
+    @action(lane="keep")
+    def snapshot(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Remember what is here now; in a file too when one is named."""
+        path = form.text("path").strip()
+        self.say("Taking a snapshot …")
+        taken = self.memory.snapshot(progress=self.told(cancel))
+        kept = taken.save(_new_file(path, form.flag("overwrite"))) if path else None
+        self.show_call("before = memory.snapshot()", *([f"before.save({path!r})"] if path else []))
+        return self._add_snapshot(taken, f"saved as {kept.name}" if kept else "")
+
+    @action(lane="keep")
+    def open_snapshot(self, form: Form) -> Mapping[str, Any]:
+        """A snapshot that was saved earlier."""
+        from loomlib.memory import read_snapshot
+
+        path = form.text("path").strip()
+        self.show_call("from loomlib.memory import read_snapshot\n", f"before = read_snapshot({path!r})")
+        return self._add_snapshot(read_snapshot(Path(path).expanduser()), f"read from {Path(path).name}")
+
+    @action(lane="keep")
+    def diff(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """What changed between two snapshots, or since one."""
+        if not self._snapshots:
+            raise LoomError("There is no snapshot to compare with", try_="take one now, and compare later")
+        before = self._snapshot(form.text("before"))
+        after = self._snapshot(form.text("after")) if form.text("after") else None
+        self.show_call("before = memory.snapshot()", "…  # later", "memory.diff(before)")
+        if after is None:
+            self.say("Looking at what is here now …")
+            after = self.memory.snapshot(events=before.events is not None, progress=self.told(cancel))
+        found = self.memory.diff(before, after)
+        self.tables.put("changes", found.rows())
+        self.say("")
+        counts = [{"namespace": place, **each} for place, each in list(found.counts().items())[:_SHOWN_ROWS]]
+        return self._keep("diff", {"note": found.note(), "count": len(found), "counts": counts})
+
+    @action(lane="keep")
+    def export_preview(self, form: Form) -> Mapping[str, Any]:
+        """The first lines as an export would write them."""
+        actors, redact = self._export_of(form)
+        self.show_call(f"memory.preview_export({_export_options(actors, redact)})")
+        found = self.memory.preview_export(actors=actors, redact=redact)
+        return {"rows": found.rows(), "note": found.note()}
+
+    @action(lane="keep")
+    def export(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Write events and records to a file."""
+        actors, redact = self._export_of(form)
+        path = form.text("path").strip()
+        options = _export_options(actors, redact)
+        self.show_call(f"memory.export({path!r}{', ' if options else ''}{options})")
+        file = _new_file(path, form.flag("overwrite"))
+        done = self.memory.export(file, actors=actors, redact=redact, progress=self.told(cancel))
+        self.say(f"Exported to {file.name}.")
+        return {"rows": done.rows(), "note": done.note(), "path": str(file)}
+
+    @action(lane="keep")
+    def import_preview(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """What an export would bring."""
+        path = form.text("path").strip()
+        if not path:
+            raise LoomError("No file is named", try_="a file that an export wrote")
+        self._import = None
+        self.show_call(f"preview = memory.import_({path!r})", "preview.confirm()")
+        found = self._import = self.memory.import_(Path(path).expanduser(), progress=self.told(cancel))
+        self.say("Nothing is written yet.")
+        return {"rows": found.rows(), "note": found.note(), "source": found.source}
+
+    @action(lane="keep")
+    def import_now(self, _form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Write what was previewed."""
+        if self._import is None:
+            raise LoomError("There is no preview of an import", try_="look at the file first")
+        done = self._import.confirm(progress=self.told(cancel))
+        self._import = None
+        self.choose_actor(self.actor, self.session, again=True)
+        self.say("Imported.")
+        return {"rows": done.rows(), "note": done.note()}
+
+    @action(lane="keep")
+    def forget(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """What is an actor's here; nothing is deleted."""
+        actor = self.named_actor(form)
+        self._forget = None
+        self.show_call(f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()")
+        found = self._forget = self.memory.forget(actor, progress=self.told(cancel))
+        self.say("Nothing is deleted yet.")
+        rows = found.rows()[:_SHOWN_ROWS]
+        return {"actor": actor, "rows": rows, "note": found.note(), "events": found.events, "records": found.records}
+
+    @action(lane="keep")
+    def forget_for_good(self, form: Form) -> Mapping[str, Any]:
+        """Delete what was previewed. The actor's id must have been typed; Stop does not leave half of it."""
+        if self._forget is None or form.text("typed") != self._forget.actor_id:
+            raise LoomError(
+                "Nothing was deleted: what was typed is not the actor's id",
+                on=form.text("typed")[:80] or "nothing was typed",
+                try_="type the id exactly as the preview shows it",
+            )
+        actor, preview, self._forget = self._forget.actor_id, self._forget, None
+        self.say(f"Forgetting {actor} …")
+        self._forgotten = preview.confirm(progress=self.told())
+        self.choose_actor("" if self.actor == actor else self.actor, again=True)
+        return self._tell_forgotten()
+
+    @action(lane="keep")
+    def verify(self) -> Mapping[str, Any]:
+        """Look again: an extraction that was under way may have written since."""
+        if self._forgotten is None:
+            raise LoomError("Nobody was forgotten here", try_="preview first, then forget")
+        self._forgotten = self._forgotten.verify()
+        return self._tell_forgotten()
+
+    @action(lane="keep")
+    def isolation(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Whether reads cross from one actor or tenant to another."""
+        actors, seed = max(2, form.count("actors", 12, most=100)), form.count("seed", 0)
+        slashes = form.flag("slashes")
+        also = ", slashes=True" if slashes else ""
+        self.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
+        self.say("Writing scratch actors, reading as each of them …")
+        found = self.memory.check_isolation(actors=actors, seed=seed, slashes=slashes, progress=self.told(cancel))
+        self.say("")
+        return self._keep("isolation", {
+            "sentence": found.sentence(), "isolated": found.is_isolated, "rows": found.rows()[:_SHOWN_ROWS],
+        })  # fmt: skip
+
+    def forget_found(self) -> None:
+        """Another memory is chosen: what was found in the last one goes."""
+        self._snapshots, self._found = [], {}
+        self._forget = self._forgotten = self._import = None
+        self.show(snapshots=[])
+
+    # How it is done.
+
+    def _keep(self, what: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._found[what] = value
+        return value
+
+    def _add_snapshot(self, taken: MemorySnapshot, how: str) -> Mapping[str, Any]:
+        events = "" if taken.events is None else f", {sum(taken.events.values()):,} events"
+        text = f"{taken.taken_at:%Y-%m-%d %H:%M:%S} UTC · {len(taken.records):,} records{events}"
+        self._snapshots.append((" · ".join(filter(None, (text, how))), taken))
+        self.show(snapshots=[each[0] for each in self._snapshots])
+        self.say("The snapshot is kept while the kernel lives." if not how else f"The snapshot is {how}.")
+        return {"count": len(self._snapshots)}
+
+    def _snapshot(self, place: str) -> MemorySnapshot:
+        if not place.isdecimal() or int(place) >= len(self._snapshots):
+            raise LoomError("There is no such snapshot", on=place[:40], try_="choose one of the list")
+        return self._snapshots[int(place)][1]
+
+    def _export_of(self, form: Form) -> tuple[list[str] | None, bool]:
+        whole = not form.flag("only") or not self.actor
+        return None if whole else [self.actor], not form.flag("plain")
+
+    def _tell_forgotten(self) -> Mapping[str, Any]:
+        found = self._forgotten
+        assert found is not None
+        self.say(f"{found.actor_id} is forgotten." if found.is_verified else f"NOT all of {found.actor_id} is gone.")
+        return {
+            "actor": found.actor_id, "verified": found.is_verified, "rows": found.rows(),
+            "failures": list(found.failures[:20]), "elsewhere": list(found.may_still_hold),
+        }  # fmt: skip
+
+
+def _finding(at: int, found: Finding) -> dict[str, Any]:
+    evidence = [
+        {"id": each.id, "what": each.what, "text": each.text(), "actor": each.actor_id, "session": each.session_id}
+        for each in found.evidence[:_EVIDENCE]
+    ]
+    return {
+        "at": at, "severity": found.severity, "kind": found.kind.replace("_", " "), "what": found.what,
+        "mend": found.mend, "count": found.count, "certainty": found.certainty, "evidence": evidence,
+    }  # fmt: skip
+
+
+def _export_options(actors: list[str] | None, redact: bool) -> str:
+    return ", ".join([*([f"actors={actors!r}"] if actors else []), *([] if redact else ["redact=False"])])
+
+
+def _new_file(path: str, overwrite: bool) -> Path:
+    if not path:
+        raise LoomError("No file is named", try_="memory.jsonl")
+    file = Path(path).expanduser()
+    if file.exists() and not overwrite:
+        raise LoomError("The file is there already", on=file.name, try_="another name, or tick “write over it”")
+    return file

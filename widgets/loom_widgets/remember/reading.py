@@ -1,0 +1,213 @@
+"""What a memory holds: events, records, search, where a record came from, the timeline, and what answers used."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from loomlib.errors import LoomError
+
+from ..kit import Cancel, Form, action
+from .base import MemoryView
+from .rows import Pages, event_row, event_whole, frame_rows, record_row, record_whole
+
+FIRST = 500
+"""Events and records that are read at once; more when they are asked for."""
+_SEEK = 20_000  # events that are looked through for one
+_DRAWN = 2_000
+_ANSWERS = 100
+
+
+class Reading(MemoryView):
+    """Actions that read."""
+
+    _events: Pages | None = None
+    _records: Pages | None = None
+
+    @action(lane="read")
+    def events(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """The first events of what is chosen."""
+        branch, days = form.text("branch"), form.number("days")
+        since = timedelta(days=days) if days > 0 else None
+        told = [repr(self.actor)] if self.actor else []
+        told += [f"session={self.session!r}"] if self.actor and self.session else []
+        told += [f"branch={branch!r}"] if branch else []
+        told += [f"since=timedelta(days={days:g})"] if since else []
+        self.show_call(*(["from datetime import timedelta"] if since else []), f"memory.events({', '.join(told)})")
+        self._begin_events(self.actor, self.session, since=since, branch=branch or None)
+        return self._read_on("events", self._events, FIRST, cancel)
+
+    @action(lane="read")
+    def more(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Read on: so many more events (or records), or all that are left."""
+        what = form.text("what", "events")
+        pages = self._records if what == "records" else self._events
+        return self._read_on(what, pages, form.count("count", 10_000, most=10_000_000), cancel)
+
+    @action(lane="read")
+    def event(self, form: Form) -> Mapping[str, Any]:
+        """All of an event that is among those read."""
+        return {"event": event_whole(self._events.values[self._place(form.text("id"))])}  # type: ignore[union-attr]
+
+    @action(lane="read")
+    def jump(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Go to an event in its session."""
+        actor, session, wanted = form.text("actor"), form.text("session"), form.text("id")
+        self.choose_actor(actor, session)
+        self.show_call(f"memory.events({actor!r}, session={session!r})")
+        pages = self._begin_events(actor, session)
+        for number in pages.read(_SEEK):
+            if number % 100 == 0:
+                cancel.check()
+            if pages.values[-1].event_id == wanted:
+                break
+        list(pages.read(FIRST))
+        self._note_read("events", pages)
+        place = self._place(wanted)
+        return {"at": place, "event": event_whole(pages.values[place])}
+
+    @action(lane="read")
+    def records(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """The first records of what is chosen."""
+        namespace, strategy = form.text("namespace").strip(), form.text("strategy")
+        place, told = self._where(namespace, strategy)
+        self.show_call(f"memory.records({told})")
+        names = self.strategies()
+        found = self.memory.reader.records(namespace or None, **place)
+        self._records = Pages(found, lambda record: record_row(record, names))
+        return self._read_on("records", self._records, FIRST, cancel)
+
+    @action(lane="read")
+    def record(self, form: Form) -> Mapping[str, Any]:
+        """All of one record."""
+        record_id = form.text("id")
+        self.show_call(f"memory.reader.record({record_id!r})")
+        return {"record": record_whole(self.memory.reader.record(record_id), self.strategies())}
+
+    @action(lane="read")
+    def search(self, form: Form) -> Mapping[str, Any]:
+        """The records nearest in meaning."""
+        query, namespace = form.text("query").strip(), form.text("namespace").strip()
+        if not query:
+            raise LoomError("There is nothing to look for", on="the question is empty", try_="Where does anna live?")
+        top_k, least = max(1, form.count("top_k", 10, most=100)), form.number("least")
+        place, told = self._where(namespace, form.text("strategy"))
+        keep = f'.query("score >= {least:g}")' if least > 0 else ""
+        options = ", ".join(filter(None, (repr(query), told, f"top_k={top_k}")))
+        self.show_call(f"memory.search({options}){keep}")
+        names = self.strategies()
+        found = self.memory.reader.search(query, namespace or None, **place, top_k=top_k)
+        self.say(f"{len(found)} found.")
+        return {"rows": [record_row(each, names) for each in found]}
+
+    @action(lane="read")
+    def provenance(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """The events that a record came from: told by the service, or inferred."""
+        record_id = form.text("id")
+        self.show_call(f"memory.provenance({record_id!r})")
+        self.say("Looking for the events it came from …")
+        found = self.memory.provenance(record_id, progress=self.told(cancel)).found
+        self.say("")
+        rows = [
+            {
+                "certainty": each.certainty, "score": each.score, "at": each.event.timestamp.isoformat(),
+                "actor": each.event.actor_id, "session": each.event.session_id, "said": each.said or each.event.text,
+                "id": each.event.event_id,
+            }
+            for each in found.sources
+        ]  # fmt: skip
+        return {"state": found.state, "sentence": found.sentence(), "rows": rows, "id": record_id}
+
+    @action(lane="read")
+    def timeline(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """What was said and what was made of it."""
+        actor = self.named_actor(form)
+        only = f", session={self.session!r}" if self.session else ""
+        self.show_call(f"memory.timeline({actor!r}{only})")
+        found = self.memory.timeline(actor, session=self.session or None, progress=self.told(cancel))
+        self.say("")
+        self.tables.put("timeline", [
+            {
+                "at": each.at.isoformat(), "what": each.what, "lane": each.lane, "text": each.text,
+                "session": each.session_id, "namespace": each.namespace, "extractor": each.extractor, "id": each.id,
+            }
+            for each in reversed(found.moments)
+        ])  # fmt: skip
+        drawn = sorted(found.moments[-_DRAWN:], key=lambda each: (each.what != "said", each.lane))
+        lanes: dict[str, list[Any]] = {}
+        for each in drawn:
+            lanes.setdefault(each.lane, []).append([each.at.timestamp(), each.what == "record changed"])
+        return {
+            "lanes": [[name, marks] for name, marks in lanes.items()][:40], "note": found.note(), "total": len(found),
+            "drawn": len(drawn), "actor": actor,
+        }  # fmt: skip
+
+    @action(lane="read")
+    def answers(self, form: Form) -> Mapping[str, Any]:
+        """The agents, and the newest answers of one."""
+        agents = [entry.name for entry in self.bench.catalog.list()][:500]
+        agent = form.text("agent") if form.text("agent") in agents else (agents[0] if agents else "")
+        rows = frame_rows(self.bench.agent(agent).invocations(limit=_ANSWERS)) if agent else []
+        shown = [
+            {"id": row["id"], "at": row.get("client_invoke_time"), "prompt": row.get("prompt"), "status": row["status"]}
+            for row in rows
+        ]
+        self.tables.put("answers", shown)
+        return {"agents": agents, "agent": agent, "count": len(shown)}
+
+    @action(lane="read")
+    def used(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """The records that stood in an answer's prompt."""
+        agent, number = form.text("agent"), form.count("invocation", most=2**53)
+        self.show_call(f"inv = bench.agent({agent!r}).invocation({number})", "memory.used_in(inv)")
+        self.say("Reading the answer's trace …")
+        found = self.memory.used_in(self.bench.agent(agent).invocation(number), progress=self.told(cancel))
+        self.say("")
+        rows = frame_rows(found)
+        return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": found.note}
+
+    # How it is done.
+
+    def _begin_events(self, actor: str, session: str, **options: Any) -> Pages:
+        found = self.memory.reader.events(actor or None, session=(session or None) if actor else None, **options)
+        self._events = Pages(found, event_row)
+        self.tables.put("events", self._events)
+        return self._events
+
+    def _read_on(self, what: str, pages: Pages | None, count: int, cancel: Cancel) -> Mapping[str, Any]:
+        if pages is None:
+            return {}
+        progress = self.told()
+        try:
+            for number in pages.read(count):
+                if number % 100 == 0:
+                    if cancel.is_set:
+                        break
+                    if number > FIRST and progress.is_due:
+                        progress(f"{number:,} {what} read")
+                        self._note_read(what, pages)
+        finally:
+            self._note_read(what, pages)
+        self.say("")
+        return {"count": len(pages), "whole": pages.is_whole}
+
+    def _note_read(self, what: str, pages: Pages) -> None:
+        self.tables.put(what, pages)
+        branches = sorted({each.branch for each in pages.values if each.branch})[:100] if what == "events" else []
+        self.tell("read", what=what, count=len(pages), whole=pages.is_whole, branches=branches)
+
+    def _place(self, event_id: str) -> int:
+        values = self._events.values if self._events is not None else []
+        for place, each in enumerate(values):
+            if each.event_id == event_id:
+                return place
+        raise LoomError("The event is not there", on=event_id, try_="it may have expired or been deleted: read again")
+
+    def _where(self, namespace: str, strategy: str) -> tuple[dict[str, Any], str]:
+        given = {"actor": self.actor or None, "strategy": strategy or None}
+        told = [repr(namespace)] if namespace else []
+        told += [f"{name}={value!r}" for name, value in given.items() if value]
+        return given, ", ".join(told)

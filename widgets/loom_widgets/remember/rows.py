@@ -1,0 +1,130 @@
+"""Events and records as a view's tables have them, made when they are asked for."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loomlib.aws.memory_shapes import MemoryEvent, MemoryRecord
+
+LONGEST_SHOWN = 100_000
+"""Characters of one text that a view gets."""
+_SAID_EVERY_S = 0.25
+_SERVICE_KEYS = "x-loom-"
+
+
+class Pages(Sequence[Mapping[str, Any]]):
+    """What was read so far of something that may be large; the rest stays where it is until it is asked for."""
+
+    def __init__(self, source: Iterator[Any], row: Callable[[Any], Mapping[str, Any]]) -> None:
+        self.values: list[Any] = []
+        self.is_whole = False
+        self._source, self._row = source, row
+
+    def read(self, count: int) -> Iterator[int]:
+        """Read so many more; says how many there are after each."""
+        for _ in range(count):
+            value = next(self._source, None)
+            if value is None:
+                self.is_whole = True
+                return
+            self.values.append(value)
+            yield len(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: Any) -> Any:
+        found = self.values[at]
+        return [self._row(each) for each in found] if isinstance(at, slice) else self._row(found)
+
+
+class Told:
+    """Progress for people: a sentence now and then, not each of a thousand."""
+
+    def __init__(self, say: Callable[[str], None], check: Callable[[], None] = lambda: None) -> None:
+        self._say, self._check, self._last = say, check, 0.0
+
+    def __call__(self, sentence: str) -> None:
+        self._check()
+        if (now := time.monotonic()) - self._last >= _SAID_EVERY_S:
+            self._last = now
+            self._say(f"{sentence} …")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to say something again."""
+        return time.monotonic() - self._last >= _SAID_EVERY_S
+
+
+def event_row(event: MemoryEvent) -> dict[str, Any]:
+    """A row of the events."""
+    return {
+        "at": event.timestamp.isoformat(),
+        "actor": event.actor_id,
+        "session": event.session_id,
+        "role": "+".join(dict.fromkeys(each.role for each in event.messages)),
+        "text": event.text,
+        "branch": event.branch,
+        "metadata": ", ".join(f"{key}={value}" for key, value in event.metadata.items()),
+        "id": event.event_id,
+    }
+
+
+def event_whole(event: MemoryEvent) -> dict[str, Any]:
+    """All that is known of an event."""
+    row = event_row(event)
+    messages = [[each.role, cut(each.text)] for each in event.messages[:50]]
+    metadata = [[str(key), cut(str(value))] for key, value in event.metadata.items()]
+    return {**row, "text": "", "messages": messages, "metadata": metadata, "root": event.root_event_id}
+
+
+def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str, Any]:
+    """A row of the records."""
+    return {
+        "text": record.text,
+        "namespace": ", ".join(record.namespaces),
+        "strategy": strategies.get(record.strategy_id, record.strategy_id),
+        "created": record.created_at.isoformat(),
+        "updated": None if record.updated_at is None else record.updated_at.isoformat(),
+        "extractor": record.extractor,
+        "sources": len(record.told_sources) or None,
+        "score": record.score,
+        "id": record.record_id,
+    }
+
+
+def record_whole(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str, Any]:
+    """All that is known of a record."""
+    own = [[str(key), cut(str(value))] for key, value in record.metadata.items() if not key.startswith(_SERVICE_KEYS)]
+    return {**record_row(record, strategies), "text": cut(record.text), "metadata": own}
+
+
+def cut(text: str) -> str:
+    """A text as a view gets it."""
+    left = len(text) - LONGEST_SHOWN
+    return text if left <= 0 else f"{text[:LONGEST_SHOWN]}… ({left:,} more characters)"
+
+
+def frame_rows(frame: Any) -> list[dict[str, Any]]:
+    """A DataFrame's rows as JSON values."""
+    return [{str(key): plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; what is nothing is None."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    if value != value:
+        return None
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, (int, float)):
+        return value
+    return value.item() if hasattr(value, "item") else str(value)
