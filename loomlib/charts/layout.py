@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 INK = "#767b84"
 """Text and axes: about 4.5 : 1 on white and on a dark page alike, since a chart cannot know which it is on."""
 GRID = "rgba(128,128,128,0.22)"
 PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+
+_PLOTLY_TAGS = re.compile(r"</?(?:b|i|em|sub|sup|br|span|a)\b[^<>]*>")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's colours (Color Universal Design, 2008), told apart by colour-blind readers."""
@@ -67,3 +70,10 @@ def shown(text: str, longest: int = 48) -> str:
     if len(plain) > longest:
         plain = plain[: longest - 1] + "…"
     return escape(plain, quote=False).replace("$", "&#36;")
+
+
+def plain(text: object) -> str:
+    """A text of a figure without plotly's little markup, and as it was before it was escaped for plotly."""
+    return unescape(
+        _PLOTLY_TAGS.sub(lambda tag: " " if tag[0].startswith("<br") else "", str("" if text is None else text))
+    ).strip()

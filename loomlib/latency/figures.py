@@ -163,10 +163,10 @@ def _tick(value: float) -> str:
 
 
 def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     given = {name: value for name, value in spec.items() if name != "traces"}
-    return go.Figure(styled(spec["traces"], subtitle=escape(subtitle), **given))
+    return Chart(styled(spec["traces"], subtitle=escape(subtitle), **given))
 
 
 def floor_note(floor: Floor) -> str:

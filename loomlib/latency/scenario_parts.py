@@ -124,13 +124,12 @@ class ScenarioParts:
 
     def figure(self) -> go.Figure:
         """A stacked bar a scenario: the mean milliseconds of each part, which add up to the mean duration."""
-        import plotly.graph_objects as go
-
         from loomlib.charts import styled
+        from loomlib.charts.figure import Chart
 
         scenarios = [scenario for scenario in reversed(Scenario) if scenario in self.inside]
         traces = [_bars(name, [(each, self.inside[each]) for each in scenarios]) for name in self._drawn()]
-        return go.Figure(
+        return Chart(
             styled(
                 traces,
                 title="What exactly is slower when cold",

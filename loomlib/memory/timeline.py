@@ -90,7 +90,7 @@ def moments_of(
 
 def draw_timeline(moments: Sequence[Moment], *, title: str, subtitle: str = "") -> go.Figure:
     """One lane for each who spoke and for each strategy. Texts are shown as they were written, never as markup."""
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     drawn = moments[-MOST_MARKS:]
     lanes = list(dict.fromkeys(each.lane for each in sorted(drawn, key=lambda each: (each.what != "said", each.lane))))
@@ -119,7 +119,7 @@ def draw_timeline(moments: Sequence[Moment], *, title: str, subtitle: str = "") 
         )
     left_out = len(moments) - len(drawn)
     note = f"the {len(drawn):,} newest of {len(moments):,}; the table has all" if left_out else ""
-    return go.Figure(
+    return Chart(
         styled(
             traces,
             title=shown(title, 120),

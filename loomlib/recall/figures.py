@@ -173,6 +173,6 @@ def _latency(result: RecallResult) -> go.Figure:
 
 
 def _figure(result: RecallResult, traces: list[dict[str, Any]], *, title: str, **layout: Any) -> go.Figure:
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
-    return go.Figure(styled(traces, title=title, subtitle=escape(result.title()), empty=_EMPTY, **layout))
+    return Chart(styled(traces, title=title, subtitle=escape(result.title()), empty=_EMPTY, **layout))

@@ -18,7 +18,7 @@ _PATTERNS = ("", "/", "\\", "|", ".", "x")
 
 def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: date, *, subtitle: str) -> go.Figure:
     """A bar a day from `since` to `until`, stacked by agent; a day with something unknown is marked "at least"."""
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     days = [since + timedelta(days=place) for place in range((until - since).days + 1)]
     labels = [f"{day:%d %b}" for day in days]
@@ -45,7 +45,7 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
                 },
             }
         )
-    return go.Figure(
+    return Chart(
         styled(
             traces,
             title="What is known of each day's cost",

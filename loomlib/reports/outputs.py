@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from html import unescape
 from typing import Any, cast
 from urllib.parse import quote
+
+from loomlib.charts import plain
 
 from .notebook import Notebook, as_node
 from .safe_html import escaped, safe_html, safe_markdown, safe_text
@@ -17,7 +18,7 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _LONG_STREAM_LINES = 8
-_PLOTLY_TAGS = re.compile(r"</?(?:b|i|em|sub|sup|br|span|a)\b[^<>]*>")
+_NUMBERS = re.compile(r'<figure class="loom-chart".*?<details open>(.*)</details>', re.S)
 
 
 def render_outputs(cell: Notebook) -> str:
@@ -72,7 +73,7 @@ def _error(output: Notebook) -> str:
 
 def _display(data: Mapping[str, Any]) -> str:
     if PLOTLY_MIME in data:
-        return _figure(data[PLOTLY_MIME])
+        return _figure(data[PLOTLY_MIME], _text(data.get("text/html", "")))
     if "text/html" in data:
         return f'<div class="html">{html}</div>' if (html := safe_html(_text(data["text/html"])).strip()) else ""
     if "image/svg+xml" in data:
@@ -87,8 +88,11 @@ def _display(data: Mapping[str, Any]) -> str:
     return f'<pre class="plain">{safe_text(_text(data["text/plain"]))}</pre>'
 
 
-def _figure(figure: Mapping[str, Any]) -> str:
-    """The figure's data for the page's script, under its title as text: a title inside the drawing never wraps."""
+def _figure(figure: Mapping[str, Any], html: str) -> str:
+    """The figure's data for the page's script, under its title as text: a title inside the drawing never wraps.
+
+    The numbers that Loom's own charts bring along as `html` stand folded below the drawing.
+    """
     layout = dict(cast("Mapping[str, Any]", figure.get("layout", {})))
     title, subtitle = _titles(layout.pop("title", None))
     drawn = {"data": figure.get("data", []), "layout": layout, "config": figure.get("config", {})}
@@ -100,21 +104,22 @@ def _figure(figure: Mapping[str, Any]) -> str:
         f"<figure>{f'<figcaption>{caption}</figcaption>' if caption else ''}"
         f'<div class="figure" role="img" aria-label="{escaped(title or "chart")}" '
         f'style="min-height:{int(layout.get("height") or 360)}px">'
-        f'<script type="application/json">{payload}</script></div></figure>'
+        f'<script type="application/json">{payload}</script></div>{_numbers(html)}</figure>'
     )
+
+
+def _numbers(html: str) -> str:
+    folded = _NUMBERS.search(html)
+    return f'<details class="fold">{safe_html(folded[1])}</details>' if folded else ""
 
 
 def _titles(title: object) -> tuple[str, str]:
     """A plotly title's text and subtitle, without plotly's little markup and as it was before plotly's escaping."""
     if not isinstance(title, Mapping):
-        return _plain(title), ""
+        return plain(title), ""
     parts = cast("Mapping[str, Any]", title)
     subtitle = cast("Mapping[str, Any]", parts.get("subtitle") or {})
-    return _plain(parts.get("text")), _plain(subtitle.get("text"))
-
-
-def _plain(text: object) -> str:
-    return unescape(_PLOTLY_TAGS.sub("", str(text or "")))
+    return plain(parts.get("text")), plain(subtitle.get("text"))
 
 
 def _image(mime: str, content: str, *, separator: str) -> str:

@@ -27,7 +27,7 @@ def scaling_figure(
     runs: Sequence[ScalingRun], published: Mapping[int, tuple[float, float, float, int]], *, subtitle: str
 ) -> go.Figure:
     """Every run as a mark, medians as lines, logarithmic both ways; the field note's figures dashed and open."""
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     counts = sorted({run.asked for run in runs})
     traces: list[dict[str, Any]] = []
@@ -59,7 +59,7 @@ def scaling_figure(
             )
         )
     ticks = sorted({*counts, *note})
-    return go.Figure(
+    return Chart(
         styled(
             traces,
             title="From 5 to 100 tools at once",

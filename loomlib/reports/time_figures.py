@@ -32,7 +32,7 @@ def part_marker(name: str) -> dict[str, Any]:
 
 def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
     """A stacked bar an invocation, in the order in which they were made."""
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     places = [str(place) for place in range(1, len(views) + 1)]
     traces: list[Mapping[str, Any]] = []
@@ -49,7 +49,7 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
                     "marker": part_marker(name),
                 }
             )
-    return go.Figure(
+    return Chart(
         styled(
             traces,
             title="Every invocation by the parts of its time",
@@ -104,7 +104,7 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
 
 def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Figure:
     """Input and output tokens of each model turn of a session, in order."""
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     known = [each for each in cycles if each["read"] is not None]
     labels = [f"{each['invocation']}.{each['turn']}" for each in known]
@@ -121,7 +121,7 @@ def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Fi
         for key, name, part in looks
         if known
     ]
-    return go.Figure(
+    return Chart(
         styled(
             traces,
             title="What the model read and wrote, turn by turn",

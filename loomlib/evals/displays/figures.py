@@ -255,6 +255,6 @@ def _marker(place: int, size: int = 9) -> dict[str, Any]:
 
 
 def _figure(spec: dict[str, Any]) -> go.Figure:
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
-    return go.Figure(spec)
+    return Chart(spec)

@@ -33,7 +33,7 @@ def draw_waterfall(
 
     With a `breakdown`, its stretches are a line above them. The lanes are named as `lane` says.
     """
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     drawn = chosen(bars)
     lanes = [*([] if breakdown is None else [WHOLE_LANE]), *(lane(place, bar) for place, bar in enumerate(drawn, 1))]
@@ -71,7 +71,7 @@ def draw_waterfall(
             "ticktext": [*([] if breakdown is None else [WHOLE_LANE]), *map(_indented, drawn)],
         },
     }
-    return go.Figure(data=traces, layout=layout)
+    return Chart(data=traces, layout=layout)
 
 
 def lane(place: int, bar: Bar) -> str:
@@ -89,7 +89,7 @@ def chosen(bars: Sequence[Bar]) -> list[Bar]:
 
 def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = "Where the time went") -> go.Figure:
     """One stacked bar for each named breakdown; the parts are in milliseconds and add up to the whole."""
-    import plotly.graph_objects as go
+    from loomlib.charts.figure import Chart
 
     labels = [shown(label) for label, _ in breakdowns]
     traces: list[dict[str, Any]] = []
@@ -122,7 +122,7 @@ def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = 
             "automargin": True,
         },
     }
-    return go.Figure(data=traces, layout=layout)
+    return Chart(data=traces, layout=layout)
 
 
 @dataclass(frozen=True, slots=True)
