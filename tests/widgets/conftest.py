@@ -26,7 +26,7 @@ class Watched:
         self._numbers = itertools.count(1)
         panel.listen(self.told.append)
 
-    def begin(self, name: str, **form: Any) -> int:
+    def begin(self, name: str, /, **form: Any) -> int:
         number = next(self._numbers)
         self.panel.receive({"do": name, "with": form, "id": number})
         return number
@@ -37,7 +37,7 @@ class Watched:
         found = next(each for each in self.told if each.get("id") == number and each["is"] != "heard")
         return {"failed": True} if found["is"] == "failed" else found["value"]
 
-    def ask(self, name: str, **form: Any) -> Mapping[str, Any]:
+    def ask(self, name: str, /, **form: Any) -> Mapping[str, Any]:
         return self.answer(self.begin(name, **form))
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
