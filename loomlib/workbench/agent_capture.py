@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
     from ..evals import EvalSet
+    from ..evals.capture import CapturedInto
     from .bench import Workbench
     from .invocation import Invocation
 
@@ -38,3 +40,24 @@ class CapturedAgent:
 
         rows = chosen_rows(self.bench, self.entry, what, session_id)
         return capture(evalset, conversation_of_rows(self.bench, self.entry, rows), **options)
+
+    def capture_into(
+        self,
+        path: str | PathLike[str],
+        what: Invocation | int | Sequence[Invocation | int] | None = None,
+        *,
+        session_id: str | None = None,
+        write: bool = True,
+        **options: Any,
+    ) -> CapturedInto:
+        """`capture` into a file of a set, which is made when it is new; tells what was struck out.
+
+            agent.capture_into("production.json")               # what was asked last
+
+        Without `write` the file stays as it is: a look at what would be kept.
+        """
+        from ..evals.capture import capture_into
+        from .capturing import chosen_rows, conversation_of_rows
+
+        rows = chosen_rows(self.bench, self.entry, what, session_id)
+        return capture_into(path, conversation_of_rows(self.bench, self.entry, rows), write=write, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +120,16 @@ class EvalRun:
     def evaluators(self) -> tuple[str, ...]:
         """The names of those who judged."""
         return tuple(dict.fromkeys(each.name for each in self._bench.cards))
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The evaluators that the run itself named, as they were named: with `run_id` and these it goes on."""
+        return tuple(self._row.design.get("chosen", ()))
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was begun."""
+        return self._row.created_at
 
     def evaluators_at(self, place: int) -> tuple[str, ...]:
         """The names of those who judge the case at that place of the set."""

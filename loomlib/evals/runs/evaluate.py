@@ -149,7 +149,7 @@ def _thread(
     )
     place = place_of(store if store is not None else getattr(target, "store", None))
     id = run_id or f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
-    row = _row(id, name, evalset, asked, target, panel, manner)
+    row = _row(id, name, evalset, asked, target, panel, manner, listed(evaluators))
     return run_thread(
         lambda report: run_row(place, row, evalset, asked, panel, manner, report),
         progress or choose_progress(f"{asked.name} on {evalset.name}"),
@@ -266,7 +266,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _row(id: str, name: str, evalset: EvalSet, asked: Target, given: Any, panel: Panel, manner: Manner) -> EvalRunRow:
+def _row(
+    id: str,
+    name: str,
+    evalset: EvalSet,
+    asked: Target,
+    given: Any,
+    panel: Panel,
+    manner: Manner,
+    chosen: Sequence[Choice],
+) -> EvalRunRow:
     from loomlib.store import EvalRunRow
 
     return EvalRunRow(
@@ -283,6 +292,7 @@ def _row(id: str, name: str, evalset: EvalSet, asked: Target, given: Any, panel:
         design={
             **panel.bench.stored(),
             "set_name": evalset.name,
+            "chosen": [each for each in chosen if isinstance(each, str)],
             "concurrency": manner.concurrency,
             "timeout_s": manner.timeout_s,
             "retries": manner.retries,

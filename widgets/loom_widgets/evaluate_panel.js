@@ -1,0 +1,305 @@
+// Evaluate: ask a set, watch it, look at cases, compare two runs, make cases of what was asked.
+
+const WORD_KIND = {
+  passed: "good", "low score": "bad", failed: "bad", "answer failed": "bad", "judge failed": "wait", "not judged": "wait",
+  scored: "wait", "not applicable": "wait", won: "good", lost: "bad", missed: "bad", unclear: "wait", better: "good", worse: "bad",
+};
+const SIGNS_OF_PATH = { kept: "=", changed: "~", moved: ">", missing: "−", extra: "+" };
+const dot = (word) => statusDot(word, WORD_KIND[word]);
+const score = (value, word) => word === "judge failed" ? "? judge" : word === "not applicable" || value === null || value === undefined
+  ? "–" : `${num(value, 2)}${word === "low" ? " ▼ low" : ""}`;
+const dollars = (value) => value === null || value === undefined ? "–" : `$${Number(value).toPrecision(2)}`;
+const list = (items) => (items ?? []).map((each) => h("p", null, each));
+const gateLines = (gates) => (gates ?? []).map((each) => h("p", null, dot(each.outcome), " ", each.sentence));
+const fold = (title, ...children) => h("details", null, h("summary", null, title), ...children);
+
+/** A table of a few rows that is never scrolled: evidence, verdicts, paths. */
+function small(label, heads, rows) {
+  return h("div", { class: "loom-scroll" }, h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px", "text-align": "left" } },
+    h("thead", null, h("tr", null, heads.map((each) => h("th", { scope: "col", style: CELL }, each)))),
+    h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, each)))))));
+}
+const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "white-space": "pre-wrap", "overflow-wrap": "anywhere" };
+
+/** Where the expected path and the one taken part. */
+function pathView(path) {
+  const parted = path.rows.some((row) => row.kind !== "kept");
+  return h("div", null, h("h5", null, `${path.title}: ${parted ? "the paths part" : "the path is the expected one"}`),
+    small(`${path.title}: expected and called`, ["", "expected", "called"], path.rows.map((row) => [
+      h("span", { class: row.kind === "kept" ? "" : "loom-bad", style: { "white-space": "nowrap" } }, `${SIGNS_OF_PATH[row.kind] ?? "?"} ${row.kind}`),
+      row.expected ? [h("span", { class: "loom-hint" }, `${row.expected_step ?? ""} `), h("code", null, row.expected)] : "",
+      row.actual ? [h("span", { class: "loom-hint" }, `${row.actual_step ?? ""} `), h("code", null, row.actual)] : "",
+    ])));
+}
+
+/** One case with all that is known of it. `extra` are buttons. */
+function caseView(model, found, title) {
+  const traced = h("div");
+  const look = button("Its trace", async () => {
+    look.disabled = true;
+    refill(traced, h("p", { class: "loom-empty" }, "Reading the trace …"));
+    const trace = await act(model, "trace", { run: found.run, invocation: found.invocation });
+    look.disabled = false;
+    if (!trace?.table) return void refill(traced);
+    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}` }));
+  });
+  const said = found.turns.map((turn, at) => facts([
+    [found.turns.length > 1 ? `asked (turn ${at + 1})` : "asked", pre(turn.asked)],
+    ["answered", turn.answered === null ? h("em", null, "no answer") : pre(turn.answered || "(nothing)")],
+    turn.expected !== null && ["expected", pre(turn.expected)],
+  ].filter(Boolean)));
+  return card(title ?? found.case, { state: found.state, kind: WORD_KIND[found.state], level: 4 },
+    said,
+    found.failure && h("p", null, h("strong", null, "No answer: "), found.failure),
+    found.assertions.length > 0 && [h("h5", null, "Asserted"), list(found.assertions)],
+    found.verdicts.length > 0 && small("what each evaluator says", ["evaluator", "verdict", "score", "why"],
+      found.verdicts.map((row) => [row.evaluator, dot(row.verdict), row.score, row.why])),
+    found.paths.map(pathView),
+    h("p", { class: "loom-hint" }, found.facts, found.is_reused ? " · kept from an earlier run" : "", found.tags.length ? ` · tags: ${found.tags.join(", ")}` : ""),
+    found.invocation !== null && look, traced);
+}
+const pre = (text) => h("span", { style: { "white-space": "pre-wrap" } }, text);
+
+export default {
+  render: (given) => panel(given, (body, model) => {
+    // ---- the form of a run ----
+    const set = select("Set"), path = field("Path of the set's file", { placeholder: "orders.evalset.json" });
+    const tags = field("Only with tags", { placeholder: "all cases" });
+    const setSaid = live({ class: "loom-hint" });
+    const agents = h("div", { class: "loom-row", role: "group", "aria-label": "Agents" });
+    const judges = field("Evaluators", { placeholder: "what the set asks for", hint: "Names with commas between, such as trajectory:any_order or rouge1(threshold=0.8)." });
+    const known = select("Add an evaluator");
+    const repeats = field("Repeats", { type: "number", min: 1, max: 1000, value: 1 });
+    const gate = field("Gate", { placeholder: "trajectory>=95%, 80%", hint: "The least pass rate; nothing is stopped by it." });
+    const money = field("US dollars", { type: "number", min: 0, step: "any", placeholder: "no limit" });
+    const tokens = field("Tokens", { type: "number", min: 0, placeholder: "no limit" });
+    const seconds = field("Seconds", { type: "number", min: 0, step: "any", placeholder: "no limit" });
+    const reuse = checkbox("Use answers that are kept already", { checked: true });
+    const begin = button("Run", () => run(), { kind: "main" });
+    const halt = button("Stop", () => stop(model, "run"), { disabled: true });
+    const bar = h("progress", { max: 1, value: 0, "aria-label": "answered", style: { width: "100%", height: "10px" } });
+    const barSaid = h("p", { class: "loom-hint", "aria-live": "off" });
+    const moving = h("div", { hidden: true }, bar, barSaid);
+    const ticks = new Map();
+    path.hidden = true;
+    path.classList.add("loom-wide");
+    judges.classList.add("loom-wide");
+    gate.classList.add("loom-wide");
+    const form = () => ({
+      set: set.value, path: path.value, tags: tags.value, agents: [...ticks].filter(([, tick]) => tick.value).map(([name]) => name),
+      evaluators: judges.value, repeats: repeats.value, gate: gate.value, money: money.value, tokens: tokens.value, time_s: seconds.value, reuse: reuse.value,
+    });
+    let blueprint = "";
+    const lookSet = async () => {
+      path.hidden = !set.value.startsWith("file:");
+      if (!path.hidden && !path.value) return void setSaid.say("A file of Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore.");
+      const found = await act(model, "look_set", form());
+      blueprint = found?.blueprint ?? "";
+      setSaid.say(found ? [found.sentence, found.description, ...(found.notes ?? [])].filter(Boolean).join(" ") : "");
+      if (found?.tags?.length) tags.control.setAttribute("placeholder", found.tags.slice(0, 4).join(", "));
+      drawAgents();
+    };
+    const running = (yes) => { begin.disabled = yes || ticks.size === 0; halt.disabled = !yes; moving.hidden = !yes; for (const each of document.querySelectorAll("[data-none]")) each.remove(); };
+    const run = async (name = "run", what = form()) => {
+      running(true);
+      bar.removeAttribute("value");
+      barSaid.textContent = "Beginning …";
+      if (name === "resume") parts.open(0);
+      const found = await act(model, name, what);
+      running(false);
+      if (found && !found.stopped) parts.open(found.runs?.length > 1 ? 2 : 1);
+    };
+    const drawAgents = () => {
+      const names = model.get("state").agents ?? [];
+      const before = new Map([...ticks].map(([name, tick]) => [name, tick.value]));
+      ticks.clear();
+      for (const name of names) ticks.set(name, checkbox(short(name, 60), { checked: before.get(name) ?? (name === blueprint || names.length === 1) }));
+      refill(agents, h("strong", null, "Agents"), ...ticks.values(), names.length === 0 && [
+        h("span", { class: "loom-empty" }, "None yet. An agent answers the cases; bench.deploy(…) or the Build panel gives you one."),
+        blueprint && button(`Deploy ${blueprint}`, (event) => { event.target.disabled = true; act(model, "deploy", { blueprint }); }),
+      ]);
+      if (halt.disabled) begin.disabled = names.length === 0;
+    };
+    set.control.addEventListener("change", lookSet);
+    path.control.addEventListener("change", lookSet);
+    tags.control.addEventListener("change", lookSet);
+    judges.control.addEventListener("change", lookSet);
+    known.control.addEventListener("change", () => {
+      if (!known.value) return;
+      judges.value = [judges.value, known.value].filter(Boolean).join(", ");
+      known.value = "";
+      lookSet();
+    });
+    const asking = h("div", null,
+      h("div", { class: "loom-row" }, set, path, tags), setSaid, agents,
+      h("div", { class: "loom-row" }, judges, known, repeats),
+      h("div", { class: "loom-row" }, gate, reuse),
+      fold("Limits", h("p", { class: "loom-hint" }, "A run that reaches a limit stops asking; what is answered is kept and the run can go on later."),
+        h("div", { class: "loom-row" }, money, tokens, seconds)),
+      h("div", { class: "loom-row" }, begin, halt), moving);
+
+    // ---- the results of a run ----
+    const head = h("div"), table0 = h("div"), detail = h("div", { "aria-live": "off" });
+    const state = select("State"), tag = select("Tag"), text = field("Search", { placeholder: "case or question" });
+    const shown = live({ class: "loom-hint" });
+    let open = null, cases = null;
+    const sift = async () => {
+      const found = await act(model, "filter", { state: state.value, tag: tag.value, text: text.value });
+      if (!found) return;
+      shown.say(found.shown === found.of ? `${num(found.of)} cases` : `${num(found.shown)} of ${num(found.of)} cases`);
+      cases?.reload();
+    };
+    for (const each of [state, tag, text]) each.control.addEventListener("change", sift);
+    const openCase = async (row) => {
+      const found = await act(model, "case", { run: open.run, place: row.place, repeat: row.repeat });
+      if (found?.case !== undefined) refill(detail, caseView(model, found, row.case));
+    };
+    const showRun = (found) => {
+      if (!found?.run) return;
+      const changed = open?.run !== found.run;
+      open = found;
+      const unfinished = found.state !== "complete";
+      refill(head,
+        h("h4", null, `${found.target} on ${found.set}`),
+        h("p", null, dot(found.state), ` ${num(found.answered)} of ${num(found.owed)} answered`, found.reason && `: ${found.reason}`,
+          h("span", { class: "loom-hint" }, ` · ${[found.name, when(found.created_at), found.run, ...found.labels].filter(Boolean).join(" · ")}`)),
+        list(found.sentences), gateLines(found.gates),
+        unfinished && h("div", { class: "loom-row" }, button("Go on", () => run("resume", { run: found.run })), h("span", { class: "loom-hint" }, "Asks only what this run still owes.")));
+      const counted = Object.entries(found.states);
+      state.options([["", `all (${num(found.answered)})`], ...counted.map(([word, count]) => [word, `${word} (${num(count)})`])], "");
+      tag.options([["", "all tags"], ...found.tags], "");
+      state.value = ""; tag.value = ""; text.value = "";
+      shown.say(`${num(found.answered)} cases`);
+      const names = found.evaluators.slice(0, 4);
+      cases = table({
+        model, table: "cases", label: "cases of this run", onOpen: openCase, height: 340, empty: "No case fits.",
+        columns: [
+          { key: "case", name: "case", width: "22%" }, { key: "state", name: "state", width: "8.5em", show: (row) => dot(row.state) },
+          ...names.map((name, at) => ({ key: `e${at}`, name, show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
+          { key: "duration_ms", name: "took", kind: "ms", width: "5.6em" }, { key: "ttft_ms", name: "TTFT", kind: "ms", width: "5.6em" },
+          { key: "tokens", name: "tokens", kind: "number", width: "5em" }, { key: "cost", name: "cost", width: "5.4em", show: (row) => dollars(row.cost) },
+        ],
+      });
+      refill(table0, h("div", { class: "loom-row" }, state, tag, text, shown), cases,
+        found.evaluators.length > 4 && h("p", { class: "loom-hint" }, `A case opens to all ${found.evaluators.length} evaluators; the table shows the first four.`),
+        h("p", { class: "loom-hint" }, "A row opens: Enter or a click. “answer failed” and “judge failed” are no low scores and are in no mean."));
+      if (changed) refill(detail);
+    };
+    const results = h("div", null, h("p", { class: "loom-empty" }, "No run is open. Run a set, or open one of the stored runs."));
+
+    // ---- two runs ----
+    const newer = select("New run"), older = select("Baseline"), margin = field("Margin in points", { type: "number", min: 0, step: "any", value: 2 });
+    const verdict = h("div", null, h("p", { class: "loom-empty" }, "Choose two runs of the same cases: the verdict comes first, then the cases that went differently."));
+    const compare = button("Compare", () => act(model, "compare", { new: newer.value, baseline: older.value, margin: margin.value }), { kind: "main" });
+    const showCompared = (found) => {
+      if (!found?.headline) return;
+      newer.value = found.new; older.value = found.baseline;
+      const sides = h("div");
+      const flips = table({
+        model, table: "flips", label: "cases that went differently", empty: "No case went differently.", height: 240,
+        onOpen: async (row) => {
+          const both = await act(model, "flip", { new: found.new, baseline: found.baseline, place: row.place, case: row.case });
+          if (both) refill(sides, h("div", { class: "loom-columns" }, [[found.names[1], both.baseline, "baseline"], [found.names[0], both.new, "new"]].map(([name, side, role]) =>
+            side ? caseView(model, side, `${role}: ${name}`) : card(`${role}: ${name}`, {}, h("p", { class: "loom-empty" }, "This run has no answer to it.")))));
+        },
+        columns: [
+          { key: "case", width: "28%" }, { key: "evaluator" }, { key: "verdict", width: "6em", show: (row) => dot(row.verdict) },
+          { key: "baseline", kind: "number", width: "6em" }, { key: "new", kind: "number", width: "6em" }, { key: "tags" },
+        ],
+      });
+      refill(verdict, h("p", null, h("strong", null, found.headline)), gateLines(found.gates),
+        small("evaluator by evaluator", found.heads, found.rows.map((row) => [row.evaluator, dot(row.verdict), row.cases, row.baseline, row.new, row.difference, row.p, row.won, row.lost, row.effect])),
+        h("h4", null, `Cases that went differently: ${num(found.flips)}`), flips,
+        found.flips > 0 && h("p", { class: "loom-hint" }, "A row opens to both answers and their traces."), sides,
+        fold("The evidence in words", list(found.evidence)), found.notes.length > 0 && fold("What was not compared, and what to keep in mind", list(found.notes)));
+    };
+
+    // ---- stored runs ----
+    const stored = table({
+      model, table: "runs", label: "stored runs", height: 340, empty: "No run is stored yet.",
+      onOpen: async (row) => { if (await act(model, "open_run", { run: row.id })) parts.open(1); },
+      columns: [
+        { key: "created_at", name: "begun", kind: "time", width: "12em" }, { key: "target", name: "agent" }, { key: "set" },
+        { key: "state", kind: "status", width: "8em" }, { key: "results", name: "answers", kind: "number", width: "6em" }, { key: "id", name: "run", width: "30%" },
+      ],
+    });
+
+    // ---- capturing ----
+    const whose = select("Agent"), into = field("Into the set's file", { value: "captured.json", hint: "Made when it is new." });
+    const marks = field("Tags", { placeholder: "production" });
+    const expected = checkbox("Expect what it answered and did", { checked: true }), whole = checkbox("The whole session");
+    const kept = h("div", { "aria-live": "polite" });
+    const asked = table({
+      model, table: "asked", label: "what the agent was asked", height: 220, empty: "This agent was not asked yet.", onOpen: () => {},
+      columns: [
+        { key: "at", name: "asked", kind: "time", width: "12em" }, { key: "prompt", name: "question" }, { key: "response", name: "answer" },
+        { key: "status", kind: "status", width: "8em" },
+      ],
+    });
+    const lookAsked = async () => { await act(model, "asked", { agent: whose.value }); asked.reload(); };
+    const capture = async (look) => {
+      const row = asked.chosen;
+      const found = await act(model, "capture", {
+        agent: whose.value, path: into.value, tags: marks.value, expected: expected.value, whole: whole.value, look,
+        invocation: row?.id, session: row?.session,
+      });
+      if (found?.case) refill(kept, capturedView(found));
+    };
+    const capturedView = (found) => card(found.case, { state: found.written ? "done" : found.is_new ? "not written" : "known already", kind: found.written ? "good" : "wait" },
+      h("p", null, found.written || !found.is_new ? found.sentence : "This is what would be kept; nothing is written yet."),
+      h("h5", null, "Struck out"),
+      found.struck_out.length ? h("ul", null, found.struck_out.map(([name, count]) => h("li", null, `${count} × ${name}`)))
+        : h("p", { class: "loom-hint" }, "Nothing that looks like a secret or personal data was found. Read it all the same."),
+      found.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
+        turn.tools !== null && ["tools", turn.tools.join(", ") || "none"]].filter(Boolean))),
+      h("p", { class: "loom-hint" }, `${num(found.cases)} cases in ${found.path} · tags: ${found.tags.join(", ")}`));
+    whose.control.addEventListener("change", lookAsked);
+
+    const parts = tabs([
+      ["Run", asking],
+      ["Results", h("div", null, results)],
+      ["Compare", h("div", null, h("div", { class: "loom-row" }, newer, older, margin, compare), verdict)],
+      ["Stored runs", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "A row opens its run.")), stored)],
+      ["Capture", h("div", null,
+        h("p", null, "A question that an agent was really asked becomes a case. Secrets and personal data are struck out before anything is kept."),
+        h("div", { class: "loom-row" }, whose, button("Refresh", lookAsked)), asked,
+        h("div", { class: "loom-row" }, into, marks, expected, whole),
+        h("div", { class: "loom-row" }, button("Capture as case", () => capture(false), { kind: "main" }), button("Look first", () => capture(true))), kept)],
+    ], { label: "parts of evaluation" });
+    const labels = h("p", { class: "loom-hint" });
+    put(body, [labels, parts]);
+
+    const showHead = (found) => {
+      if (!found?.run) return;
+      if (!results.contains(head)) refill(results, head, table0, detail);
+      showRun(found);
+    };
+    const progress = (found) => {
+      if (!found?.sentence) { if (found?.ended) moving.hidden = true; return; }
+      begin.disabled = true; halt.disabled = false; moving.hidden = false;
+      bar.value = found.owed ? found.answered / found.owed : 0;
+      barSaid.textContent = found.sentence;
+    };
+    body.keep(onState(model, "busy", () => { if (!model.get("busy")) { halt.disabled = true; moving.hidden = true; begin.disabled = ticks.size === 0; } }));
+    body.keep(onState(model, "state", () => {
+      const now = model.get("state");
+      const first = !set.value;
+      set.options(now.sets ?? [], set.value);
+      known.options([["", "choose …"], ...(now.known ?? [])], "");
+      const runs = now.runs ?? [];
+      newer.options(runs, newer.value); older.options(runs, older.value);
+      if (runs.length > 1 && newer.value === older.value) older.value = runs[1][0];
+      const had = whose.value;
+      whose.options(now.agents ?? [], whose.value);
+      if (had !== whose.value) lookAsked();
+      labels.textContent = (now.labels ?? []).join(" · ");
+      drawAgents();
+      if (first) lookSet();
+    }));
+    body.keep(onMessage(model, "progress", progress));
+    body.keep(onMessage(model, "results", showHead));
+    body.keep(onMessage(model, "compared", showCompared));
+    body.keep(onMessage(model, "runs", () => stored.reload()));
+    act(model, "hello").then((found) => { showHead(found?.head); progress(found?.progress); showCompared(found?.compared); });
+  }),
+};

@@ -1,0 +1,380 @@
+"""Evaluate: ask agents a set of cases, see what failed and why, compare runs, and make cases of what was asked."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import asyncio
+import html
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from loomlib.errors import EvalError, LoomError
+from loomlib.evals import EvalRun, EvalSet
+from loomlib.evals.compare.gate_words import GateWish, judge_gates
+from loomlib.evals.evaluators.builtins import MAKERS
+from loomlib.evals.judges.factories import FACTORIES
+from loomlib.evals.runs import Snapshot
+from loomlib.evals.runs.panel import Panel as Judges
+from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
+
+from .chat import bar_rows
+from .judged import (
+    Wish,
+    captured_told,
+    case_rows,
+    case_told,
+    comparison_code,
+    comparison_told,
+    connect_line,
+    head_told,
+    invocation_rows,
+    run_rows,
+    set_choices,
+)
+from .kit import Cancel, Cancelled, Form, Panel, action
+from .kit.panel import static_table
+
+if TYPE_CHECKING:
+    from loomlib import Agent, Workbench
+
+_FACE_ROWS = 50
+
+
+class EvaluatePanel(Panel):
+    """Runs of eval sets, live and stored, their cases, two of them compared, and cases captured."""
+
+    called: ClassVar[str] = "Evaluate"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets", "evaluate_panel.js")
+
+    def __init__(self, bench: Workbench, **options: Any) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._run: EvalRun | None = None
+        self._head: dict[str, Any] = {}
+        self._progress: dict[str, Any] = {}
+        self._compared: dict[str, Any] = {}
+        self._gates: dict[str, list[GateWish]] = {}
+        self._looking = Lock()
+        super().__init__(bench, **options)
+        self._look_around()
+
+    # Running.
+
+    @action(lane="look")
+    def refresh(self) -> None:
+        """Look at the agents and the stored runs again."""
+        self._look_around()
+
+    @action(lane="set")
+    def look_set(self, form: Form) -> Mapping[str, Any]:
+        """What the chosen set holds."""
+        wish = Wish.of(form)
+        if not wish.source:
+            return {"sentence": "The path of a file: Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore."}
+        return _set_told(wish.evalset(self.bench), wish)
+
+    @action(lane="run")
+    def deploy(self, form: Form) -> None:
+        """An agent to begin with: the blueprint that a shipped set is about."""
+        name = form.text("blueprint", "calculator")
+        self.show_code(f"import loomlib as loom\n\n{connect_line(self.bench)}\nagent = bench.ensure_agent({name!r})")
+        self.say(f"Deploying {name} …")
+        agent = self.bench.ensure_agent(name)
+        self._look_around()
+        self.say(f"{agent.name} is ready to be asked.")
+
+    @action(lane="run")
+    def run(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Ask every case, agent after agent; what is answered is kept as it comes."""
+        wish = Wish.of(form)
+        wish.check()
+        evalset = wish.evalset(self.bench)
+        chosen = wish.evaluators_for(evalset)
+        gates = wish.gates([each.name for each in Judges(evalset, chosen).evaluators])
+        agents = [self.bench.agent(name) for name in wish.agents]
+        self.show_code(wish.code(self.bench, chosen))
+        done: list[EvalRun] = []
+        for agent in agents:
+            id = f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+            self._gates[id] = gates
+            options = {"budget": wish.budget, "reuse": wish.reuse, "run_id": id}
+            done.append(self._ask(agent, evalset, chosen, wish.repeats, options, cancel))
+        if len(done) > 1:
+            self._put_comparison(done[-1], done[0], 0.02)
+        return {"runs": [run.id for run in done]}
+
+    @action(lane="run")
+    def resume(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Go on with a run that was stopped, interrupted or killed: only what it owes is asked."""
+        run = self.bench.eval_run(form.text("run"))
+        if run.target.agent_arn is None:
+            raise EvalError("Only runs of agents go on here", on=run.id, try_=f"evaluate(…, run_id={run.id!r})")
+        agent = self._agent_of(run)
+        self.show_code(
+            f"import loomlib as loom\n\n{connect_line(self.bench)}\nrun = bench.eval_run({run.id!r})\n"
+            f"run = bench.agent({agent.name!r}).evaluate(run.evalset, {list(run.chosen)!r}, run.repeats, run_id=run.id)"
+        )
+        found = self._ask(agent, run.evalset, list(run.chosen), run.repeats, {"run_id": run.id}, cancel)
+        return {"runs": [found.id]}
+
+    # Looking.
+
+    @action(lane="look")
+    def open_run(self, form: Form) -> None:
+        """A stored run."""
+        run = self.bench.eval_run(form.text("run"))
+        self.show_code(f"import loomlib as loom\n\n{connect_line(self.bench)}\nbench.eval_run({run.id!r})")
+        self._show_run(run)
+        self.say(_said(self._head))
+
+    @action(lane="look")
+    def filter(self, form: Form) -> Mapping[str, Any]:
+        """Only the cases of a state, with a tag, that hold a text."""
+        state, tag, text = form.text("state"), form.text("tag"), form.text("text").strip().casefold()
+        self.show(filter={"state": state, "tag": tag, "text": text})
+        return {"shown": self._put_cases(), "of": len(self._rows)}
+
+    @action(lane="look")
+    def case(self, form: Form) -> Mapping[str, Any]:
+        """One case of a run with all that is known of it."""
+        run = self._known(form.text("run"))
+        found = run.judgements_at([(form.count("place"), form.count("repeat"))])
+        if not found:
+            raise EvalError("The case is not answered yet", on=run.id)
+        self.show_code(
+            f"import loomlib as loom\n\n{connect_line(self.bench)}\nrun = bench.eval_run({run.id!r})\n"
+            f"run[{found[0].case_id!r}][{found[0].repeat}]"
+        )
+        return case_told(run, found[0])
+
+    @action(lane="look")
+    def trace(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Where the time of an answer went."""
+        run = self._known(form.text("run"))
+        agent, id = self._agent_of(run), form.count("invocation", most=2**60)
+        self.show_code(
+            f"import loomlib as loom\n\n{connect_line(self.bench)}\n"
+            f"bench.agent({agent.name!r}).invocation({id}).trace()"
+        )
+        found = agent.invocation(id).trace(progress=lambda _sentence: cancel.check())
+        rows = bar_rows(found)
+        table = f"bars {id}"
+        self.tables.put(table, rows)
+        total = found.breakdown().total_ns / 1e6
+        return {
+            "table": table,
+            "count": len(rows),
+            "first": min((0.0, *(row["start_ms"] for row in rows))),
+            "last": max((total, *(row["start_ms"] + row["duration_ms"] for row in rows))),
+            "parts": {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES},
+            "sentences": found.sentences(),
+        }
+
+    @action(lane="look")
+    def compare(self, form: Form) -> Mapping[str, Any]:
+        """Two stored runs, paired by case."""
+        new, baseline = form.text("new"), form.text("baseline")
+        if not new or not baseline:
+            raise EvalError("Two runs are compared", try_="choose a new one and a baseline")
+        margin = form.number("margin", 2.0) / 100
+        self.show_code(comparison_code(self.bench, new, baseline, margin))
+        return self._put_comparison(self._known(new), self._known(baseline), margin)
+
+    @action(lane="look")
+    def flip(self, form: Form) -> Mapping[str, Any]:
+        """A case that went differently, in both runs."""
+        place, id = form.count("place"), form.text("case")
+        sides = [self._known(form.text("new")), self._known(form.text("baseline"))]
+        told = []
+        for run in sides:
+            at = place if run is sides[0] else _place(run.evalset, id)
+            found = run.judgements_at([(at, repeat) for repeat in range(run.repeats)]) if at is not None else []
+            told.append(case_told(run, found[0]) if found else None)
+        return {"new": told[0], "baseline": told[1]}
+
+    # Capturing.
+
+    @action(lane="look")
+    def asked(self, form: Form) -> Mapping[str, Any]:
+        """What an agent was asked, to choose from."""
+        name = form.text("agent")
+        rows = invocation_rows(self.bench.agent(name)) if name else []
+        return {"count": self.tables.put("asked", rows), "agent": name}
+
+    @action(lane="capture")
+    def capture(self, form: Form) -> Mapping[str, Any]:
+        """A case of an invocation or its session, cleaned; into the file, or only to be looked at."""
+        name, path, id = form.text("agent"), form.text("path").strip(), form.count("invocation", most=2**60)
+        if not path:
+            raise LoomError("No file is named", try_="captured.json; it is made when it is new")
+        if not id:
+            raise LoomError("No invocation is chosen", try_="choose a row of what was asked")
+        agent, write = self.bench.agent(name), not form.flag("look")
+        tags = [tag.strip() for tag in form.text("tags").split(",") if tag.strip()]
+        session = form.text("session") if form.flag("whole") else ""
+        said = f"session_id={session!r}" if session else str(id)
+        self.show_code(
+            f"import loomlib as loom\n\n{connect_line(self.bench)}\n"
+            f"bench.agent({name!r}).capture_into({path!r}, {said}, tags={tags!r}, expected={form.flag('expected')!r}"
+            f"{'' if write else ', write=False'})"
+        )
+        found = agent.capture_into(
+            path, None if session else id, session_id=session or None, write=write, tags=tags,
+            expected=form.flag("expected"),
+        )  # fmt: skip
+        told = captured_told(found, written=write)
+        self.say(told["sentence"] if write else "A look only: nothing is written.")
+        return told
+
+    # How it is done.
+
+    def _ask(
+        self,
+        agent: Agent,
+        evalset: EvalSet,
+        chosen: Sequence[str],
+        repeats: int,
+        options: dict[str, Any],
+        cancel: Cancel,
+    ) -> EvalRun:
+        cancel.check()
+        self.say(f"Asking {agent.name}: {len(evalset) * repeats} answers of {evalset.name} …")
+        watch = _Watch(self, agent.name)
+
+        async def asked() -> EvalRun:
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+            def end() -> None:
+                with suppress(RuntimeError):  # it has ended by itself
+                    loop.call_soon_threadsafe(task.cancel)  # type: ignore[union-attr]
+
+            cancel.then(end)
+            return await agent.aevaluate(evalset, chosen, repeats, progress=watch, **options)
+
+        try:
+            run = asyncio.run(asked())
+        except asyncio.CancelledError:
+            self._look_around()
+            with suppress(LoomError):  # stopped before anything was stored
+                self._show_run(self.bench.eval_run(options["run_id"]))
+            self.say(f"Stopped. {_said(self._head)} What is answered is kept; Go on asks the rest.")
+            raise Cancelled from None
+        finally:
+            self._progress = {}
+            self.tell("progress", ended=True)
+        self._look_around()
+        self._show_run(run)
+        self.say(_said(self._head))
+        return run
+
+    def _show_run(self, run: EvalRun) -> None:
+        rows = case_rows(run)
+        gates = judge_gates(run.summary(), self._gates.get(run.id, [])) if rows else ()
+        with self._looking:
+            self._run, self._rows, self._head = run, rows, head_told(run, rows, gates)
+        self.show(run=run.id, filter={"state": "", "tag": "", "text": ""})
+        self._put_cases()
+        self.tell("results", **self._head)
+
+    def _put_cases(self) -> int:
+        wanted = self.state.get("filter", {})
+        state, tag, text = wanted.get("state"), wanted.get("tag"), wanted.get("text", "")
+        rows = [
+            row
+            for row in self._rows
+            if (not state or row["state"] == state)
+            and (not tag or tag in row["tags"])
+            and (not text or text in row["case"].casefold() or text in row["asked"].casefold())
+        ]
+        return self.tables.put("cases", rows)
+
+    def _put_comparison(self, new: EvalRun, baseline: EvalRun, margin: float) -> Mapping[str, Any]:
+        told, flips = comparison_told(new, baseline, margin=margin)
+        told["flips"] = self.tables.put("flips", flips)
+        self._compared = told
+        self.tell("compared", **told)
+        self.say(told["headline"])
+        return {}
+
+    def _known(self, id: str) -> EvalRun:
+        run = self._run
+        return run if run is not None and run.id == id else self.bench.eval_run(id)
+
+    def _agent_of(self, run: EvalRun) -> Agent:
+        agent = self.bench.agent(str(run.target.agent_arn))
+        qualifier = run.target.name.removeprefix(f"{agent.name} (").removesuffix(")")
+        return agent if run.target.name == agent.name else agent.at(qualifier)
+
+    def _look_around(self) -> None:
+        runs = run_rows(self.bench)
+        self.tables.put("runs", runs)
+        self.show(
+            agents=[entry.name for entry in self.bench.catalog.list()][:500],
+            sets=set_choices(runs),
+            runs=[[row["id"], f"{row['target']} on {row['set']} · {row['id']}"] for row in runs[:100]],
+            known=[*MAKERS, *FACTORIES],
+            labels=list(self.bench.labels),
+            run=self.state.get("run", ""),
+            filter=self.state.get("filter", {}),
+        )
+        self.tell("runs", count=len(runs))
+
+    def _note(self, agent: str, snapshot: Snapshot) -> None:
+        self._progress = {"agent": agent, **asdict(snapshot), "sentence": f"{agent}: {snapshot}"}
+        self.tell("progress", **self._progress)
+
+    def welcome(self) -> Mapping[str, Any]:
+        """The run that is open, the one that is under way, and the last comparison."""
+        return {"head": self._head, "progress": self._progress, "compared": self._compared}
+
+    def face(self) -> str:
+        """The open run as text."""
+        if not self._head:
+            return "<p>No run is open. A run asks an agent every case of a set and judges the answers.</p>"
+        said = "".join(f"<p>{html.escape(each)}</p>" for each in self._head["sentences"])
+        rows = [[row["case"], row["state"], row["asked"]] for row in self._rows[:_FACE_ROWS]]
+        return said + static_table(("case", "state", "asked"), rows)
+
+
+class _Watch:
+    """Tells the views how far a run is."""
+
+    def __init__(self, panel: EvaluatePanel, agent: str) -> None:
+        self._panel, self._agent = panel, agent
+
+    def update(self, snapshot: Snapshot) -> None:
+        self._panel._note(self._agent, snapshot)
+
+    def finish(self, snapshot: Snapshot) -> None:
+        self._panel._note(self._agent, snapshot)
+
+
+def _said(head: Mapping[str, Any]) -> str:
+    if not head:
+        return "Nothing was answered yet."
+    counted = " · ".join(f"{count} {state}" for state, count in head["states"].items())
+    why = f" ({head['reason'] or head['state']})" if head["state"] != "complete" else ""
+    answered = f"{head['answered']} of {head['owed']} answered{why}"
+    return f"{head['target']} on {head['set']}: {answered}; {counted or 'none judged'}."
+
+
+def _set_told(evalset: EvalSet, wish: Wish) -> dict[str, Any]:
+    chosen = wish.evaluators_for(evalset)
+    judges = [each.name for each in Judges(evalset, chosen).evaluators] if chosen or evalset.evaluators else []
+    whom = f"judged by {', '.join(judges)}" if judges else "it expects nothing: name an evaluator"
+    return {
+        "sentence": f"{evalset.name}: {len(evalset)} cases, {whom}.",
+        "description": evalset.description,
+        "blueprint": str(evalset.metadata.get("blueprint", "")),
+        "tags": sorted({tag for case in evalset.cases for tag in case.tags})[:100],
+        "notes": [str(note) for note in evalset.notes[:5]],
+    }
+
+
+def _place(evalset: EvalSet, id: str) -> int | None:
+    return next((at for at, case in enumerate(evalset.cases) if case.id == id), None)

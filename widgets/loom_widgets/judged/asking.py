@@ -1,0 +1,127 @@
+"""What the form asks for: which cases, who answers, who judges, within which limits; and the same as Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loomlib.errors import EvalError, LoomError
+from loomlib.evals import Budget, EvalSet
+from loomlib.evals.chosen import split_evaluators
+from loomlib.evals.compare.gate_words import GateWish, named
+from loomlib.reports import chosen_evaluators
+
+from ..kit import Form
+
+if TYPE_CHECKING:
+    from loomlib import Workbench
+
+FILE, SHIPPED, STORED = "file", "shipped", "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A run that somebody asks for. `source` is a file's path, a shipped set's name, or a run's id, by its `kind`."""
+
+    kind: str
+    source: str
+    tags: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    evaluators: tuple[str, ...] = ()
+    repeats: int = 1
+    money: float | None = None
+    tokens: int | None = None
+    time_s: float | None = None
+    gate: str = ""
+    reuse: bool = True
+
+    @classmethod
+    def of(cls, form: Form) -> Wish:
+        """The wish of a form; what is no number is told as such."""
+        kind, _, source = form.text("set").partition(":")
+        if kind == FILE:
+            source = form.text("path").strip()
+        return cls(
+            kind=kind,
+            source=source,
+            tags=tuple(tag.strip() for tag in form.text("tags").split(",") if tag.strip()),
+            agents=tuple(dict.fromkeys(form.texts("agents"))),
+            evaluators=tuple(split_evaluators(form.text("evaluators"))),
+            repeats=form.count("repeats", 1, most=1000),
+            money=form.number("money") or None,
+            tokens=form.count("tokens", most=10**12) or None,
+            time_s=form.number("time_s") or None,
+            gate=form.text("gate").strip(),
+            reuse=form.flag("reuse"),
+        )
+
+    @property
+    def budget(self) -> Budget | None:
+        """Its limits; None without any."""
+        if self.money is None and self.tokens is None and self.time_s is None:
+            return None
+        return Budget(money=self.money, tokens=self.tokens, time_s=self.time_s)
+
+    def evalset(self, bench: Workbench) -> EvalSet:
+        """The cases that are meant; `EvalError` where there are none."""
+        if not self.source:
+            raise EvalError("No set is chosen", try_="a shipped set, or the path of a file")
+        found = bench.eval_run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
+        chosen = found.where(tags=self.tags) if self.tags else found
+        if not chosen.cases:
+            known = ", ".join(sorted({tag for case in found.cases for tag in case.tags})[:20])
+            raise EvalError("No case has these tags", on=", ".join(self.tags), try_=f"some of {known}")
+        return chosen
+
+    def evaluators_for(self, evalset: EvalSet) -> list[str]:
+        """Who judges: those that are named, else those that the set's expectations call for."""
+        return list(self.evaluators) or chosen_evaluators("", evalset)
+
+    def gates(self, judges: list[str]) -> list[GateWish]:
+        """The gates, separated by commas; one on nobody is told before anybody is asked."""
+        found = [GateWish.read(text) for text in self.gate.split(",") if text.strip()]
+        for wish in found:
+            named(wish.evaluator, judges)
+        return found
+
+    def check(self) -> None:
+        """`LoomError` for what cannot be begun."""
+        if not self.agents:
+            raise LoomError("No agent is chosen", try_="tick one; the Build panel deploys some")
+        if self.repeats < 1:
+            raise ValueError("repeats is 1 or more")
+
+    def code(self, bench: Workbench, evaluators: list[str]) -> str:
+        """The run as Python."""
+        read = f"bench.eval_run({self.source!r}).evalset" if self.kind == STORED else f"EvalSet.read({self.source!r})"
+        if self.tags:
+            read += f".where(tags={list(self.tags)!r})"
+        options = [repr(evaluators), str(self.repeats)]
+        if self.budget is not None:
+            told = ", ".join(
+                f"{name}={value!r}"
+                for name in ("money", "tokens", "time_s")
+                if (value := getattr(self, name)) is not None
+            )
+            options.append(f"budget=Budget({told})")
+        if not self.reuse:
+            options.append("reuse=False")
+        names = "Budget, EvalSet" if self.budget is not None else "EvalSet"
+        lines = [f"from loomlib.evals import {names}", "", connect_line(bench), f"evalset = {read}"]
+        ask = f".evaluate(evalset, {', '.join(options)})"
+        if len(self.agents) == 1:
+            lines += [f"run = bench.agent({self.agents[0]!r}){ask}"]
+        else:
+            lines += [f"runs = [bench.agent(name){ask} for name in {list(self.agents)!r}]", "run = runs[0]"]
+        if self.gate:
+            lines.insert(1, "from loomlib.evals.compare.gate_words import GateWish, judge_gates")
+            wishes = ", ".join(f"GateWish.read({text.strip()!r})" for text in self.gate.split(",") if text.strip())
+            lines.append(f"judge_gates(run.summary(), [{wishes}])")
+        if len(self.agents) > 1:
+            lines.append("runs[1].compare(runs[0])")
+        return "import loomlib as loom\n" + "\n".join([*lines, "run"])
+
+
+def connect_line(bench: Workbench) -> str:
+    """How this workbench was opened."""
+    return f"bench = loom.connect({'' if bench.where == 'local' else repr('aws')})"

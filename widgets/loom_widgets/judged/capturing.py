@@ -1,0 +1,51 @@
+"""What an agent was asked, to be chosen from; and a captured case with what was struck out of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loomlib.evals.displays.case_body import cut, line
+
+if TYPE_CHECKING:
+    from loomlib import Agent
+    from loomlib.evals.capture import CapturedInto
+
+_LISTED = 500
+
+
+def invocation_rows(agent: Agent) -> list[dict[str, Any]]:
+    """The agent's invocations, newest first."""
+    return [
+        {
+            "id": int(row["id"]),
+            "at": row["started_at"].isoformat() if row["started_at"] == row["started_at"] else None,
+            "session": row["session_id"],
+            "status": row["status"],
+            "prompt": line(str(row["prompt"] or ""), 200),
+            "response": line(str(row["response"] or ""), 200),
+        }
+        for row in agent.invocations(limit=_LISTED).to_dict("records")
+    ]
+
+
+def captured_told(found: CapturedInto, *, written: bool) -> dict[str, Any]:
+    """The case as it is kept, and how much was struck out of it."""
+    case = found.case
+    return {
+        "case": case.id,
+        "path": str(found.path),
+        "cases": len(found.evalset),
+        "is_new": found.is_new,
+        "written": written and found.is_new,
+        "sentence": found.sentence(),
+        "struck_out": [[name, count] for name, count in found.struck_out.items()],
+        "tags": list(case.tags),
+        "turns": [
+            {
+                "asked": cut(turn.prompt),
+                "expected": None if turn.expected_answer is None else cut(turn.expected_answer),
+                "tools": None if turn.expected_tools is None else [tool.name for tool in turn.expected_tools],
+            }
+            for turn in case.turns
+        ],
+    }

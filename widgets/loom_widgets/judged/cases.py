@@ -1,0 +1,141 @@
+"""A run as rows: each case with its quality, times, tokens and cost; and one of them opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.evals import CaseFailure, NotApplicable, Score
+from loomlib.evals.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
+from loomlib.evals.displays.case_body import alignment_rows, cut, facts, line, verdict_rows
+from loomlib.evals.runs import EvalRun, Judgement
+
+if TYPE_CHECKING:
+    from loomlib.evals.cases import EvalCase
+    from loomlib.evals.compare import GateVerdict
+
+STATE_WORDS: Final[Mapping[str, str]] = {
+    FAILED: "low score",
+    NOT_ANSWERED: "answer failed",
+    NOT_JUDGED: "judge failed",
+}
+"""What went wrong with a case is one of three things, and they are never added up."""
+
+
+def case_rows(run: EvalRun) -> list[dict[str, Any]]:
+    """One row a case and repeat."""
+    names, cases = run.evaluators, run.evalset.cases
+    rows: list[dict[str, Any]] = []
+    for each in run.judgements():
+        answer, case = each.answer, cases[each.place]
+        row: dict[str, Any] = {
+            "case": each.case_id if run.repeats == 1 else f"{each.case_id} #{each.repeat + 1}",
+            "place": each.place,
+            "repeat": each.repeat,
+            "state": _word(each),
+            "duration_ms": answer.duration_ms,
+            "ttft_ms": answer.turns[0].ttft_ms if answer.turns else None,
+            "tokens": answer.tokens,
+            "cost": answer.cost,
+            "asked": line(case.prompt, 200),
+            "tags": list(case.tags),
+        }
+        for at, name in enumerate(names):
+            row[f"e{at}"], row[f"w{at}"] = _quality(each.verdicts.get(name))
+        rows.append(row)
+    return rows
+
+
+def head_told(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[GateVerdict] = ()) -> dict[str, Any]:
+    """What stands above the cases: who was asked what, how it went, the sentences."""
+    tags = Counter(tag for row in rows for tag in row["tags"])
+    summary = run.summary()
+    return {
+        "run": run.id,
+        "name": run.name,
+        "target": run.target.name,
+        "set": run.evalset.name,
+        "state": run.state,
+        "reason": run.reason,
+        "labels": list(run.labels),
+        "repeats": run.repeats,
+        "created_at": run.created_at.isoformat(),
+        "evaluators": list(run.evaluators),
+        "owed": len(run.evalset) * run.repeats,
+        "answered": len(rows),
+        "sentences": [cut(each, 400) for each in summary.sentences()],
+        "gates": [{"outcome": each.outcome, "sentence": each.sentence()} for each in gates],
+        "states": dict(Counter(row["state"] for row in rows)),
+        "tags": [tag for tag, _ in tags.most_common(100)],
+    }
+
+
+def case_told(run: EvalRun, each: Judgement) -> dict[str, Any]:
+    """One case opened: what was said, what was expected, who says what and why, and where the paths part."""
+    case: EvalCase = run.evalset.cases[each.place]
+    answer = each.answer
+    last = next((turn for turn in reversed(answer.turns) if turn.invocation_id is not None), None)
+    verdicts = [row for name, said in each.verdicts.items() for row in verdict_rows(name, said)]
+    return {
+        "run": run.id,
+        "target": run.target.name,
+        "case": each.case_id,
+        "place": each.place,
+        "repeat": each.repeat,
+        "state": _word(each),
+        "tags": list(case.tags),
+        "turns": _turns(case, each),
+        "assertions": [cut(text) for text in case.assertions],
+        "failure": "" if answer.failure is None else cut(f"{answer.failure.kind}: {answer.failure.message}"),
+        "verdicts": [dict(zip(("evaluator", "verdict", "score", "why"), row, strict=True)) for row in verdicts],
+        "paths": [path for name, said in each.verdicts.items() for path in _paths(name, said)],
+        "facts": facts(answer),
+        "tools": None if answer.tools is None else [use.name for use in answer.tools],
+        "is_reused": each.is_reused,
+        "invocation": None if last is None else last.invocation_id,
+        "session": "" if last is None else last.session_id,
+        "trace": next((turn.trace_id for turn in reversed(answer.turns) if turn.trace_id), ""),
+    }
+
+
+def _word(each: Judgement) -> str:
+    state = state_of(each)
+    return STATE_WORDS.get(state, state)
+
+
+def _quality(said: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> tuple[float | None, str]:
+    if isinstance(said, CaseFailure):
+        return None, "judge failed"
+    if not isinstance(said, tuple) or not said:
+        return None, "not applicable" if isinstance(said, NotApplicable) else ""
+    found = deciding(said)
+    words = {"scored" if one.passed is None else "passed" if one.passed else "low" for one in found}
+    word = next(each for each in ("low", "scored", "passed") if each in words)
+    return sum(one.value for one in found) / len(found), word
+
+
+def _turns(case: EvalCase, each: Judgement) -> list[dict[str, Any]]:
+    given = each.answer.turns
+    told: list[dict[str, Any]] = []
+    for at in range(max(len(case.turns), len(given), 1)):
+        turn = case.turns[at] if at < len(case.turns) else None
+        expected = None if turn is None else turn.expected_answer
+        told.append(
+            {
+                "asked": cut(turn.prompt if turn else case.prompt if at == 0 else ""),
+                "answered": cut(given[at].text) if at < len(given) else None,
+                "expected": None if expected is None else cut(expected),
+            }
+        )
+    return told
+
+
+def _paths(name: str, said: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for each in said if isinstance(said, tuple) else ():
+        rows = alignment_rows(each)
+        if rows:
+            title = " · ".join(filter(None, (name, each.part)))
+            found.append({"title": title, "rows": [dict(row) for row in rows[:300]]})
+    return found

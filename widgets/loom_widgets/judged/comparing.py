@@ -1,0 +1,62 @@
+"""Two stored runs side by side: the verdict first, then the evidence, then the cases that went differently."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import EvalError
+from loomlib.evals.compare.comparison import COLUMNS
+
+from .asking import connect_line
+
+if TYPE_CHECKING:
+    from loomlib import Workbench
+    from loomlib.evals.compare import Comparison
+    from loomlib.evals.runs import EvalRun
+
+_KEYS = ("evaluator", "verdict", "cases", "baseline", "new", "difference", "p", "won", "lost", "effect")
+_RANKS = {"lost": 0, "won": 1}
+
+
+def comparison_told(new: EvalRun, baseline: EvalRun, *, margin: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The comparison as plain values, and a row for each case that went differently, lost ones first."""
+    found = new.compare(baseline, margin=margin)
+    if not found.evaluators:
+        raise EvalError("The two runs have no evaluator in common", on=f"{new.id} and {baseline.id}",
+                        try_=f"a run judged by {', '.join(baseline.evaluators)}")  # fmt: skip
+    told = {
+        "new": new.id,
+        "baseline": baseline.id,
+        "names": list(found.names),
+        "headline": found.headline(),
+        "gates": [{"outcome": each.outcome, "sentence": each.sentence()} for each in found.gates()],
+        "evidence": [each.sentence() for each in found.evaluators],
+        "notes": found.notes(),
+        "heads": list(COLUMNS),
+        "rows": [dict(zip(_KEYS, row, strict=True)) for row in found.rows()],
+    }
+    return told, _flips(found, {case.id: at for at, case in enumerate(new.evalset.cases)})
+
+
+def comparison_code(bench: Workbench, new: str, baseline: str, margin: float) -> str:
+    """The comparison as Python."""
+    return (
+        f"import loomlib as loom\n\n{connect_line(bench)}\n"
+        f"bench.eval_run({new!r}).compare(bench.eval_run({baseline!r}), margin={margin!r})"
+    )
+
+
+def _flips(found: Comparison, places: dict[str, int]) -> list[dict[str, Any]]:
+    flips = sorted(found.flips(), key=lambda flip: _RANKS.get(flip.verdict, 2))
+    return [
+        {
+            "case": flip.case_id,
+            "place": places.get(flip.case_id),
+            "evaluator": flip.evaluator,
+            "verdict": flip.verdict,
+            "baseline": flip.baseline,
+            "new": flip.value,
+            "tags": ", ".join(flip.tags),
+        }
+        for flip in flips
+    ]

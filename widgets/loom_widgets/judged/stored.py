@@ -1,0 +1,44 @@
+"""What is stored already: runs that reopen, and the sets that can be asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loomlib.evals.shipped import shipped_names
+
+from .asking import FILE, SHIPPED, STORED
+
+if TYPE_CHECKING:
+    from loomlib import Workbench
+
+_MOST_SETS = 20
+
+
+def run_rows(bench: Workbench) -> list[dict[str, Any]]:
+    """The stored runs, newest first."""
+    frame = bench.eval_runs()
+    return [
+        {
+            "id": row["id"],
+            "name": row["name"],
+            "set": row["set"],
+            "target": row["target"],
+            "state": row["state"],
+            "reason": row["reason"],
+            "results": int(row["results"]),
+            "created_at": row["created_at"].isoformat(),
+        }
+        for row in frame.to_dict("records")
+    ]
+
+
+def set_choices(runs: list[dict[str, Any]]) -> list[list[str]]:
+    """What the choice of a set offers: value and text."""
+    chosen = [[f"{SHIPPED}:{name}", f"{name} (shipped)"] for name in shipped_names()]
+    chosen.append([f"{FILE}:", "a file …"])
+    seen: set[str] = set()
+    for row in runs:
+        if row["set"] not in seen and len(seen) < _MOST_SETS:
+            seen.add(row["set"])
+            chosen.append([f"{STORED}:{row['id']}", f"{row['set']}, as run {row['id']} asked it"])
+    return chosen
