@@ -3,39 +3,64 @@
 /** What an answer tells beside its text, by the kind of note (loomlib.agents.notes): f(turn's view, item). */
 const RENDERERS = {
   tool: (view, item) => view.tool(item),
+  agui: (view, item) => view.run.event(item),
+  run: (view, item) => view.ran(item),
+  view: (view, item) => view.frame(item),
   event: (view, item) => view.event(item),
 };
-const BLOCK = 4000;
+const BLOCK = 4000, LONGEST_LINE = 16000, FOLDED = 20000;
 
 /** Text that grows: whole blocks are left alone, so that a long answer stays cheap to add to. */
 function growing() {
   const node = h("div", { class: "loom-answer", style: { "white-space": "pre-wrap" } });
-  let last = null;
-  node.add = (text) => {
-    if (last && last.data.length > BLOCK) {
-      const cut = text.indexOf("\n");
-      if (cut >= 0) { last.appendData(text.slice(0, cut)); text = text.slice(cut + 1); last = null; }
+  let last = null, torn = "";
+  node.length = 0;
+  node.add = (piece) => {
+    // A colour code may come in two pieces.
+    piece = torn + piece;
+    torn = TORN.exec(piece)?.[0] ?? "";
+    let text = calm(torn ? piece.slice(0, -torn.length) : piece);
+    node.length += text.length;
+    while (text) {
+      if (!last || last.data.length > LONGEST_LINE) {
+        last = document.createTextNode("");
+        node.append(h("div", { style: { "content-visibility": "auto", "contain-intrinsic-height": "auto 20px", "unicode-bidi": "plaintext" } }, last));
+      }
+      const line = last.data.length > BLOCK ? text.indexOf("\n") : -1;
+      const cut = line < 0 ? LONGEST_LINE : Math.min(line, LONGEST_LINE);
+      last.appendData(text.slice(0, cut));
+      text = text.slice(cut === line ? cut + 1 : cut);
+      if (cut === line) last = null;
     }
-    if (!last) { last = document.createTextNode(""); node.append(h("div", null, last)); }
-    last.appendData(text);
   };
-  node.empty = () => { last = null; node.replaceChildren(); };
   return node;
 }
 
-function turnView(turn, onLook) {
+function turnView(turn, { look: onLook, answer, model, keep }) {
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
   const foot = h("p", { class: "loom-hint" });
   const session = h("code", { class: "loom-session" });
+  const run = runView((question, form) => answer(turn.turn, question, form));
+  const frames = h("div");
+  const fold = button("Show all of it", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
   const look = button("Look into it", () => onLook(turn.turn), { class: "loom-quiet", hidden: true });
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
-    h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, "You: "), turn.prompt),
-    tools, text, events, foot, look);
+    h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
+    tools, text, fold, run, frames, events, foot, look);
   const cards = new Map();
-  const view = { node };
-  let seen = 0;
+  const view = { node, run };
+  let seen = 0, isFolded = false;
+  const folded = (yes) => {
+    isFolded = yes;
+    for (const [name, value] of Object.entries(yes ? { "max-height": "18em", overflow: "auto" } : { "max-height": "none", overflow: "visible" })) text.style.setProperty(name, value);
+    if (yes) text.tabIndex = 0; else text.removeAttribute("tabindex");
+    fold.hidden = text.length <= FOLDED;
+    fold.textContent = yes ? `Show all ${num(text.length)} characters` : "Fold it";
+  };
+  view.ran = (item) => { if (!item.kind) return; run.update(item); item.tools.forEach(view.tool); };
+  view.frame = (item) => frames.append(viewFrame(model, turn.turn, item, keep));
   view.finishTools = (state = "done") => { for (const each of cards.values()) if (each.open) { each.open = false; each.card.state(state); } };
   view.tool = (item) => {
     const key = item.id || `${item.name} ${cards.size}`;
@@ -51,14 +76,14 @@ function turnView(turn, onLook) {
     found.card.state(state);
     refill(found.card.body,
       Number.isFinite(item.duration_ms) && h("p", null, `took ${ms(item.duration_ms)}`),
-      item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, item.arguments),
-      item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, item.result)));
+      item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
+      item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
   };
   view.event = (item) => {
     events.hidden = false;
     seen += 1;
     events.firstChild.textContent = `other events (${seen})`;
-    if (seen <= 100) events.append(h("pre", null, item.data));
+    if (seen <= 100) events.append(h("pre", null, calm(item.data)));
   };
   view.take = (items) => {
     let added = "";
@@ -73,6 +98,9 @@ function turnView(turn, onLook) {
   };
   view.update = (now) => {
     text.classList.toggle("loom-arriving", now.status === "streaming");
+    if (now.run?.kind) view.ran(now.run);
+    if (now.text !== undefined && !text.length) text.add(now.text);
+    if (now.status !== "streaming" && text.length > FOLDED && fold.hidden) folded(true);
     if (now.status !== "streaming") view.finishTools(now.status === "complete" ? "done" : "stopped");
     if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
     session.textContent = now.session ?? "";
@@ -82,7 +110,6 @@ function turnView(turn, onLook) {
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
   };
   view.session = (id) => { session.textContent = id; refill(foot, statusDot("streaming"), " session ", session); };
-  if (turn.text) text.add(turn.text);
   for (const note of turn.notes ?? []) (RENDERERS[note.kind] ?? RENDERERS.event)(view, note);
   view.update(turn);
   return view;
@@ -109,7 +136,7 @@ export default {
     });
     const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
     const history = table({
-      model, table: "sessions", label: "sessions of this agent", empty: "No session yet.", onOpen: (row) => choose({ session: row.session_id }),
+      model, table: "sessions", label: "sessions of this agent", empty: "No session yet.", onOpen: (row) => choose({ agent: row.agent, session: row.session_id }),
       columns: [
         { key: "session_id", name: "session", width: "34%" }, { key: "qualifier", name: "qualifier" },
         { key: "invocations", name: "asked", kind: "number" }, { key: "failed", name: "failed", kind: "number" },
@@ -122,6 +149,9 @@ export default {
       ["Sessions", h("div", null, button("Refresh", () => act(model, "refresh")), history)],
     ], { label: "what is known of the answer" });
     const views = new Map();
+    const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };
+    const waiting = approvalsBox(model);
+    const agui = checkbox("Ask in AG-UI");
     let calls = 0;
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
@@ -133,11 +163,13 @@ export default {
       asking(true);
       prompt.value = "";
       prompt.control.focus();
-      const found = await act(model, "invoke", { ...form(), prompt: asked });
+      const found = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value });
       if (!found && !prompt.value) prompt.value = asked;
       if (mine === calls) asking(false);
     };
     const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
+    const answer = (turn, question, given) => act(model, "answer", { turn, question, ...given });
+    const keep = (off) => { frameOffs.push(off); };
     const look = (turn) => act(model, "look", { turn });
     const down = (change) => {
       const near = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
@@ -145,14 +177,17 @@ export default {
       if (near) log.scrollTop = log.scrollHeight;
     };
     const begin = (turn) => {
-      const view = turnView(turn, look);
+      for (const each of views.values()) each.run.close();
+      const view = turnView(turn, { look, answer, model, keep });
       views.set(turn.turn, view);
       down(() => log.append(view.node));
       nothing.hidden = true;
       log.scrollTop = log.scrollHeight;
     };
     const chat = (found) => {
+      offFrames();
       views.clear();
+      if (found?.approvals) waiting.show(found.approvals);
       log.replaceChildren();
       nothing.hidden = (found?.turns ?? []).length > 0;
       for (const turn of found?.turns ?? []) begin(turn);
@@ -175,8 +210,8 @@ export default {
     });
     logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
-      labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), log, nothing,
-      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), h("div", { class: "loom-row" }, ask, halt), parts,
+      labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
+      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), h("div", { class: "loom-row" }, ask, halt, agui), parts,
     ]);
     prompt.classList.add("loom-wide");
 
@@ -188,6 +223,7 @@ export default {
       if (state.session && !known.some(([id]) => id === state.session)) known.unshift([state.session, `${state.session.slice(0, 13)}…`]);
       session.options([["", "a new session"], ...known], state.session ?? "");
       session.value = state.session ?? "";
+      agui.value = Boolean(state.agui);
       labels.textContent = (state.labels ?? []).join(" · ");
       prompt.control.setAttribute("placeholder", state.sample ?? "");
       const none = !(state.agents ?? []).length;
@@ -209,6 +245,8 @@ export default {
     body.keep(onMessage(model, "sessions", () => history.reload()));
     body.keep(onMessage(model, "trace", (found) => refill(lanes, found.sentences.map((each) => h("p", null, each)),
       waterfall({ model, table: "bars", first: found.first, last: found.last, parts: found.parts, label: "waterfall of the last answer" }))));
+    body.keep(onMessage(model, "approvals", (found) => waiting.show(found)));
+    body.keep(offFrames);
     act(model, "hello").then(chat);
   }),
 };

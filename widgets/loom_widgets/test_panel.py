@@ -9,22 +9,28 @@ import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import traitlets as t
+
 from loomlib.agents import Chunk, InvocationError, SessionStart
+from loomlib.agents.agui import read_event, run_input
 from loomlib.errors import LoomError
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
-from .chat import Turn, bar_rows, figures_of, tools_of
-from .kit import Cancel, Form, Panel, action
+from .chat import Deciding, Frames, Turn, bar_rows, figures_of, tools_of, well_formed
+from .kit import Cancel, Form, action
 from .kit.failures import told
+from .kit.panel import text_of
+from .kit.source import connect_code, frame_rows
 
 if TYPE_CHECKING:
     from loomlib import Agent, Workbench
 
 _SHOWN_TURNS = 50
 _LOG_LINES = 10_000
+_TEXT_IN_ALL = 600_000
 
 
-class TestPanel(Panel):
+class TestPanel(Deciding, Frames):
     """A conversation with an agent of the catalog, and the telemetry of its last answer."""
 
     __test__ = False  # the name looks like a test to pytest
@@ -38,11 +44,19 @@ class TestPanel(Panel):
         bench = of.bench if isinstance(of, Agent) else of
         self._turns: list[Turn] = []
         self._number = 0
+        self._channels = {}
         super().__init__(bench, **options)
         if isinstance(of, Agent):
             self._look_around(of.name, of.qualifier)
         else:
             self._look_around("", "DEFAULT")
+        self.later("approvals")
+
+    @t.default("_esm")
+    def _joined_script(self) -> str:
+        return "\n".join(
+            text_of(*each) for each in (("loom_widgets.kit", "kit.js"), ("loom_widgets.chat", "chat.js"), self.script)
+        )
 
     # Actions.
 
@@ -50,9 +64,13 @@ class TestPanel(Panel):
     def choose(self, form: Form) -> None:
         """Another agent, qualifier or session."""
         agent, qualifier, session = form.text("agent"), form.text("qualifier", "DEFAULT"), form.text("session")
-        if agent != self.state.get("agent") or not session:
+        other = agent != self.state.get("agent")
+        if other or not session:
             self._begin_chat()
         self._look_around(agent, qualifier, session)
+        if other:
+            self._tell_approvals({})
+            self.later("approvals")
         if session:
             self._open(session)
 
@@ -60,6 +78,7 @@ class TestPanel(Panel):
     def refresh(self) -> None:
         """Look at the catalog and the sessions again."""
         self._look_around(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"), self._session)
+        self.later("approvals")
 
     @action(lane="invoke")
     def invoke(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -68,26 +87,14 @@ class TestPanel(Panel):
         if not prompt.strip():
             raise LoomError("There is nothing to ask", on="the prompt is empty", try_="write a question")
         agent = self._agent(form.text("agent"), form.text("qualifier", "DEFAULT"))
-        self.stop("after")
-        self.show_code(_code(agent, prompt, session))
-        self._number += 1
-        turn = Turn(id=self._number, prompt=prompt, session=session)
-        self._turns.append(turn)
-        self.tell("began", **turn.told())
-        self.say(f"Asking {agent.name} …")
-        try:
-            self._listen(agent, turn, session, cancel)
-            if turn in self._turns:  # nobody has gone on to another conversation meanwhile
-                self._look_around(agent.name, agent.qualifier, turn.session)
-        except Exception as error:
-            turn.status, turn.sentence = "error", told(error)["what"]
-            raise
-        finally:
-            self.tell("ended", **turn.told(text=False))
-        self.say(turn.sentence)
-        if turn.invocation is not None and turn in self._turns:
-            self.later("after", turn=turn.id)
-        return {"turn": turn.id, "stopped": cancel.is_set}
+        run = next((each.run for each in reversed(self._turns) if each.run is not None), None)
+        agui = run is not None or form.flag("agui")
+        self.show_code(_code(agent, prompt, session, agui=agui))
+        payload = None
+        if agui:  # a run goes on in its thread, with the state as it was left
+            thread, state = (run.thread_id or None, run.state) if run is not None else (None, None)
+            payload = run_input(prompt, thread_id=thread, state=state)
+        return self._ask(agent, prompt, session, cancel, payload=payload)
 
     @action(lane="after")
     def after(self, form: Form, cancel: Cancel) -> None:
@@ -131,8 +138,43 @@ class TestPanel(Panel):
     def _session(self) -> str:
         return self.state.get("session", "")
 
-    def _listen(self, agent: Agent, turn: Turn, session: str, cancel: Cancel) -> None:
-        events = agent.stream(turn.prompt, session_id=session or None)
+    def _ask(
+        self, agent: Agent, prompt: str, session: str, cancel: Cancel, *, payload: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        turn = self._begin_turn(prompt, session)
+        self.say(f"Asking {agent.name} …")
+        try:
+            self._listen(agent, turn, session, cancel, payload)
+            if turn in self._turns:  # nobody has gone on to another conversation meanwhile
+                self._look_around(agent.name, agent.qualifier, turn.session)
+        except Exception as error:
+            turn.status, turn.sentence = "error", told(error)["what"]
+            raise
+        finally:
+            self.tell("ended", **turn.told(text=False))
+        self._ended(agent, turn)
+        return {"turn": turn.id, "stopped": cancel.is_set}
+
+    def _begin_turn(self, prompt: str, session: str) -> Turn:
+        self.stop("after")
+        self._number += 1
+        turn = Turn(id=self._number, prompt=prompt, session=session)
+        self._turns.append(turn)
+        self.tell("began", **turn.told())
+        return turn
+
+    def _ended(self, agent: Agent, turn: Turn) -> None:
+        self.say(turn.sentence)
+        if turn.waits or self._approvals.get("pending"):
+            self.later("approvals")
+        if turn.invocation is not None and turn in self._turns:
+            self.later("after", turn=turn.id)
+
+    def _listen(
+        self, agent: Agent, turn: Turn, session: str, cancel: Cancel, payload: Mapping[str, Any] | None
+    ) -> None:
+        asked = None if payload is not None and "resume" in payload else turn.prompt
+        events = agent.stream(asked, payload=payload, session_id=session or None)
         cancel.then(events.close)
         sent_s = 0.0
         with contextlib.closing(events), self.stream("pieces", turn=turn.id) as pieces:
@@ -157,6 +199,9 @@ class TestPanel(Panel):
             invocation = Invocation(events.record, agent)
             turn.end(invocation)
             turn.figures = figures_of(invocation)
+
+    def _opening(self, agent: Agent) -> str:
+        return f"{connect_code(self.bench)}{_agent_line(agent)}"
 
     def _open(self, session: str) -> None:
         agent = self._agent(self.state["agent"], self.state["qualifier"])
@@ -199,21 +244,25 @@ class TestPanel(Panel):
             session=session,
             sessions=[[row["session_id"], row["invocations"]] for row in sessions[:20]],
             labels=list(self.bench.labels),
+            agui=found is not None and self._speaks_agui(found.id),
             sample="" if found is None else self.bench.agent(found.name).sample_prompt,
         )
         self.tell("sessions", count=self.tables.put("sessions", sessions))
 
+    def _speaks_agui(self, agent_id: int) -> bool:
+        kept = self.bench.store.invocations
+        last = kept.list(agent_id=agent_id, limit=1)
+        return bool(last) and any(read_event(each) is not None for each in kept.events(last[0].id)[:1])
+
     def _sessions(self, name: str) -> list[dict[str, Any]]:
-        frame = self.bench.agent(name).sessions()
-        return [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+        return [{**row, "agent": name} for row in frame_rows(self.bench.agent(name).sessions())]
 
     def _put_logs(self, agent: Agent, session: str) -> None:
         if not session:
             return
-        frame = agent.logs(session_id=session, limit=_LOG_LINES)
         rows = [
-            {"timestamp": _plain(row["timestamp"]), "level": _plain(row["level"]), "message": _plain(row["message"])}
-            for row in frame.to_dict("records")
+            {"timestamp": row["timestamp"], "level": row["level"], "message": well_formed(str(row["message"] or ""))}
+            for row in frame_rows(agent.logs(session_id=session, limit=_LOG_LINES))
         ]
         self.tell("logs", count=self.tables.put("logs", rows))
 
@@ -231,8 +280,12 @@ class TestPanel(Panel):
         self.tell("looked", **turn.told(text=False))
 
     def welcome(self) -> Mapping[str, Any]:
-        """The conversation so far."""
-        return {"turns": [turn.told() for turn in self._turns[-_SHOWN_TURNS:]]}
+        """The conversation so far (of very long ones the later answers whole), and what waits for a decision."""
+        turns, left = [], _TEXT_IN_ALL
+        for turn in reversed(self._turns[-_SHOWN_TURNS:]):
+            turns.append(turn.told(longest=max(left, 4_000)))
+            left -= len(turns[-1]["text"])
+        return {"turns": turns[::-1], "approvals": dict(self._approvals)}
 
     def face(self) -> str:
         """The conversation as text."""
@@ -250,19 +303,10 @@ def _agent_line(agent: Agent) -> str:
     return f"agent = bench.agent({agent.name!r}){at}"
 
 
-def _code(agent: Agent, prompt: str, session: str) -> str:
+def _code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
     again = f", session_id={session!r}" if session else ""
-    return (
-        f"import loomlib as loom\n\nbench = loom.connect({'' if agent.bench.where == 'local' else repr('aws')})\n"
-        f"{_agent_line(agent)}\ninv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
-    )
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | bool):
-        return value
-    if hasattr(value, "isoformat"):
-        return None if value != value else value.isoformat()
-    if isinstance(value, int | float):
-        return None if value != value else value
-    return value.item() if hasattr(value, "item") else str(value)
+    if agui:
+        call = f"inv = ask_agui(agent, {prompt!r}{again})\ninv.text, inv.agui().state"
+        return f"{connect_code(agent.bench)}from loomlib.workbench import ask_agui\n\n{_agent_line(agent)}\n{call}"
+    call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
+    return f"{connect_code(agent.bench)}{_agent_line(agent)}\n{call}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .turns import short_text
+from .words import short_text
 
 if TYPE_CHECKING:
     from loomlib import Invocation

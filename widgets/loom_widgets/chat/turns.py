@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.agents import Chunk, note_of
 
+from .words import asked_in_words, short_text, short_values, tree_json, well_formed
+
 if TYPE_CHECKING:
     from loomlib import Invocation
+    from loomlib.agents.agui import AguiFold, AguiRun, Confirmation
+    from loomlib.agents.mcp_apps import AppView
+    from loomlib.agents.notes import Note
 
 LONGEST_SHOWN: Final = 200_000
 """Characters of an answer that a page is given; all of them are in the invocation's `.text`."""
-_LONGEST_VALUE: Final = 4_000
 _MOST_NOTES: Final = 500
+_MOST_VIEWS: Final = 20
+_MOST_SHOWN: Final = 100
+_RUN_INTERVAL_S: Final = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,6 +30,7 @@ class Turn:
 
     id: int
     prompt: str
+    who: str = "You"
     text: str = ""
     length: int = 0
     status: str = "streaming"
@@ -33,13 +40,23 @@ class Turn:
     notes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     tools: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     figures: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    views: list[AppView] = field(default_factory=list["AppView"])
+    waits: bool = False
+    """Whether it said that something waits for an approval."""
+    _fold: AguiFold | None = None
+    _run_at: float = 0.0
+    _run_is_new: bool = False
 
     @classmethod
     def of(cls, id: int, invocation: Invocation) -> Turn:
         """A turn that was stored before."""
         record = invocation.record
-        turn = cls(id=id, prompt=record.prompt or "", status=record.status, session=record.session_id)
+        who, prompt = asked_in_words(record.prompt or "")
+        turn = cls(id=id, prompt=well_formed(prompt), who=who, status=record.status, session=record.session_id)
         turn._add(record.response)
+        for event in invocation.agent.store.invocations.events(record.id):
+            if (note := note_of(event.encode("utf-8", "surrogatepass"))) is not None:
+                turn._note(note)
         turn.end(invocation)
         return turn
 
@@ -48,7 +65,7 @@ class Turn:
         record = invocation.record
         stopped = record.failure == "cancelled"
         self.status = "stopped" if stopped else record.status
-        self.sentence = "Stopped; what had come is kept." if stopped else invocation.sentence()
+        self.sentence = "Stopped; what had come is kept." if stopped else well_formed(invocation.sentence())
         self.invocation = record.id or self.invocation
 
     def take(self, chunk: Chunk) -> list[dict[str, Any]]:
@@ -56,42 +73,118 @@ class Turn:
         told: list[dict[str, Any]] = []
         if chunk.text and (shown := self._add(chunk.text)):
             told.append({"kind": "text", "text": shown})
-        note = None if chunk.text else note_of(chunk.data)
-        if note is not None and len(self.notes) < _MOST_NOTES:
-            item = {"kind": note.kind, **short_values(note.values)}
-            self.notes.append(item)
-            told.append(item)
+        note = note_of(chunk.data)
+        if note is not None and (note.kind == "agui" or not chunk.text):
+            told += self._note(note)
+            if self._run_is_new and time.monotonic() >= self._run_at:
+                begun = time.monotonic()
+                told.append(self.run_told())
+                self._run_at = time.monotonic() + max(_RUN_INTERVAL_S, 10 * (time.monotonic() - begun))
         return told
 
+    @property
+    def run(self) -> AguiRun | None:
+        """The run that its AG-UI events make up, None when it has none."""
+        return None if self._fold is None else self._fold.run()
+
+    def run_told(self) -> dict[str, Any]:
+        """The run as a message to a view: its tools, state and questions."""
+        run = self.run
+        self._run_is_new = False
+        if run is None:
+            return {}
+        return {
+            "kind": "run",
+            "status": run.status,
+            "events": run.events,
+            "state": "" if run.state is None else tree_json(run.state),
+            "tools": [
+                {
+                    "id": short_text(each.id), "name": short_text(each.name) or "a tool", "state": each.state,
+                    "arguments": short_text(each.arguments_text), "result": short_text(each.result or ""),
+                }
+                for each in run.tools[:_MOST_SHOWN]
+            ],
+            "thoughts": short_text("\n\n".join(each.text for each in run.messages if each.kind == "reasoning")),
+            "steps": [short_text(each) for each in run.steps[:_MOST_SHOWN]],
+            "confirmations": [
+                {
+                    "id": short_text(each.id), "reason": short_text(each.reason), "message": short_text(each.message),
+                    "expires_at": each.expires_at and short_text(each.expires_at), "yes_or_no": _is_yes_or_no(each),
+                    "wanted": "" if each.response_schema is None else short_text(each.response_schema),
+                }
+                for each in run.confirmations[:20]
+            ],
+            "error": short_text(run.error),
+            "problems": [short_text(each) for each in run.problems],
+        }  # fmt: skip
+
+    def _note(self, note: Note) -> list[dict[str, Any]]:
+        if note.kind == "agui":
+            return self._note_agui(note)
+        if note.kind == "view":
+            return self._note_view(note.values["view"])
+        if note.kind == "event" and isinstance(note.values["data"].get("pending"), dict):
+            self.waits = True
+        return self._keep({"kind": note.kind, **short_values(note.values)})
+
+    def _note_agui(self, note: Note) -> list[dict[str, Any]]:
+        from loomlib.agents.agui import AguiFold
+
+        self._fold = self._fold or AguiFold()
+        self._fold.feed(note.values["event"])
+        self._run_is_new = True
+        kind, last = short_text(note.values["type"]), self.notes[-1] if self.notes else {}
+        if last.get("kind") == "agui" and last["type"] == kind and kind.endswith(("_CONTENT", "_ARGS", "_CHUNK")):
+            last["count"] += 1
+            return [{"kind": "agui", "type": kind, "again": True}]
+        fields = {key: value for key, value in note.values["event"].items() if key != "type"}
+        item = {"kind": "agui", "type": kind, "count": 1, "problem": short_text(note.values["problem"])}
+        return self._keep(item | {"data": short_text(fields)})
+
+    def _note_view(self, view: AppView) -> list[dict[str, Any]]:
+        if len(self.views) >= _MOST_VIEWS:
+            return []
+        self.views.append(view)
+        item = {"kind": "view", "view": len(self.views) - 1, "tool": short_text(view.tool)}
+        may = ", ".join(short_text(each) for each in view.tools[:20])
+        return self._keep(
+            item | {"title": short_text(view.title), "may": may, "problem": short_text(view.problem)}, always=True
+        )
+
+    def _keep(self, item: dict[str, Any], *, always: bool = False) -> list[dict[str, Any]]:
+        if len(self.notes) >= _MOST_NOTES and not always:
+            return []
+        self.notes.append(item)
+        return [item]
+
     def _add(self, text: str) -> str:
-        shown = text[: max(0, LONGEST_SHOWN - self.length)]
+        shown = well_formed(text[: max(0, LONGEST_SHOWN - self.length)])
         self.length += len(text)
         self.text += shown
         return shown
 
-    def told(self, *, text: bool = True) -> dict[str, Any]:
-        """The turn as a message to a view."""
+    def told(self, *, text: bool = True, longest: int = LONGEST_SHOWN) -> dict[str, Any]:
+        """The turn as a message to a view, with at most `longest` characters of its text."""
         return {
             "turn": self.id,
+            "who": self.who,
             "prompt": self.prompt[:LONGEST_SHOWN],
-            **({"text": self.text} if text else {}),
-            "left_out": max(0, self.length - LONGEST_SHOWN),
+            **({"text": self.text[:longest]} if text else {}),
+            "left_out": max(0, self.length - min(longest, LONGEST_SHOWN)),
             "status": self.status,
             "session": self.session,
             "sentence": self.sentence,
             "invocation": self.invocation,
             "notes": self.notes if text else [],
+            "run": self.run_told(),
             "tools": self.tools,
             "figures": self.figures,
         }
 
 
-def short_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """An agent's values as texts that a page can bear."""
-    return {key: short_text(value) for key, value in values.items()}
-
-
-def short_text(value: object) -> str:
-    """A value as text: JSON where it is no text already, cut when long."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text) - _LONGEST_VALUE:,} more)"
+def _is_yes_or_no(found: Confirmation) -> bool:
+    properties: object = found.response_schema.get("properties") if found.response_schema else None
+    return found.response_schema is None or (
+        isinstance(properties, dict) and list(cast("dict[str, object]", properties)) == ["approved"]
+    )

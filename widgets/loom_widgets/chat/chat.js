@@ -1,0 +1,205 @@
+// What a conversation shows beside text: approvals, AG-UI runs with their state and questions, frames of tools' views.
+
+const COLOURS = /\u001b\[[0-9;:]*m/g, CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
+const TORN = /\u001b(?:\[[0-9;:]*)?$/;
+
+/** Colour codes of terminals are left out, other control characters are shown as their signs (␀, ␛). */
+function calm(text) {
+  return text.replace(COLOURS, "").replace(CONTROLS, (sign) => String.fromCharCode(sign === "\x7f" ? 0x2421 : 0x2400 + sign.charCodeAt(0)));
+}
+
+/** A value as a tree that opens by and by; `name` stands before it. */
+function tree(value, name, level = 0) {
+  const label = h("span", { class: "loom-hint" }, `${short(name, 80)}: `);
+  if (value === null || typeof value !== "object") {
+    return h("div", { style: { "padding-left": "1.1em", "white-space": "pre-wrap" } }, label, typeof value === "string" ? `"${calm(value)}"` : String(value));
+  }
+  const entries = Object.entries(value);
+  const what = Array.isArray(value) ? `list of ${entries.length}` : `${entries.length} ${entries.length === 1 ? "field" : "fields"}`;
+  const node = h("details", { style: { "padding-left": level ? "1.1em" : 0 } }, h("summary", null, label, what));
+  const grow = () => { if (node.open && node.childElementCount === 1) put(node, entries.map(([key, each]) => tree(each, key, level + 1))); };
+  node.addEventListener("toggle", grow);
+  node.open = level < 3 && entries.length <= 50;
+  grow();
+  return node;
+}
+
+/** How long is left until `at` (ms of this page's clock), in words. */
+function timeLeft(at) {
+  const s = (at - Date.now()) / 1000;
+  if (s <= 0) return "expired";
+  if (s < 100) return `expires in ${Math.ceil(s)} s`;
+  return s < 6000 ? `expires in ${Math.round(s / 60)} min` : s < 172800 ? `expires in ${Math.round(s / 3600)} h` : `expires in ${Math.round(s / 86400)} days`;
+}
+
+/** Says how long is left, again and again; `onEnd` is called when nothing is. Returns the node; `.end()` stops it. */
+function countdown(at, onEnd) {
+  const node = h("span", { class: "loom-hint" });
+  const tick = () => {
+    node.textContent = timeLeft(at);
+    if (at <= Date.now()) { node.end(); onEnd(); }
+  };
+  const timer = setInterval(() => (node.isConnected ? tick() : node.end()), 1000);
+  node.end = () => clearInterval(timer);
+  node.textContent = timeLeft(at);
+  if (at <= Date.now()) queueMicrotask(tick);
+  return node;
+}
+
+/** The approvals of the chosen agent: `.show(told)`. */
+function approvalsBox(model) {
+  const node = h("section", { "aria-label": "approvals", hidden: true });
+  const one = (each) => {
+    const note = field("Note", { placeholder: "kept with the decision", class: "loom-note" });
+    const decide = async (approve) => {
+      for (const button of buttons) button.disabled = true;
+      found.state("deciding …");
+      if (await act(model, "decide", { approval: each.id, approve, note: note.value }) === null) act(model, "approvals");
+    };
+    const buttons = [
+      button("Approve", () => decide(true), { kind: "main", "aria-label": `Approve ${short(each.tool, 60)}` }),
+      button("Reject", () => decide(false), { kind: "danger", "aria-label": `Reject ${short(each.tool, 60)}` }),
+    ];
+    const left = countdown(Date.now() + each.left_s * 1000, () => {
+      for (const button of buttons) button.disabled = true;
+      found.state("expired", "bad");
+      setTimeout(() => act(model, "approvals"), 1000);
+    });
+    const found = card(`May ${short(each.tool, 60)} run?`, { state: "waits for you", level: 5 },
+      facts(each.input.map(([name, value]) => [short(name), calm(value)])),
+      h("p", { class: "loom-hint" }, `Asked ${when(each.asked_at)} for ${short(each.actor)}, session ${each.session.slice(0, 13)}… · `, left),
+      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, note), buttons));
+    found.dataset.approval = each.id;
+    return found;
+  };
+  node.show = (told) => {
+    const pending = told.pending ?? [], decided = told.decided ?? [];
+    node.hidden = !(pending.length || decided.length || told.problem);
+    refill(node, told.problem && h("p", { class: "loom-hint" }, told.problem), pending.map(one),
+      decided.length > 0 && h("details", null, h("summary", null, `Decided earlier (${decided.length})`), table({
+        label: "decided approvals", rows: decided, height: 150,
+        columns: [
+          { key: "tool", name: "tool" }, { key: "state", name: "state", kind: "status", width: "8em" }, { key: "asked_at", name: "asked", kind: "time", width: "12em" },
+          { key: "decided_at", name: "decided", kind: "time", width: "12em" }, { key: "note", name: "note" }, { key: "result", name: "result" },
+        ],
+      })));
+    for (const each of node.querySelectorAll("details")) each.addEventListener("toggle", () => each.querySelector(".loom-scroll")?.dispatchEvent(new CustomEvent("loom-shown")));
+  };
+  return node;
+}
+
+/** An AG-UI run under its turn: questions, the shared state, the typed events. `answer(question, form)` answers one. */
+function runView(answer) {
+  const asking = h("div"), state = h("div"), problems = h("div"), events = h("details", { class: "loom-events" }, h("summary"));
+  const node = h("div", { class: "loom-run", hidden: true }, asking, state, problems, events);
+  let listed = 0, count = 0, drawn = "", last = null, open = true, asked = "";
+  const head = () => { events.firstChild.textContent = `AG-UI events (${count})`; };
+  node.event = (item) => {
+    node.hidden = false;
+    count += item.count ?? 1;
+    head();
+    if (item.again && last) { last.times += 1; last.lastChild.textContent = ` × ${last.times}`; return; }
+    if ((listed += 1) > 500) return;
+    last = h("div", null, h("code", null, item.type), " ", item.problem && h("strong", null, `malformed: ${item.problem} `),
+      h("span", { class: "loom-hint", title: short(calm(item.data ?? ""), 2000) }, short(calm(item.data ?? ""), 160)), h("span", null, item.count > 1 ? ` × ${item.count}` : ""));
+    last.times = item.count ?? 1;
+    events.append(last);
+  };
+  const question = (each) => {
+    const buttons = [];
+    const send = (form) => { node.close("answering …"); answer(each.id, form); };
+    const own = each.yes_or_no ? null : textarea("Answer as JSON", { rows: 2, hint: each.wanted ? `wanted: ${short(each.wanted, 300)}` : "" });
+    if (own) buttons.push(button("Send", () => send({ payload: own.value }), { kind: "main" }));
+    else buttons.push(button("Approve", () => send({ approved: true }), { kind: "main" }), button("Reject", () => send({ approved: false }), { kind: "danger" }));
+    buttons.push(button("Leave unanswered", () => send({}), { class: "loom-quiet" }));
+    const at = each.expires_at ? Date.parse(each.expires_at) : NaN;
+    const found = card(short(each.message || each.reason, 400), { state: "waits for you", level: 5 },
+      h("p", { class: "loom-hint" }, each.reason, Number.isNaN(at) ? null : [" · ", countdown(at, () => found.close("expired"))]), own, h("div", { class: "loom-row" }, buttons));
+    found.close = (word) => { found.state(word); for (const each of buttons) each.disabled = true; };
+    found.classList.add("loom-question");
+    return found;
+  };
+  node.update = (run) => {
+    node.hidden = false;
+    if (run.state !== drawn) {
+      drawn = run.state;
+      refill(state, run.state && h("div", { class: "loom-box", role: "group", "aria-label": "shared state" }, tree(JSON.parse(run.state), "shared state")));
+    }
+    refill(problems, run.error && h("p", null, h("strong", null, "Run failed: "), run.error), run.problems.slice(0, 20).map((each) => h("p", { class: "loom-hint" }, `Breaks the protocol: ${each}`)),
+      run.steps.length > 0 && h("p", { class: "loom-hint" }, `Steps: ${run.steps.join(" → ")}`),
+      run.thoughts && h("details", null, h("summary", null, "Thoughts"), h("pre", { tabindex: 0 }, calm(run.thoughts))));
+    const now = JSON.stringify(run.confirmations);
+    if (now !== asked) { asked = now; refill(asking, run.confirmations.map(question)); if (!open) node.close("closed"); }
+  };
+  /** Nothing can be answered any more: another question was asked since. */
+  node.close = (word = "closed") => { open = false; for (const each of asking.children) each.close(word); };
+  head();
+  return node;
+}
+
+const FRAME = { inSecond: 60, characters: 200000, waiting: 8, height: 600 };
+
+/**
+ * A tool's view in its frame. The frame reaches nothing (its document's policy, an origin of its own); what it posts goes
+ * to the panel's channel and nowhere else, as long as it is not too much. `keep(off)` collects what ends it.
+ */
+function viewFrame(model, turn, item, keep) {
+  const said = h("p", { class: "loom-hint" });
+  const id = newId("view");
+  const place = h("div");
+  let frame = null, waiting = 0, second = 0, inSecond = 0, height = 0;
+  const close = (why) => {
+    if (!frame) return;
+    window.removeEventListener("message", heard, true);
+    frame.remove();
+    frame = null;
+    hide.hidden = true;
+    act(model, "frame_gone", { frame: id });
+    if (why) { said.textContent = why; refill(place, button("Show it again", open)); }
+  };
+  const refuse = (data, message) => {
+    const asked = data && typeof data === "object" ? data.id : null;
+    if (frame && (typeof asked === "string" || typeof asked === "number")) frame.contentWindow.postMessage({ jsonrpc: "2.0", id: asked, error: { code: -32000, message } }, "*");
+  };
+  const heard = async (event) => {
+    if (!frame || event.source !== frame.contentWindow) return;
+    event.stopImmediatePropagation();  // nobody else on this page hears what a stranger's page says
+    const now = Math.floor(performance.now() / 1000);
+    if (now !== second) { second = now; inSecond = 0; }
+    if ((inSecond += 1) > FRAME.inSecond) return void close(`Closed: the view sent more than ${FRAME.inSecond} messages in a second.`);
+    let text = "";
+    try { text = typeof event.data === "string" ? event.data : JSON.stringify(event.data); } catch { /* no JSON */ }
+    if (!text || text.length > FRAME.characters) return void refuse(event.data, "The message is no JSON or too long");
+    if (waiting >= FRAME.waiting) return void refuse(event.data, "Too many messages wait for an answer");
+    waiting += 1;
+    const found = await act(model, "frame_message", { frame: id, message: text });
+    waiting -= 1;
+    if (!frame || !found) return;
+    if (found.closed) return void close("Closed: the panel has forgotten this frame.");
+    for (const each of found.answers ?? []) frame.contentWindow.postMessage(JSON.parse(each), "*");
+    if (found.height && found.height !== height) { height = found.height; frame.style.height = `${Math.min(Math.max(height, 40), FRAME.height)}px`; }
+    refill(said, `It can only call ${item.may || "nothing"}.`, found.refused?.length > 0 && ` Refused: ${found.refused.join(", ")}.`);
+  };
+  const open = async () => {
+    const dark = document.body.dataset.jpThemeLight === "false";
+    const found = await act(model, "frame", { turn, view: item.view, frame: id, theme: dark ? "dark" : "light" });
+    if (!found?.document || found.sandbox !== "allow-scripts" || !node.isConnected) return;
+    frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.setAttribute("referrerpolicy", "no-referrer");
+    frame.setAttribute("allow", "");
+    frame.setAttribute("title", short(item.title || `View of ${item.tool}`, 200));
+    Object.assign(frame.style, { width: "100%", height: "200px", border: "0", display: "block", background: dark ? "#111" : "#fff", colorScheme: dark ? "dark" : "light" });
+    frame.srcdoc = found.document;
+    window.addEventListener("message", heard, true);
+    hide.hidden = false;
+    refill(said, `It can only call ${item.may || "nothing"}.`);
+    refill(place, frame);
+  };
+  const hide = button("Close view", () => close("Closed."), { class: "loom-quiet", hidden: true });
+  const node = card(short(item.title || `View of ${item.tool}`, 120), { level: 5 }, item.problem ? h("p", null, item.problem) : [place, said, hide]);
+  node.classList.add("loom-view");
+  keep(() => close(""));
+  if (!item.problem) requestAnimationFrame(open);
+  return node;
+}

@@ -1,0 +1,52 @@
+"""What the parts of the Test panel share: the conversation's turns, and how an agent is asked."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..kit import Cancel, Panel
+
+if TYPE_CHECKING:
+    from loomlib import Agent
+
+    from .turns import Turn
+
+
+class Conversing(Panel):
+    """A panel with a conversation."""
+
+    _turns: list[Turn]
+
+    @abstractmethod
+    def _agent(self, name: str, qualifier: str) -> Agent:
+        """The agent of the catalog."""
+
+    @abstractmethod
+    def _ask(
+        self, agent: Agent, prompt: str, session: str, cancel: Cancel, *, payload: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """Ask as a new turn, streamed; `payload` is what is sent in the prompt's place."""
+
+    @abstractmethod
+    def _begin_turn(self, prompt: str, session: str) -> Turn:
+        """A new turn of the conversation, told to the views."""
+
+    @abstractmethod
+    def _ended(self, agent: Agent, turn: Turn) -> None:
+        """What follows the end of a turn."""
+
+    @abstractmethod
+    def _open(self, session: str) -> None:
+        """Show an earlier session."""
+
+    @abstractmethod
+    def _look_around(self, name: str, qualifier: str, session: str = "") -> None:
+        """Read the catalog and the sessions."""
+
+    @abstractmethod
+    def _opening(self, agent: Agent) -> str:
+        """The code before a call: the workbench and the agent."""

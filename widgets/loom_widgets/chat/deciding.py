@@ -1,0 +1,126 @@
+"""The part of the Test panel that lets a person decide: approvals that wait, and questions of AG-UI runs."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.agents.agui import answer_to, run_input
+from loomlib.errors import LoomError
+
+from ..kit import Cancel, Form, action
+from ..kit.failures import told
+from .conversing import Conversing
+from .words import answer_in_words, short_text
+
+if TYPE_CHECKING:
+    from loomlib.memory.approvals import Approval
+
+_SHOWN: Final = 50
+
+
+class Deciding(Conversing):
+    """Approvals of the chosen agent, whichever session asked; and the answers that a run waits for."""
+
+    _approvals: Mapping[str, Any] = {}
+
+    @action(lane="approvals")
+    def approvals(self) -> None:
+        """What waits for a person, read from the agent's memory."""
+        name = self.state.get("agent", "")
+        if not name:
+            self._tell_approvals({})
+            return
+        try:
+            found = self.bench.agent(name).approvals()
+        except Exception as error:  # noqa: BLE001 -- that approvals cannot be read must not keep anybody from asking
+            problem = told(error)
+            sentence = f"Approvals of {name} could not be read: {problem['what']}"
+            self._tell_approvals({"agent": name, "problem": sentence})
+            return
+        now = datetime.now(UTC)
+        pending = [_row(each, now) for each in found.pending[:_SHOWN]]
+        decided = [_row(each, now) for each in found if not each.is_pending][:_SHOWN]
+        self._tell_approvals({"agent": name, "pending": pending, "decided": decided})
+
+    @action(lane="invoke")
+    def decide(self, form: Form) -> Mapping[str, Any]:
+        """Approve or reject what waits; the answer is what the agent says then, in the session that asked."""
+        id, note, yes = form.text("approval"), form.text("note"), form.flag("approve")
+        agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
+        known = next((each for each in agent.approvals() if each.id == id), None)
+        if known is None:
+            raise LoomError("There is no such approval", on=id[:80], try_="the list, which is read again")
+        if known.session_id != self.state.get("session"):
+            self._look_around(agent.name, agent.qualifier, known.session_id)
+            self._open(known.session_id)
+        call = "approve" if yes else "reject"
+        self.show_code(f"{self._opening(agent)}\ninv = agent.{call}({id!r}, note={note!r})\ninv.text")
+        asked = f"{'Approved' if yes else 'Rejected'} {known.tool}{f': {note}' if note else ''}"
+        turn = self._begin_turn(asked, known.session_id)
+        try:
+            invocation = agent.approve(id, note=note) if yes else agent.reject(id, note=note)
+            turn._add(invocation.text)
+            turn.end(invocation)
+        except Exception as error:
+            turn.status, turn.sentence = "error", told(error)["what"]
+            raise
+        finally:
+            self.tell("ended", **turn.told())
+            self.later("approvals")
+        self._ended(agent, turn)
+        return {"turn": turn.id}
+
+    @action(lane="invoke")
+    def answer(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Answer a question of the last run; the run goes on in the same session, thread and state."""
+        asking = next((each for each in self._turns if each.id == form.get("turn")), None)
+        run = None if asking is None else asking.run
+        question = next((each for each in run.confirmations if each.id == form.text("question")), None) if run else None
+        if asking is None or run is None or question is None or asking is not self._turns[-1]:
+            raise LoomError("That question is not open any more", try_="asking the agent anew")
+        given = _given(form)
+        agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
+        how = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        self.show_code(
+            f"{self._opening(agent)}\nfrom loomlib.workbench import confirm\n\n"
+            f"inv = confirm(agent.invocation({asking.invocation}), {question.id!r}{f', {how}' if how else ''})\n"
+            "inv.agui().state"
+        )
+        resume = answer_to(question.id, **given)
+        payload = run_input(thread_id=run.thread_id or None, state=run.state, resume=(resume,))
+        return self._ask(agent, answer_in_words(resume), asking.session, cancel, payload=payload)
+
+    def _tell_approvals(self, found: Mapping[str, Any]) -> None:
+        self._approvals = found
+        self.tell("approvals", **found)
+
+
+def _given(form: Form) -> dict[str, Any]:
+    if (text := form.text("payload")).strip():
+        try:
+            return {"payload": json.loads(text)}
+        except (ValueError, RecursionError):
+            raise LoomError("The answer is no JSON", on=text[:80], try_='such as {"approved": true}') from None
+    return {"approved": form["approved"]} if isinstance(form.get("approved"), bool) else {}
+
+
+def _row(found: Approval, now: datetime) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "state": found.state,
+        "tool": short_text(found.tool),
+        "input": [[short_text(key)[:80], short_text(value)] for key, value in list(found.input.items())[:20]],
+        "actor": short_text(found.actor),
+        "session": found.session_id,
+        "asked_at": found.asked_at.isoformat(),
+        "expires_at": found.expires_at.isoformat(),
+        "left_s": (found.expires_at - now).total_seconds(),
+        "decided_at": found.decided_at and found.decided_at.isoformat(),
+        "note": short_text(found.note),
+        "result": short_text(found.result),
+    }

@@ -1,0 +1,66 @@
+"""The part of the Test panel behind the frames of tools' views (MCP Apps): each has one channel, and nothing else."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.agents.mcp_apps import VIEW_SANDBOX, frame_document
+from loomlib.errors import LoomError
+
+from ..kit import Form, action
+from .conversing import Conversing
+from .words import short_text, well_formed
+
+if TYPE_CHECKING:
+    from loomlib.agents.mcp_apps import FrameChannel
+
+_MOST_CHANNELS: Final = 40
+
+
+class Frames(Conversing):
+    """A frame is opened by the page under a name of its own; its messages come here and are answered or refused."""
+
+    _channels: dict[str, FrameChannel]
+
+    @action(lane="frame")
+    def frame(self, form: Form) -> Mapping[str, Any]:
+        """The document of a view's frame."""
+        from loomlib.workbench import view_channel
+
+        turn = next((each for each in self._turns if each.id == form.get("turn")), None)
+        number = form.count("view", most=1_000)
+        if turn is None or number >= len(turn.views) or not turn.session:
+            raise LoomError("There is no such view", try_="opening the session again")
+        view = turn.views[number]
+        if view.problem:
+            raise LoomError(view.problem, on=view.tool)
+        agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
+        while len(self._channels) >= _MOST_CHANNELS:
+            self._channels.pop(next(iter(self._channels)))
+        theme = form.text("theme", "light")
+        self._channels[form.text("frame")] = view_channel(agent, view, session_id=turn.session, theme=theme)
+        title = short_text(view.title or f"View of {view.tool}")[:200]
+        return {"document": frame_document(well_formed(view.html), title=title), "sandbox": VIEW_SANDBOX}
+
+    @action(lane="frame")
+    def frame_message(self, form: Form) -> Mapping[str, Any]:
+        """What a frame posted (JSON text): the answers to post back (JSON texts), its height, what was refused."""
+        channel = self._channels.get(form.text("frame"))
+        if channel is None:
+            return {"answers": [], "closed": True}
+        answers = channel.receive(form.text("message"))
+        return {
+            "answers": [json.dumps(each) for each in answers],
+            "height": channel.height_px,
+            "refused": [short_text(each) for each in channel.refused[-20:]],
+            "calls_left": channel.calls_left,
+        }
+
+    @action(lane="frame")
+    def frame_gone(self, form: Form) -> None:
+        """The page has closed a frame."""
+        self._channels.pop(form.text("frame"), None)

@@ -1,0 +1,101 @@
+"""Texts and values of strangers, as a page can bear them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+_LONGEST_VALUE: Final = 4_000
+_TREE_NODES: Final = 2_000
+_TREE_DEPTH: Final = 20
+
+
+def well_formed(text: str) -> str:
+    """The text without lone surrogates, which no message to a page can carry: each becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def short_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """An agent's values as texts."""
+    return {well_formed(key[:200]): short_text(value) for key, value in values.items()}
+
+
+def short_text(value: object) -> str:
+    """A value as text: JSON where it is no text already, cut when long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    more = len(text) - _LONGEST_VALUE
+    return well_formed(text) if more <= 0 else f"{well_formed(text[:_LONGEST_VALUE])}… ({more:,} more)"
+
+
+def tree_json(value: object) -> str:
+    """A value as JSON text in ASCII, cut to what a page can show as a tree; where it is cut, a text says so."""
+    left = [_TREE_NODES]
+
+    def cut(found: object, depth: int) -> Any:
+        left[0] -= 1
+        if isinstance(found, str):
+            return found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}…"
+        if isinstance(found, float) and found - found != 0:
+            return str(found)
+        if not isinstance(found, (dict, list)):
+            return found if found is None or isinstance(found, (bool, int, float)) else str(found)
+        if depth >= _TREE_DEPTH:
+            return "… (deeper than is shown)"
+        if isinstance(found, dict):
+            kept: dict[str, Any] = {}
+            fields = cast("dict[str, object]", found)
+            for key, each in fields.items():
+                if left[0] <= 0:
+                    kept["…"] = f"{len(fields) - len(kept):,} more"
+                    break
+                kept[key[:200]] = cut(each, depth + 1)
+            return kept
+        listed: list[Any] = []
+        entries = cast("list[object]", found)
+        for each in entries:
+            if left[0] <= 0:
+                listed.append(f"… {len(entries) - len(listed):,} more")
+                break
+            listed.append(cut(each, depth + 1))
+        return listed
+
+    return json.dumps(cut(value, 0))
+
+
+def asked_in_words(prompt: str) -> tuple[str, str]:
+    """Who asked, and what, of a stored prompt: payloads that decide, answer or call for a view are said in words."""
+    try:
+        found: object = json.loads(prompt) if prompt.startswith("{") else None
+    except (ValueError, RecursionError):
+        found = None
+    told = _mapping(found)
+    if decision := _mapping(told.get("approval")):
+        note = f": {decision['note']}" if decision.get("note") else ""
+        words = {"approve": "Approved", "reject": "Rejected"}.get(str(decision.get("decision")), "Decided")
+        return "You", f"{words}{note}"
+    if params := _mapping(_mapping(told.get("mcp")).get("params")):
+        return "View", f"calls {params.get('name')} with {short_text(params.get('arguments') or {})}"
+    resume = told.get("resume")
+    if isinstance(resume, list) and resume:
+        return "You", "; ".join(answer_in_words(_mapping(each)) for each in cast("list[object]", resume))
+    return "You", prompt
+
+
+def answer_in_words(answer: Mapping[str, Any]) -> str:
+    """An answer to a question of a run, in words."""
+    if answer.get("status") == "cancelled":
+        return "Left unanswered"
+    payload = answer.get("payload")
+    approved = _mapping(payload).get("approved")
+    if isinstance(approved, bool) and len(_mapping(payload)) == 1:
+        return "Approved" if approved else "Rejected"
+    return f"Answered {short_text(payload)}"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
