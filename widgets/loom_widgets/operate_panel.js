@@ -5,16 +5,18 @@ const EVERY_S = 15;
 
 /** `312 ms [305–321]` as a large number with its interval below; a sentence stays one. */
 function figure({ title, value, note }) {
-  const cut = value.indexOf(" [");
-  const [large, interval] = cut > 0 ? [value.slice(0, cut), value.slice(cut + 1)] : [value, ""];
-  const known = /^[\d$<–]|^at least|^≈/.test(large);
+  const cut = value.search(/ \[|, /);
+  const [large, interval] = cut > 0 ? [value.slice(0, cut), value.slice(cut + 1).trim()] : [value, ""];
+  const known = /^[\d$<–]|^at least/.test(large);
   return h("div", { class: "loom-box loom-tile", style: { margin: 0 } },
     h("div", { class: "loom-hint" }, title),
-    h("div", { style: known ? { "font-size": "18px", "font-weight": 600, "font-variant-numeric": "tabular-nums" } : {} }, large),
-    interval && h("div", { class: "loom-hint", title: "95 % interval" }, interval),
+    h("div", { style: known ? { "font-size": "17px", "font-weight": 600, "font-variant-numeric": "tabular-nums" } : {} }, large),
+    interval && h("div", { class: "loom-hint" }, interval),
     note && h("div", { class: "loom-hint" }, note));
 }
-const figures = (list) => h("div", { class: "loom-figures", role: "group", "aria-label": "numbers" }, list.map(figure));
+const figures = (list) => h("div", {
+  class: "loom-figures", role: "group", "aria-label": "numbers", style: { "grid-template-columns": "repeat(auto-fit, minmax(max(9.6em, 22%), 1fr))", margin: "6px 0" },
+}, list.map(figure));
 const failuresOf = (failures) => {
   const list = Object.entries(failures ?? {});
   return list.length ? h("p", null, h("strong", null, "Failed calls by class: "), list.map(([name, n]) => `${name} ${num(n)}`).join(" · ")) : null;
@@ -25,9 +27,9 @@ const told = (key, name, width) => ({ key, name, width, show: (row) => {
   return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text);
 } });
 const NUMBERS = [
-  { key: "invocations", name: "invocations", kind: "number", width: "7.5em" },
-  told("cold_start_mean_ms", "average cold start", "15em"), told("cold_start_p90_ms", "p90 cold start", "15em"),
-  told("error_rate", "error rate", "14em"), told("duration_p90_ms", "p90 answer", "15em"), told("cost", "cost", "10em"),
+  { key: "invocations", name: "invocations", kind: "number", width: "8.2em" },
+  told("cold_start_mean_ms", "average cold start", "13.8em"), told("cold_start_p90_ms", "p90 cold start", "13.8em"),
+  told("error_rate", "error rate", "11em"), told("duration_p90_ms", "p90 answer", "13.8em"), told("cost", "cost", "8em"),
 ];
 const wide = (node, px) => { node.querySelector("table").style.setProperty("min-width", `${px}px`); return node; };
 
@@ -79,7 +81,7 @@ function details(model, { again, leave }) {
       }),
       lines.length ? chart.line({ title: "Median and p90, where there are calls enough", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null,
       found.bins.length ? wide(table({
-        rows: found.bins.map((bin) => ({ ...bin, p50: bin.p50_ms, p90: bin.p90_ms })).reverse(), label: "latency over time", height: 200,
+        rows: found.bins.filter((bin) => bin.n).reverse(), label: "latency over time", height: 200,
         columns: [
           { key: "start", name: "from", kind: "time", width: "13em" }, { key: "n", name: "calls", kind: "number", width: "5em" },
           { key: "failed", name: "failed", kind: "number", width: "5em" }, told("p50_ms", "median"), told("p90_ms", "p90"),
@@ -103,7 +105,7 @@ function alerting(model) {
     columns: [
       { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "alert", name: "alert", width: "30%" },
       { key: "sentence", name: "how it stands", show: (row) => h("span", { title: row.sentence }, short(row.sentence, 300)) },
-      { key: "checked_at", name: "checked", kind: "time", width: "13em" }, { key: "notify", name: "tells", width: "8em" },
+      { key: "checked_at", name: "checked", kind: "time", width: "13em" }, { key: "notify", name: "tells", width: "8em", show: (row) => short(row.notify || "nobody", 60) },
     ],
   }), 820);
   const history = wide(table({
@@ -131,7 +133,7 @@ function alerting(model) {
   for (const each of [limit, least, tell, called]) each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
   const open = (row) => refill(one, card(row.alert, {},
     h("p", null, statusDot(row.state, KINDS[row.state] ?? "wait"), " ", row.sentence),
-    facts([["rule", `${row.number} ${row.rule}`], ["of", row.agent], ["over", `${num(row.window_s / 3600)} h`], ["calls at least", num(row.min_n)], ["tells", row.notify || "nobody"],
+    facts([["rule", row.rule], ["of", row.agent], ["over", `${num(row.window_s / 3600)} h`], ["calls at least", num(row.min_n)], ["tells", row.notify || "nobody"],
       ["in this state since", when(row.since)], ["checked", when(row.checked_at)]]),
     h("div", { class: "loom-row" },
       confirmButton("Remove", "Remove this alert? Its history stays.", async () => { if (await act(model, "remove_alert", { alert: row.alert })) one.replaceChildren(); }, { kind: "danger" }),
@@ -170,17 +172,17 @@ export default {
       model, table: "places", label: "regions and accounts", empty: "Nothing compared yet.",
       columns: [
         { key: "state", name: "state", width: "9.5em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "where", name: "where", width: "5.5em" }, { key: "account", name: "account", width: "10em" },
-        { key: "region", name: "region", width: "8em" }, { key: "agents", name: "agents", kind: "number", width: "5em" }, ...NUMBERS,
+        { key: "region", name: "region", width: "9em" }, { key: "agents", name: "agents", kind: "number", width: "6em" }, ...NUMBERS,
         { key: "why", name: "why", width: "20em", show: (row) => h("span", { title: row.why ?? "" }, short(row.why || "–", 300)) },
       ],
-    }), 1500);
+    }), 1460);
     const agents = wide(table({
       model, table: "agents", label: "agents and their numbers", height: 312,
       empty: "No agents yet. bench.deploy(\"calculator\") gives you one in half a second; so does the Build panel.", onOpen: (row) => drill({ agent: row.runtime_id, qualifier: "" }),
       columns: [
-        { key: "agent", name: "agent", width: "14em" }, { key: "status", name: "status", kind: "status", width: "8em" }, { key: "region", name: "region", width: "7em" }, ...NUMBERS,
+        { key: "agent", name: "agent" }, { key: "status", name: "status", kind: "status", width: "7em" }, ...NUMBERS, { key: "region", name: "region", width: "8em" },
       ],
-    }), 1240);
+    }), 1120);
     let opened = null, refreshing = false, newest = 0;
 
     const moment = (control) => control.value ? new Date(control.value).toISOString() : "";
@@ -188,21 +190,21 @@ export default {
       place: Number(place.value || 0), range: range.value || "all",
       ...(range.value === "between" ? { since: moment(since), until: moment(until) } : {}),
     });
-    const look = async () => {
-      if (refreshing) return;
+    // A quiet look leaves the sentence and the code of what the reader did last.
+    const look = async (quiet = false) => {
       refreshing = true;
-      await act(model, "look", form());
-      if (view.at === 1) await compare();
+      await act(model, "look", { ...form(), quiet });
+      if (view.at === 1) await compare(quiet);
       refreshing = false;
     };
     const drill = (what) => act(model, "drill", { ...form(), ...what });
-    const compare = () => act(model, "compare", form());
+    const compare = (quiet = false) => act(model, "compare", { ...form(), quiet });
     const detail = details(model, { again: (what) => drill({ agent: opened.arn, ...what }), leave: () => act(model, "leave") });
     const alerts = alerting(model);
     const beside = h("div", null, compared, places,
       h("p", { class: "loom-hint" }, "Others are put beside this one with loom_widgets.operate(bench, beside=[loom.connect(\"aws\", region=\"eu-central-1\")])."));
     const view = tabs([["Agents", h("div", null, agents, detail)], ["Regions and accounts", beside], ["Alerts", alerts]], { label: "what to look at" });
-    beside.parentNode.addEventListener("loom-shown", compare);
+    beside.parentNode.addEventListener("loom-shown", () => compare());
 
     for (const each of [place, range, since, until]) {
       each.control.addEventListener("change", () => {
@@ -215,12 +217,12 @@ export default {
       // Not what nobody sees, and not what another view has just asked for.
       if (!auto.value || document.hidden || refreshing || Date.now() - newest < EVERY_S * 900) return;
       newest = Date.now();
-      look();
+      look(true);
     }, 1000);
     body.keep(() => clearInterval(timer));
 
     put(body, [
-      h("div", { class: "loom-row" }, place, range, since, until, button("Refresh", look), auto), taken, tiles, failures, gaps, view,
+      h("div", { class: "loom-row" }, place, range, since, until, button("Refresh", () => look()), auto), taken, tiles, failures, gaps, view,
     ]);
     body.keep(onState(model, "state", () => {
       const state = model.get("state");
@@ -229,7 +231,7 @@ export default {
       range.options(state.ranges ?? [], state.range);
       since.hidden = until.hidden = range.value !== "between";
       auto.value = state.auto_s > 0;
-      taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${when(state.taken_at)}` : ""].filter(Boolean).join(" · ");
+      taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${when(state.taken_at)}` : "", "95 % intervals in brackets"].filter(Boolean).join(" · ");
       refill(tiles, state.headlines?.length ? figures(state.headlines) : null);
       refill(failures, failuresOf(state.failures));
       gaps.hidden = !state.missing && !state.caught;

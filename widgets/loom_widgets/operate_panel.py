@@ -44,7 +44,7 @@ class OperatePanel(AlertActions):
             ranges=[
                 *([key, text] for key, (text, _, _) in SPANS.items()),
                 [BETWEEN, "between …"],
-                [ALL, "all the time"],
+                [ALL, "all time"],
             ],
             range=ALL,
             numbers=[[name, TITLES[name], _UNITS[unit]] for name, unit in NUMBERS.items()],
@@ -69,9 +69,10 @@ class OperatePanel(AlertActions):
             self._place, self._detail = place, {}
             self.tell("detail")
             self.later("alerts")
-        self.show(range=form.text("range", ALL), since=form.text("since"), until=form.text("until"))
-        self.show_code(f"{span.needs}{connect_code(self._looked)}bench.overview({span.arguments})")
-        self._look(span)
+        self.show(range=form.text("range", ALL), caught=form.text("caught"))
+        if not form.flag("quiet"):
+            self.show_code(f"{span.needs}{connect_code(self._looked)}bench.overview({span.arguments})")
+        self._look(span, quiet=form.flag("quiet"))
         if self._detail:
             try:
                 self._drill(self._looked.agent(self._detail["arn"]), self._detail["qualifier"], span)
@@ -115,8 +116,7 @@ class OperatePanel(AlertActions):
         self.say("Looking up starts and costs …")
         found = self._looked.catch_up(span.since, span.until, progress=progress)
         cancel.check()
-        self.later("look", **dict(form))
-        self.show(caught=found.sentence())
+        self.later("look", **form, caught=found.sentence())
 
     @action(lane="places")
     def compare(self, form: Form) -> None:
@@ -124,7 +124,8 @@ class OperatePanel(AlertActions):
         span = span_of(form)
         names = [f"loom.connect({each.where!r}, region={each.region!r})" for each in self._benches]
         given = ", ".join(each for each in (f"[{', '.join(names)}]", span.arguments) if each)
-        self.show_code(f"{span.needs}import loomlib as loom\n\nloom.overview({given})")
+        if not form.flag("quiet"):
+            self.show_code(f"{span.needs}import loomlib as loom\n\nloom.overview({given})")
         found = loomlib.overview(self._benches, span.since, span.until)
         rows = []
         for each in found.places:
@@ -141,7 +142,7 @@ class OperatePanel(AlertActions):
 
     # How it is done.
 
-    def _look(self, span: Span) -> None:
+    def _look(self, span: Span, *, quiet: bool = False) -> None:
         found = self._looked.overview(span.since, span.until)
         rows = [
             {**{key: plain(value) for key, value in row.items()}, "said": _said(found.figures.by_agent[entry.id])}
@@ -158,7 +159,8 @@ class OperatePanel(AlertActions):
             missing=_missing(found.total),
             failures=dict(found.total.failures),
         )
-        self.say(found.sentence())
+        if not quiet:
+            self.say(found.sentence())
         self.tell("overview", count=len(rows))
 
     def _drill(self, agent: Agent, qualifier: str, span: Span) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from loomlib.alerts import ALARM
+from loomlib.alerts import ALARM, Rule
 from loomlib.errors import LoomError
-from loomlib.operations import NUMBERS, said_limit
+from loomlib.operations import NUMBERS, TITLES, said_limit
 from loomlib.statistics import plural
 
 from ..kit import Form, Panel, action
@@ -38,11 +38,12 @@ class AlertActions(Panel):
     def add_alert(self, form: Form) -> None:
         """Store a rule."""
         number, arguments = form.text("number"), _rule(form)
+        rule = Rule(number, **arguments)  # refused before anything of it is shown: a name may be an address by mistake
         told = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
         self.show_code(
             f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.add_alert({number!r}, {told})"
         )
-        rule = self._looked.add_alert(number, **arguments)
+        self._looked.add_alert(rule)
         self._put_alerts()
         self.say(f"Added: {rule.name}. Check now says how it stands.")
 
@@ -74,7 +75,7 @@ class AlertActions(Panel):
                 if event["kind"] == "state":
                     stands.setdefault(event["alert"], event["sentence"])
         for row in rows:
-            row["rule"] = f"{row['side']} {said_limit(row['number'], row['limit'])}"
+            row["rule"] = f"{TITLES[row['number']]} {row['side']} {said_limit(row['number'], row['limit'])}"
             row["sentence"] = stands.get(row["alert"]) or "Not checked yet."
         alarms = sum(row["state"] == ALARM for row in rows)
         self.tables.put("alerts", rows)

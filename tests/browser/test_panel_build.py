@@ -1,0 +1,66 @@
+"""The Build panel in a real JupyterLab: deployed, looked at, registered wrongly, removed after a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .conftest import Lab, Watched
+from .panels import CONNECT, end_kernels, panel_of, run_notebook, screenshot
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+_CELLS = [
+    f"{CONNECT}\nfor entry in bench.catalog.list():\n    bench.catalog.remove(entry)",
+    "panel = loom_widgets.build(bench)\npanel",
+]
+
+
+@pytest.fixture
+def page(lab: Lab, watched: Watched) -> Iterator[Page]:
+    run_notebook(watched.page, lab, "build_panel.ipynb", _CELLS)
+    yield watched.page
+    end_kernels(watched.page)
+
+
+def test_an_agent_is_deployed_looked_at_and_removed(page: Page, watched: Watched, tmp_path: Path) -> None:
+    panel = panel_of(page, "Build")
+    expect(panel.locator(".loom-status").first).to_have_text("No agents yet.")
+    expect(panel.locator(".loom-tablebox .loom-empty")).to_contain_text("press Deploy")
+    # By keyboard: the blueprint is chosen already.
+    expect(panel.get_by_label("Blueprint", exact=True)).to_have_value("calculator")
+    panel.get_by_role("button", name="Deploy", exact=True).focus()
+    page.keyboard.press("Enter")
+    going = panel.get_by_role("group", name="the last deployment")
+    expect(going).to_contain_text("done", timeout=60_000)
+    for step in ("packing", "uploading", "READY"):
+        expect(going).to_contain_text(step)
+    agents = panel.get_by_role("grid", name="agents of the catalog")
+    expect(agents.locator("tr[data-index]")).to_have_count(1)
+    for cell in ("calculator", "READY", "us-east-1", "DEFAULT"):
+        expect(agents.locator("tr[data-index]")).to_contain_text(cell)
+    expect(panel.get_by_label("a first question as Python")).to_contain_text("bench.agent('calculator').invoke(")
+    panel.get_by_text("As Python", exact=True).click()
+    expect(panel.locator(".loom-code")).to_contain_text("bench.deploy('calculator')")
+    screenshot(page, "build-deployed", tmp_path)
+
+    panel.get_by_label("ARN of a deployed runtime").fill("<img src=x onerror=alert(1)>")
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("alert").filter(has_text="Failed:")).to_contain_text("<img src=x onerror=alert(1)>")
+    screenshot(page, "build-error", tmp_path)
+
+    # Asked once more, taken back by Escape, then meant.
+    delete = panel.get_by_role("button", name="Delete the runtime too")
+    delete.click()
+    page.keyboard.press("Escape")
+    expect(delete).to_be_focused()
+    delete.click()
+    panel.get_by_role("button", name="Yes", exact=True).click()
+    expect(panel.locator(".loom-status").first).to_contain_text("its runtime is deleted", timeout=30_000)
+    expect(panel.locator(".loom-tablebox .loom-empty")).to_be_visible()
+    assert panel.evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert watched.errors == []
+    assert watched.outside == []

@@ -1,0 +1,129 @@
+"""The Build panel against a local AgentCore: deploy, register, refresh, remove, and what it says when that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import loom_widgets
+import loomlib as loom
+from loomlib import local
+
+from .conftest import Watched
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e'\"</script>"
+_AGENT = """
+from bedrock_agentcore import BedrockAgentCoreApp
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+def answer(payload):
+    import os
+    return os.environ.get("WORD", "none")
+
+app.run()
+"""
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    """A workbench of its own: what is removed here is nobody else's."""
+    home = tmp_path_factory.mktemp("build") / "home"
+    with loom.connect(home=home) as bench:
+        yield bench
+    local.stop(home)
+
+
+@pytest.fixture
+def watched(empty: loom.Workbench) -> Iterator[Watched]:
+    panel = loom_widgets.build(empty)
+    yield Watched(panel)
+    panel.close()
+
+
+def names(watched: Watched) -> list[str]:
+    return sorted(row["name"] for row in watched.ask("page", table="agents")["rows"])
+
+
+def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
+    watched: Watched, empty: loom.Workbench, tmp_path: Path
+) -> None:
+    assert "calculator" in [each["name"] for each in watched.panel.state["blueprints"]]
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "agent.py").write_text(_AGENT)
+    about = watched.ask("deploy", what=str(folder), name="own", environment="# a comment\nWORD = s3cret-word\n")
+    assert about["facts"]["status"] == "READY"
+    deployment = watched.panel.state["deployment"]
+    assert deployment["state"] == "done"
+    assert [each["word"] for each in deployment["steps"]][:2] == ["packing", "uploading"]
+    assert deployment["steps"][-1]["word"] == "READY"
+    assert "own" in names(watched)
+    assert empty.agent("own").invoke("x").text.strip('"') == "s3cret-word"
+    # The value is nowhere but in the agent.
+    for shown in (watched.panel.state, watched.panel.code, watched.told, watched.panel._repr_html_()):
+        assert "s3cret-word" not in str(shown)
+    compile(watched.panel.code, "copied", "exec")
+    assert "own is READY" in watched.panel.status
+
+
+def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
+    watched: Watched, empty: loom.Workbench
+) -> None:
+    arn = watched.ask("deploy", what="calculator")["arn"]
+    assert watched.ask("refresh", arn=arn)["facts"]["status"] == "READY"
+    assert watched.ask("remove", arn=arn, delete_runtime=False) == {}
+    assert "calculator" not in names(watched)
+    assert "still runs" in watched.panel.status
+    assert watched.ask("register", arn=f"  {arn}\n")["name"] == "calculator"
+    assert "calculator" in names(watched)
+    # Deleted behind the panel's back, then refreshed: it says so and goes on.
+    empty.delete_runtime(empty.agent("calculator").entry)
+    watched.ask("refresh")
+    assert watched.ask("look", arn=arn)["gone"] is True
+    assert "calculator is DELETED" in watched.panel.status
+    assert watched.ask("remove", arn=arn, delete_runtime=False) == {}
+    arn = watched.ask("deploy", what="calculator")["arn"]
+    assert watched.ask("remove", arn=arn, delete_runtime=True) == {}
+    assert "deleted" in watched.panel.status
+    assert watched.ask("register", arn=arn) == {"failed": True}
+    assert watched.panel.error["what"]
+
+
+@pytest.mark.parametrize(
+    ("action", "form", "part"),
+    [
+        ("deploy", {"what": ""}, "nothing to deploy"),
+        ("deploy", {"what": HOSTILE}, "Nothing to deploy"),
+        ("deploy", {"what": "calculator", "environment": "A=1\nhunter2 without a name"}, "NAME=value"),
+        ("deploy", {"what": "calculator", "memory": "no-such-memory"}, ""),
+        ("register", {"arn": " "}, "nothing to register"),
+        ("register", {"arn": HOSTILE}, "ARN"),
+        ("remove", {"arn": HOSTILE}, "No such agent"),
+        ("look", {"arn": 7}, "text"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_three_parts(
+    watched: Watched, action: str, form: dict[str, object], part: str
+) -> None:
+    assert watched.ask(action, **form) == {"failed": True}
+    assert part in watched.panel.error["what"]
+    assert watched.panel.error["try"]
+    assert "hunter2" not in str(watched.panel.error)
+    assert watched.panel.state.get("deployment", {}).get("state") != "running"
+    assert "<img" not in watched.panel._repr_html_()
+
+
+def test_an_empty_catalog_teaches(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    try:
+        with loom.connect(home=home) as bench:
+            panel = loom_widgets.build(bench)
+            assert panel.status == "No agents yet."
+            assert panel.state["count"] == 0
+            assert Watched(panel).ask("refresh") == {}
+            panel.close()
+    finally:
+        local.stop(home)

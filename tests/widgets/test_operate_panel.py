@@ -1,0 +1,191 @@
+"""The Operate panel against a local AgentCore: numbers, one agent, places side by side, alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import loom_widgets
+import loomlib as loom
+from loomlib import local
+
+from .conftest import Watched, wait_until
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e'\"</script>"
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    """Two agents, one of which was asked a few times."""
+    home = tmp_path_factory.mktemp("operate") / "home"
+    with loom.connect(home=home) as bench:
+        agent = bench.deploy("calculator")
+        session = agent.invoke("What is 6 * 7?").session_id
+        for n in range(3):
+            agent.invoke(f"What is {n} * {n}?", session_id=session)
+        bench.deploy("echo")
+        yield bench
+    local.stop(home)
+
+
+@pytest.fixture
+def watched(busy: loom.Workbench) -> Iterator[Watched]:
+    panel = loom_widgets.operate(busy)
+    yield Watched(panel)
+    panel.close()
+
+
+def rows(watched: Watched, table: str) -> list[dict[str, object]]:
+    return list(watched.ask("page", table=table)["rows"])
+
+
+def test_the_numbers_are_there_when_the_panel_opens(watched: Watched) -> None:
+    state = watched.panel.state
+    assert [each["name"] for each in state["headlines"]][:2] == ["agents", "invocations"]
+    assert watched.panel.status.startswith("4 invocations in 1 session, none failed.")
+    found = {row["agent"]: row for row in rows(watched, "agents")}
+    assert found["calculator"]["invocations"] == 4
+    assert found["echo"]["invocations"] == 0
+    html = watched.panel._repr_html_()
+    assert "calculator" in html
+    assert "average cold start" in html
+
+
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        ({"range": "1h"}, "since=timedelta(hours=1)"),
+        ({"range": "all"}, "bench.overview()"),
+        ({"range": "between", "since": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z"}, "until=datetime"),
+        ({"range": "between"}, "bench.overview()"),
+    ],
+)
+def test_a_stretch_of_time_is_looked_at_and_written_as_code(watched: Watched, form: dict[str, str], part: str) -> None:
+    assert watched.ask("look", **form) == {}
+    assert part in watched.panel.code
+    compile(watched.panel.code, "copied", "exec")
+    if "2020" in str(form):
+        assert watched.panel.status == "Nothing was asked in this time."
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"range": HOSTILE},
+        {"range": "between", "since": HOSTILE},
+        {"range": "between", "since": "2020-01-01T00:00:00"},
+        {"range": "between", "since": "2020-01-02T00:00:00Z", "until": "2020-01-01T00:00:00Z"},
+        {"place": 7},
+    ],
+)
+def test_a_time_or_place_that_makes_no_sense_is_said(watched: Watched, form: dict[str, object]) -> None:
+    assert watched.ask("look", **form) == {"failed": True}
+    assert watched.panel.error["try"]
+    assert watched.ask("look") == {}
+    assert watched.panel.error == {}
+
+
+def test_what_nobody_has_looked_at_is_looked_up(watched: Watched) -> None:
+    watched.ask("catch_up", range="all")
+    wait_until(lambda: not watched.panel.busy)
+    assert watched.panel.state["missing"] == ""
+    assert watched.panel.state["caught"] == "1 of 1 start found · 4 of 4 calls priced"
+    assert "bench.catch_up()" in watched.panel.code or "bench.overview()" in watched.panel.code
+    watched.ask("look", range="all", quiet=True)
+    assert watched.panel.state["caught"] == ""
+    assert {row["agent"]: row["priced"] for row in rows(watched, "agents")} == {"calculator": 4, "echo": 0}
+
+
+def test_an_agent_is_opened_refreshed_with_the_rest_and_closed(watched: Watched) -> None:
+    assert watched.ask("drill", agent="calculator", range="1h") == {}
+    detail = watched.ask("hello")
+    assert detail["metadata"]["status"] == "READY"
+    assert len(detail["calls"]) == 4
+    assert sum(each["n"] for each in detail["bins"]) == 4
+    assert rows(watched, "sessions")[0]["invocations"] == 4
+    wait_until(lambda: watched.ask("drill", agent="calculator") == {} and rows(watched, "logs"))
+    compile(watched.panel.code, "copied", "exec")
+    seen = len(watched.of("detail"))
+    watched.ask("look", range="all")
+    assert len(watched.of("detail")) == seen + 1
+    watched.ask("leave")
+    assert watched.ask("hello") == {}
+    assert watched.ask("drill", agent=HOSTILE) == {"failed": True}
+    assert watched.panel.error["what"] == "No such agent in the catalog"
+
+
+def test_an_opened_agent_that_was_removed_elsewhere_is_closed(watched: Watched, busy: loom.Workbench) -> None:
+    agent = busy.deploy("writer")
+    watched.ask("drill", agent=agent.name)
+    agent.remove()
+    assert watched.ask("look") == {"failed": True}
+    assert watched.ask("hello") == {}
+    assert watched.ask("look") == {}
+
+
+def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(busy: loom.Workbench, tmp_path: Path) -> None:
+    home = tmp_path / "gone"
+    with loom.connect(home=home) as before, loom.connect(home=home) as gone:
+        before.deploy("echo")
+        local.stop(home)
+        panel = loom_widgets.operate(busy, beside=[gone])
+        watched = Watched(panel)
+        assert watched.ask("compare", range="all") == {}
+        found = rows(watched, "places")
+        assert [row["state"] for row in found] == ["ok", "failed"]
+        assert found[1]["why"]
+        assert panel.state["compared"].startswith("1 of 2 places answered.")
+        # Its numbers are what is stored; its log's silence is a sentence of the opened agent.
+        assert watched.ask("look", place=1) == {}
+        assert [row["agent"] for row in rows(watched, "agents")] == ["echo"]
+        assert watched.ask("drill", agent="echo") == {}
+        assert "could not be read" in watched.ask("hello")["logs_problem"]
+        panel.close()
+
+
+def test_an_alert_is_added_checked_kept_in_the_history_and_removed(watched: Watched) -> None:
+    form = {"number": "error_rate", "side": "above", "limit": "5", "agent": "calculator", "min_n": "20", "hours": "24"}
+    assert watched.ask("add_alert", **form) == {}
+    assert "above=0.05" in watched.panel.code
+    compile(watched.panel.code, "copied", "exec")
+    name = rows(watched, "alerts")[0]["alert"]
+    assert name == "error rate of calculator above 5 %"
+    assert rows(watched, "alerts")[0]["sentence"] == "Not checked yet."
+    assert watched.ask("add_alert", number="invocations", side="above", limit=3, name=HOSTILE, notify="team") == {}
+    assert watched.ask("check_alerts", notify=False) == {"alarms": 1}
+    found = {row["alert"]: row for row in rows(watched, "alerts")}
+    assert found[HOSTILE]["state"] == "alarm"
+    assert "not decided" in str(found[name]["sentence"])
+    assert watched.panel.state["alerts"]["alarms"] == 1
+    assert "<img" not in watched.panel._repr_html_()
+    # Of the next panel too, from what is stored.
+    again = Watched(loom_widgets.operate(watched.panel.bench))
+    assert "invocations" in str({row["alert"]: row for row in rows(again, "alerts")}[HOSTILE]["sentence"])
+    again.panel.close()
+    for each in (HOSTILE, name):
+        assert watched.ask("remove_alert", alert=each) == {}
+    assert rows(watched, "alerts") == []
+    assert rows(watched, "history")
+    assert watched.ask("remove_alert", alert=name) == {"failed": True}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"number": HOSTILE, "limit": 5},
+        {"number": "error_rate"},
+        {"number": "error_rate", "limit": "five"},
+        {"number": "error_rate", "limit": 500},
+        {"number": "error_rate", "limit": -1},
+        {"number": "cost", "limit": 5, "side": "beside"},
+        {"number": "cost", "limit": 5, "hours": 0},
+        {"number": "cost", "limit": 5, "notify": "mailto://user:hunter2@example.com"},
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_not_added(watched: Watched, form: dict[str, object]) -> None:
+    assert watched.ask("add_alert", **form) == {"failed": True}
+    assert watched.panel.error["what"]
+    assert "hunter2" not in f"{watched.panel.error}{watched.panel.code}{watched.panel.state}"
+    assert rows(watched, "alerts") == []
