@@ -1,8 +1,9 @@
-// Memory: what is remembered, of whom, where it came from, and whether it is in order.
+// Memory: what is remembered, of whom, where it came from, and its order.
 
 const EVENTS_AT = 1, RECORDS_AT = 2, TIMELINE_AT = 4, ANSWERS_AT = 5;
 const TIME = { key: "at", name: "when", kind: "time", width: "12em" };
 const WORST = { problem: "bad", warning: "wait", note: "good" };
+const NUM = { type: "number" }, MAIN = { kind: "main" };
 const KINDS = [["semantic", "facts"], ["preferences", "preferences"], ["summary", "summaries"], ["episodic", "episodes"]];
 
 /** When it was said and extracted: a lane for each who spoke and for each strategy. */
@@ -11,7 +12,7 @@ function laneChart(lanes, label) {
   const times = lanes.flatMap(([, marks]) => marks.map(([at]) => at));
   const first = times.reduce((a, b) => Math.min(a, b), Infinity), last = times.reduce((a, b) => Math.max(a, b), -Infinity);
   const px = (at) => L + ((at - first) / Math.max(last - first, 1e-6)) * (W - L - R);
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${label}: ${lanes.map(([name, marks]) => `${name}, ${marks.length}`).join("; ")}` });
+  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${label}: ${lanes.map(([name, marks]) => `${name} ${marks.length}`).join("; ")}` });
   lanes.forEach(([name, marks], i) => {
     const y = i * ROW + 13, colour = PALETTE[i % PALETTE.length];
     svg.append(s("text", { x: 0, y: y + 4 }, short(name, 30)), s("line", { x1: L, x2: W - R, y1: y, y2: y, class: "loom-grid" }));
@@ -29,13 +30,16 @@ const words = (text) => h("pre", { tabindex: 0, style: { "max-height": "16em" } 
 const hint = (...children) => h("p", { class: "loom-hint" }, children);
 const blank = (text) => h("p", { class: "loom-empty" }, text);
 const p = (...children) => h("p", null, children);
-const row = (...children) => h("div", { class: "loom-row" }, ...children);
+const row = (...children) => h("div", { class: "loom-row" }, children);
+/** What a preference's JSON states; other texts as they are. */
+const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
+const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");
 const certainty = (word) => statusDot(word, word === "told" ? "good" : "wait");
 
 export default {
   render: (view) => panel(view, (body, model) => {
     const state = () => model.get("state") ?? {};
-    const ask = (name, form) => act(model, name, form);
+    const ask = async (name, form) => { const told = await act(model, name, form); return told?.stopped ? null : told; };
     const loaded = {};
     const key = () => [state().memory, state().actor, state().session].join("|");
 
@@ -43,16 +47,16 @@ export default {
     const labels = hint();
     const memory = select("Memory"), actor = select("Actor"), session = select("Session");
     const halt = button("Stop", () => stop(model), { disabled: true });
-    const about = h("div");
+    const about = h("details"), pickers = row(memory, actor, session, button("Refresh", () => ask("refresh")), halt);
     const name = field("Name", { hint: "a letter first, then letters, digits and _", placeholder: "assistant" });
     const kinds = KINDS.map(([value, text]) => [value, checkbox(text, { checked: value === "semantic" })]);
-    const days = field("Events expire after days", { type: "number", value: 90, min: 3, max: 365 });
-    const making = h("details", { class: "loom-box" }, h("summary", null, "New memory"),
+    const days = field("Events expire after days", { ...NUM, value: 90, min: 3, max: 365 });
+    const making = h("details", null, h("summary", null, "New memory"),
       row(name, days), row(h("strong", null, "Extract"), kinds.map(([, box]) => box),
         button("Create", async () => {
           const made = await ask("create", { name: name.value, days: days.value, strategies: kinds.filter(([, box]) => box.value).map(([value]) => value) });
           if (made) { making.open = false; name.value = ""; }
-        }, { kind: "main" })),
+        }, MAIN)),
       hint("Without any of them events are kept and nothing is extracted. On AWS, what is extracted and kept costs."));
     const none = h("div", { class: "loom-box loom-empty" },
       p(h("strong", null, "No memory yet.")),
@@ -74,24 +78,24 @@ export default {
       const from = h("div");
       open(h("div", { class: "loom-card-head" }, h("h4", null, "Record"), button("Close", close)), words(record.text),
         facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", when(record.created)],
-          ["updated", when(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
+          [record.updated < record.created ? "said" : "updated", when(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
           ...(record.metadata ?? [])].filter(Boolean)),
         row(button("Where does it come from?", async () => {
           const found = await ask("provenance", { id: record.id });
-          if (!found || found.stopped) return;
+          if (!found) return;
           refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
             found.rows.length > 0 && table({ rows: found.rows, label: "sources of this record", height: 180, onOpen: jump, columns: [
               { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "number", width: "5em" },
               { key: "said" }, TIME, { key: "session", width: "16%" }] }),
             found.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
-        }, { kind: "main" })), from);
+        }, MAIN)), from);
     };
     const openEvent = async (found) => showEvent((await ask("event", { id: found.id }))?.event);
     const openRecord = async (found) => showRecord((await ask("record", { id: found.id }))?.record);
     const jump = async (found) => {
       loaded[EVENTS_AT] = [state().memory, found.actor, found.session].join("|");
       const at = await ask("jump", { id: found.id, actor: found.actor, session: found.session });
-      if (!at || at.stopped) return;
+      if (!at) return;
       parts.open(EVENTS_AT);
       await events.goTo(at.at);
       showEvent(at.event);
@@ -110,23 +114,24 @@ export default {
       const on = button("Read 10 000 more", () => ask("more", { what, count: 10000 }));
       const all = button("Read all", () => ask("more", { what, count: 10000000 }));
       const show = ({ count, whole }) => {
-        said.say(count === 0 ? "" : `${num(count)} ${what} read${whole ? ", all there are" : "; there are more"}. Sorting and scrolling are over what was read.`);
+        said.say(count === 0 ? "" : `${num(count)} ${what} read${whole ? ", all there are" : "; there are more. What is sorted is what was read"}.`);
         on.hidden = all.hidden = whole || count === 0;
         list.reload();
       };
-      return { bar: row(button("Read again", load), on, all, said), show };
+      return { bar: [button("Read again", load), on, all], said, show };
     };
-    const branch = select("Branch", [["", "all"]]), since = field("Of the last days", { type: "number", min: 0, placeholder: "all" });
+    const branch = select("Branch", [["", "all"]]), since = field("Of the last days", { ...NUM, min: 0, placeholder: "all" });
     const loadEvents = () => { loaded[EVENTS_AT] = key(); return ask("events", { branch: branch.value, days: since.value }); };
     const events = table({ model, table: "events", label: "events", height: 300, onOpen: openEvent, empty: "No events here.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
-      { key: "role", width: "7em" }, { key: "text", name: "said" }, { key: "branch", width: "6em" }, { key: "metadata", width: "12%" }] });
+      { key: "text", name: "said" },
+      { key: "metadata", name: "branch, metadata", width: "17%", show: (each) => [each.branch && `branch ${each.branch}`, each.metadata].filter(Boolean).join(" · ") }] });
     const eventPages = reader("events", loadEvents, events);
-    const namespace = field("Namespace", { placeholder: "everywhere", hint: "and all below it; {actorId} is filled in" });
+    const namespace = field("Namespace", { placeholder: "everywhere" });
     const places = h("div", { class: "loom-row" });
     const strategy = select("Strategy", [["", "all"]]);
     const loadRecords = () => { loaded[RECORDS_AT] = key(); return ask("records", { namespace: namespace.value, strategy: strategy.value }); };
-    const shownRecord = [{ key: "text", name: "record" }, { key: "namespace", width: "20%" }, { key: "strategy", width: "12%" },
+    const shownRecord = [{ key: "text", name: "record", show: (each) => short(stated(each.text), 400) }, { key: "namespace", width: "20%" }, { key: "strategy", width: "12%" },
       { ...TIME, key: "created", name: "created" }, { key: "extractor", name: "extracted by", width: "10em" }];
     const records = table({ model, table: "records", label: "records", height: 300, onOpen: openRecord, columns: shownRecord,
       empty: "No records here. Strategies write them some time after a turn; a memory without a strategy has none." });
@@ -135,8 +140,8 @@ export default {
     // ---- search ----
     const query = field("Question", { placeholder: "What does anna eat?" });
     const where = field("Namespace", { placeholder: "everywhere" });
-    const top = field("At most", { type: "number", value: 10, min: 1, max: 100 });
-    const least = field("Score from", { type: "number", value: 0, min: 0, max: 1, step: 0.05, hint: "what scores less is left out" });
+    const top = field("At most", { ...NUM, value: 10, min: 1, max: 100 });
+    const least = field("Score from", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
     const hits = live();
     let found = [];
     const results = table({ rows: [], label: "what was found", height: 260, onOpen: openRecord, empty: "Ask in plain words: the records nearest in meaning come first.", columns: [
@@ -164,7 +169,7 @@ export default {
       loaded[TIMELINE_AT] = key();
       if (!state().actor) return;
       const told = await ask("timeline");
-      if (!told || told.stopped) return;
+      if (!told) return;
       refill(time, row(button("Read again", loadTimeline), hint(`${num(told.total)} moments of ${told.actor}${told.drawn < told.total ? `, the newest ${num(told.drawn)} drawn` : ""}. ${told.note}`)),
         told.lanes.length > 0 && laneChart(told.lanes, `timeline of ${told.actor}`),
         table({ model, table: "timeline", label: "timeline", height: 230, empty: "Nothing was said by this actor and nothing is known.",
@@ -177,7 +182,7 @@ export default {
       columns: [{ key: "at", name: "asked", kind: "time", width: "12em" }, { key: "prompt", name: "question" }, { key: "status", kind: "status", width: "8em" }],
       onOpen: async (each) => {
         const told = await ask("used", { agent: agent.value, invocation: each.id });
-        if (told && !told.stopped) refill(uses, p(told.note), table({ rows: told.rows, label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory stood in its prompt.",
+        if (told) refill(uses, p(told.note), table({ rows: told.rows, label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory stood in its prompt.",
           columns: [{ key: "text", name: "record" }, { key: "where", width: "8em" }, { key: "confidence", width: "7em" }, { key: "because", width: "24%" }, { key: "namespace", width: "16%" }] }));
       } });
     const loadAnswers = async () => {
@@ -189,10 +194,10 @@ export default {
 
     // ---- health ----
     const allow = checkbox("e-mail addresses and telephone numbers may be here");
-    const report = h("div", null, blank("Looks for leaks between actors, secrets, personal data, contradictions, stale and double records, strategies that bring nothing, and cost. Each finding has its evidence and how to mend it."));
+    const report = h("div", null, blank("Looks for leaks, secrets, personal data, contradictions, stale and double records, idle strategies, and cost. Each finding has evidence and a mend."));
     const showHealth = (told) => {
       const one = h("div");
-      refill(report, p(statusDot(told.healthy ? "healthy" : "to mend", told.healthy ? "good" : "bad"), " ", told.sentence), hint([told.growth, ...told.labels].filter(Boolean).join(" · ")),
+      refill(report, p(verdict(told.healthy, "healthy", "to mend"), " ", told.sentence), hint([told.growth, ...told.labels].filter(Boolean).join(" · ")),
         table({ rows: told.findings, label: "findings", height: 220, empty: "Nothing to mend.", columns: [
           { key: "severity", width: "8em", show: (each) => statusDot(each.severity, WORST[each.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
           figure("count"), { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }],
@@ -200,19 +205,19 @@ export default {
           p(certainty(each.certainty), each.certainty === "inferred" && " by a rule on language or by similarity: look before you mend"),
           each.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
     };
-    const checkHealth = async () => { const told = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (told && !told.stopped) showHealth(told); };
+    const checkHealth = async () => { const told = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (told) showHealth(told); };
 
     // ---- changes ----
     const file = field("File", { placeholder: "before.json", hint: "a name to save under, or to open" });
     const before = select("Before"), after = select("After");
     const over = checkbox("write over it");
-    const changed = h("div", null, blank("AgentCore keeps no former states. Take a snapshot now, and compare later: created, updated, moved and deleted records, by namespace."));
+    const changed = h("div", null, blank("AgentCore keeps no former states: take a snapshot now, and compare later."));
     const showDiff = (told) => refill(changed, p(told.note),
       told.counts.length > 0 && small(told.counts, [{ key: "namespace" }, ...["created", "updated", "moved", "deleted"].map(figure)], "changes by namespace"),
       table({ model, table: "changes", label: "changed records", height: 220, empty: "No record changed.",
         columns: [{ key: "change", width: "7em" }, { key: "namespace", width: "20%" }, { key: "before" }, { key: "after" }, { key: "strategy", width: "12%" }],
         onOpen: (each) => each.change !== "deleted" && openRecord({ id: each.record_id }) }));
-    const compare_ = async () => { const told = await ask("diff", { before: before.value, after: after.value }); if (told && !told.stopped) showDiff(told); };
+    const compare_ = async () => { const told = await ask("diff", { before: before.value, after: after.value }); if (told) showDiff(told); };
 
     // ---- copies ----
     const path = field("File", { placeholder: "memory.jsonl", hint: "beside the notebook; only you can read it" });
@@ -222,12 +227,12 @@ export default {
     const counted = [{ key: "what" }, figure("count")];
     const write = async () => {
       const told = await ask("export", exportForm());
-      if (told && !told.stopped) refill(copied, p(statusDot("done"), ` ${told.note}`), small(told.rows, counted, "what was exported"));
+      if (told) refill(copied, p(statusDot("done"), ` ${told.note}`), small(told.rows, counted, "what was exported"));
     };
     const exporting = h("span");
     const drawExport = () => refill(exporting, plain.value
       ? confirmButton("Export", "Whoever has the file has every secret in it. Export all the same?", write, { kind: "danger" })
-      : button("Export", write, { kind: "main" }));
+      : button("Export", write, MAIN));
     plain.control.addEventListener("change", drawExport);
     drawExport();
     const source = field("Export to bring in", { placeholder: "memory.jsonl" });
@@ -235,55 +240,54 @@ export default {
     const four = [{ key: "what" }, ...["in the export", "here already", "to write"].map(figure)];
     const lookIn = async () => {
       const told = await ask("import_preview", { path: source.value });
-      if (!told || told.stopped) return;
+      if (!told) return;
       refill(brought, p(`From ${told.source}: ${told.note}`), small(told.rows, four, "what an import would bring"), row(button("Write it into this memory", async () => {
         const done = await ask("import_now");
-        if (done && !done.stopped) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((each) => ({ key: each, kind: each === "what" ? "text" : "number" })), "what was imported"));
-      }, { kind: "main" })));
+        if (done) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((each) => ({ key: each, kind: each === "what" ? "text" : "number" })), "what was imported"));
+      }, MAIN)));
     };
 
     // ---- forgetting, isolation ----
     const who = field("Actor to forget", { hint: "every event and record of this actor" });
     const gone = h("div");
     const showForgotten = (told) => refill(gone,
-      p(statusDot(told.verified ? "verified" : "NOT all is gone", told.verified ? "good" : "bad"), told.verified ? ` A second look found nothing of ${told.actor}.` : ` Something of ${told.actor} is still here.`),
+      p(verdict(told.verified, "verified", "NOT all is gone"), told.verified ? ` A second look found nothing of ${told.actor}.` : ` Something of ${told.actor} is still here.`),
       small(told.rows, [{ key: "what" }, figure("deleted"), figure("left")], "what was deleted"),
       told.failures.length > 0 && h("ul", null, told.failures.map((each) => h("li", null, each))),
       p(h("strong", null, "Out of reach of a memory, look there yourself:")), h("ul", null, told.elsewhere.map((each) => h("li", null, each))),
       row(button("Look again", async () => { const again = await ask("verify"); if (again) showForgotten(again); })));
     const preview = async () => {
       const told = await ask("forget", { actor: who.value });
-      if (!told || told.stopped) return;
+      if (!told) return;
       const typed = field("Type the actor's id to delete for good", { placeholder: told.actor });
       const forget = button("Forget for good", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
       typed.control.addEventListener("input", () => { forget.disabled = typed.value !== told.actor; });
       refill(gone, p(told.note), small(told.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample" }], "what would be deleted"),
         told.events + told.records > 0 && row(typed, forget), told.events + told.records > 0 && hint("There is no way back. Copies keeps one, if you may keep it."));
     };
-    const many = field("Actors", { type: "number", value: 12, min: 2, max: 100 }), seed = field("Seed", { type: "number", value: 0, min: 0 }), slashes = checkbox("ids with slashes");
+    const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");
     const crossed = h("div");
-    const showIsolation = (told) => refill(crossed, p(statusDot(told.isolated ? "isolated" : "look here", told.isolated ? "good" : "bad"), ` ${told.sentence}`),
+    const showIsolation = (told) => refill(crossed, p(verdict(told.isolated, "isolated", "look here"), ` ${told.sentence}`),
       told.rows.length > 0 && small(told.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "mend" }], "reads that crossed"));
-    const isolate = async () => { const told = await ask("isolation", { actors: many.value, seed: seed.value, slashes: slashes.value }); if (told && !told.stopped) showIsolation(told); };
+    const isolate = async () => { const told = await ask("isolation", { actors: many.value, slashes: slashes.value }); if (told) showIsolation(told); };
 
     // ---- all together ----
     const tab = (...children) => h("div", null, children);
     const parts = tabs([
       ["Actors", h("div", { class: "loom-columns" }, actors, sessions)],
-      ["Events", tab(row(branch, since, eventPages.bar), events)],
-      ["Records", tab(row(namespace, strategy, recordPages.bar), places, records)],
-      ["Search", tab(row(h("div", { class: "loom-wide" }, query), where, top, least, button("Search", search, { kind: "main" })), hits, results)],
+      ["Events", tab(row(branch, since, eventPages.bar), eventPages.said, events)],
+      ["Records", tab(row(namespace, strategy, recordPages.bar), places, recordPages.said, records)],
+      ["Search", tab(row(h("div", { class: "loom-wide" }, query), where, top, least, button("Search", search, MAIN)), hits, results)],
       ["Timeline", time],
-      ["In answers", tab(hint("Choose an answer: the records of this memory that stood in its prompt, by its trace."), row(agent, button("Read again", loadAnswers)), answers, uses)],
-      ["Health", tab(row(button("Check", checkHealth, { kind: "main" }), allow), report)],
-      ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), { kind: "main" }), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
+      ["Answers", tab(hint("Choose an answer: the records of this memory that stood in its prompt, by its trace."), row(agent, button("Read again", loadAnswers)), answers, uses)],
+      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, h("h4", null, "Isolation"), hint("Whether a read of one actor brings what is another's: tried with scratch actors of nearly the same ids, all of it taken away again."), row(many, slashes, button("Check isolation", isolate)), crossed)],
+      ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
         row(before, after, button("Compare", compare_)), changed)],
       ["Copies", tab(h("h4", null, "Export"), row(path, h("div", null, only, plain, replace), button("Preview", async () => {
         const told = await ask("export_preview", exportForm());
         if (told) refill(copied, p(told.note), small(told.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "line", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
       }), exporting), copied, h("h4", null, "Import"), row(source, button("Preview", lookIn)), brought)],
-      ["Forget", tab(row(who, button("Preview", preview, { kind: "main" })), gone)],
-      ["Isolation", tab(hint("Whether a read of one actor brings what is another's, tried with scratch actors whose ids are nearly alike. It writes into a scratch namespace, and takes all of it away."), row(many, seed, slashes, button("Check", isolate, { kind: "main" })), crossed)],
+      ["Forget", tab(row(who, button("Preview", preview, MAIN)), gone)],
     ], { label: "parts of the memory" });
     const fresh = () => {
       if (!state().memory) return;
@@ -301,7 +305,7 @@ export default {
     since.control.addEventListener("change", loadEvents);
     strategy.control.addEventListener("change", loadRecords);
     namespace.control.addEventListener("change", loadRecords);
-    put(body, [labels, row(memory, actor, session, button("Refresh", () => ask("refresh")), halt), none, about, making, parts, detail]);
+    put(body, [labels, pickers, none, about, making, parts, detail]);
 
     let shownMemory = null;
     body.keep(onState(model, "state", () => {
@@ -311,6 +315,7 @@ export default {
       labels.hidden = !labels.textContent;
       none.hidden = known.length > 0;
       parts.hidden = about.hidden = !now.memory;
+      pickers.hidden = !known.length;
       memory.options(known.map(([id, called, status]) => [id, status === "ACTIVE" ? called : `${called} (${status.toLowerCase()})`]), now.memory);
       const people = named(now.actors ?? [], now.actor), rest = (now.actors_total ?? 0) - people.length;
       actor.options([["", `everybody (${num(now.actors_total ?? 0)})`], ...people, ...(rest > 0 ? [["", `… ${num(rest)} more under Actors`]] : [])], now.actor ?? "");
@@ -327,9 +332,12 @@ export default {
         namespace.value = "";
         who.value = now.actor ?? "";
         refill(places, [...new Set((told.strategies ?? []).flatMap(([, , list]) => list))].map((each) => button(each, () => { namespace.value = each; where.value = each; loadRecords(); })));
-        refill(about, told.id && facts([["state", statusDot(told.status)], ["id", `${told.id} · ${told.region}`], ["events expire", told.expiry ? `after ${told.expiry} days` : "–"],
-          ...(told.strategies ?? []).map(([called, kind, list]) => [called === kind ? kind : `${called} (${kind})`, list.join(", ")]), ...(told.failure ? [["failed", told.failure]] : []),
-          ...(told.strategies?.length ? [] : [["strategies", "none: events are kept, nothing is extracted"]])]));
+        const list = told.strategies ?? [];
+        making.open = !told.id;
+        refill(about, told.id && [
+          h("summary", null, statusDot(told.status), ` · ${list.length ? `extracts ${list.map(([called]) => called).join(", ")}` : "no strategy: events are kept, nothing is extracted"}`
+            + `${told.expiry ? ` · events expire after ${told.expiry} days` : ""}${told.failure ? ` · ${told.failure}` : ""}`),
+          facts([["id", `${told.id} · ${told.region}`], ...list.map(([called, kind, each]) => [called === kind ? kind : `${called} (${kind})`, each.join(", ")])])]);
       }
       if (parts.at !== undefined) fresh();
     }));

@@ -1,0 +1,206 @@
+"""The Memory panel without a browser: reading, care, and what it refuses, against a local AgentCore."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loom_widgets
+import loomlib as loom
+from loom_widgets.remember.rows import LONGEST_SHOWN
+from loomlib.workbench.memory import Memory
+
+from .conftest import Watched, wait_until
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e'\"</script>"
+
+
+def say(memory: Memory, *texts: str, actor: str = "anna", session: str = "s1", **more: Any) -> str:
+    payload = [
+        {"conversational": {"role": ("USER", "ASSISTANT")[place % 2], "content": {"text": text}}}
+        for place, text in enumerate(texts)
+    ]
+    at = datetime.now(UTC)
+    answer = memory.reader.clients.data().create_event(
+        memoryId=memory.id, actorId=actor, sessionId=session, eventTimestamp=at, payload=payload, **more
+    )
+    return answer["event"]["eventId"]
+
+
+def quiet(_sentence: str) -> None:
+    """Progress that nobody needs."""
+
+
+@pytest.fixture
+def watched(bench: loom.Workbench) -> Iterator[Watched]:
+    panel = loom_widgets.memory(bench)
+    yield Watched(panel)
+    panel.close()
+
+
+@pytest.fixture
+def memory(bench: loom.Workbench) -> Memory:
+    return bench.create_memory("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
+
+
+@pytest.fixture
+def told(watched: Watched, memory: Memory) -> Watched:
+    """A panel with two actors, their records extracted."""
+    say(memory, "I am allergic to shellfish.", "Noted.", metadata={"mood": {"stringValue": "fine"}})
+    say(memory, "I live in Lisbon.", "Noted.", session="s2")
+    say(memory, f"I live in Porto. My e-mail is ben@example.com. {HOSTILE}", actor="ben")
+    wait_until(lambda: len(list(memory.reader.records())) >= 3)
+    watched.ask("refresh", memory=memory.id)
+    return watched
+
+
+def page(watched: Watched, table: str) -> list[dict[str, Any]]:
+    return list(watched.ask("page", table=table)["rows"])
+
+
+def test_a_memory_is_made_and_chosen(watched: Watched) -> None:
+    name = "m" + uuid.uuid4().hex[:10]
+    made = watched.ask("create", name=name, strategies=["semantic", "preferences", "invented"], days="30")
+    assert watched.panel.state["memory"] == made["id"]
+    about = watched.panel.state["about"]
+    assert [each[0] for each in about["strategies"]] == ["semantic", "preferences"]
+    assert (about["expiry"], about["status"]) == (30, "ACTIVE")
+    compile(watched.panel.code, "copied", "exec")
+    assert watched.ask("create", name="not a name!", strategies=[]) == {"failed": True}
+    assert watched.panel.error["try"]
+
+
+def test_actors_sessions_events_and_an_event_in_full(told: Watched) -> None:
+    assert [row["actor"] for row in page(told, "actors")] == ["anna", "ben"]
+    told.ask("choose", actor="anna", session="")
+    assert sorted(row["session"] for row in page(told, "sessions")) == ["s1", "s2"]
+    assert told.ask("events") == {"count": 2, "whole": True}
+    told.ask("choose", actor="anna", session="s1")
+    assert told.ask("events", days="7") == {"count": 1, "whole": True}
+    assert "session='s1'" in told.panel.code
+    compile(told.panel.code, "copied", "exec")
+    (row,) = page(told, "events")
+    event = told.ask("event", id=row["id"])["event"]
+    assert event["messages"] == [["USER", "I am allergic to shellfish."], ["ASSISTANT", "Noted."]]
+    assert event["metadata"] == [["mood", "fine"]]
+
+
+def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) -> None:
+    told.ask("choose", actor="anna", session="")
+    found = told.ask("search", query="Where does anna live?", top_k="5", least="0.1")["rows"]
+    assert "Lisbon" in found[0]["text"]
+    assert found[0]["extractor"] == "offline extractor"
+    assert 'query("score >= 0.1")' in told.panel.code
+    source = told.ask("provenance", id=found[0]["id"])
+    assert source["state"] == "told"
+    assert "extracted by: offline extractor" in source["sentence"]
+    (row,) = source["rows"]
+    there = told.ask("jump", id=row["id"], actor=row["actor"], session=row["session"])
+    assert there["event"]["messages"][0] == ["USER", "I live in Lisbon."]
+    assert (told.panel.state["actor"], told.panel.state["session"]) == ("anna", "s2")
+    assert told.ask("jump", id="gone", actor="anna", session="s2") == {"failed": True}
+    told.ask("records", namespace="/facts/{actorId}/")
+    assert {row["namespace"] for row in page(told, "records")} == {"/facts/anna/"}
+    told.ask("choose", actor="anna", session="")
+    line = told.ask("timeline")
+    assert {name for name, _ in line["lanes"]} == {"said by user", "said by assistant", "records of semantic"}
+    assert "extracted by: offline extractor" in line["note"]
+
+
+def test_health_changes_and_isolation_are_told_and_kept_for_the_next_view(told: Watched) -> None:
+    health = told.ask("health", allow=[])
+    emails = [each for each in health["findings"] if each["kind"] == "personal data"]
+    assert emails
+    assert all(each["mend"] and each["evidence"] for each in emails)
+    assert "ben@example.com" not in str(health)
+    assert told.ask("diff", before="0", after="") == {"failed": True}
+    told.ask("snapshot")
+    memory = told.panel.memory  # type: ignore[attr-defined]
+    before = len(list(memory.reader.records()))
+    say(memory, "My dog is called Rex.", "Good dog.")
+    wait_until(lambda: len(list(memory.reader.records())) > before)
+    assert told.ask("diff", before="0", after="")["count"] >= 1
+    assert {row["change"] for row in page(told, "changes")} <= {"created", "updated"}
+    checked = told.ask("isolation", actors="2")
+    assert checked["isolated"] is True
+    assert set(told.ask("hello")["found"]) == {"health", "diff", "isolation"}
+    told.ask("choose_memory", memory=memory.id)
+    assert told.ask("hello")["found"] == {}
+
+
+def test_copies_are_redacted_unless_asked_and_never_written_over(told: Watched, tmp_path: Path) -> None:
+    first = told.ask("export_preview")
+    assert "ben@example.com" not in str(first)
+    assert "struck out in these lines" in first["note"]
+    file = tmp_path / "copy.jsonl"
+    assert told.ask("export", path=str(file))["rows"][1]["count"] == 3
+    assert "ben@example.com" not in file.read_text()
+    assert told.ask("export", path=str(file)) == {"failed": True}
+    assert "NOT redacted" in told.ask("export", path=str(file), overwrite=True, plain=True)["note"]
+    assert "ben@example.com" in file.read_text()
+    assert told.ask("import_now") == {"failed": True}
+    assert told.ask("import_preview", path=str(file))["rows"][0]["to write"] == 0
+    assert told.ask("import_now")["note"].startswith("complete")
+    assert told.ask("import_preview", path=str(tmp_path / "none")) == {"failed": True}
+
+
+def test_an_actor_is_forgotten_only_when_the_id_was_typed(told: Watched) -> None:
+    assert told.ask("forget_for_good", typed="ben") == {"failed": True}
+    seen = told.ask("forget", actor="ben")
+    assert seen["events"] == 1
+    assert "ben@example.com" not in str(seen["rows"])
+    for typed in ("", "anna", "ben "):
+        assert told.ask("forget_for_good", typed=typed) == {"failed": True}
+    done = told.ask("forget_for_good", typed="ben")
+    assert done["verified"] is True
+    assert done["elsewhere"]
+    assert told.ask("verify")["verified"] is True
+    told.ask("choose", actor="anna", session="")
+    assert told.ask("events")["count"] == 2
+
+
+def test_large_memories_are_read_a_part_at_a_time_and_stop_holds(watched: Watched, memory: Memory) -> None:
+    for number in range(30):
+        say(memory, f"event {number}", session=f"s{number % 3}")
+    say(memory, "x" * 90_000, "y" * (LONGEST_SHOWN // 2), session="long")
+    watched.ask("choose_memory", memory=memory.id)
+    watched.ask("events")
+    rows = page(watched, "events")
+    longest = next(row for row in rows if row["session"] == "long")
+    assert len(longest["text"]) < 3_000
+    whole = watched.ask("event", id=longest["id"])["event"]
+    assert [len(text) for _, text in whole["messages"]] == [90_000, LONGEST_SHOWN // 2]
+    assert watched.ask("more", what="events", count=10_000) == {"count": 31, "whole": True}
+
+
+def test_what_is_hostile_stays_text_and_what_is_missing_is_a_sentence(told: Watched) -> None:
+    face = told.panel._repr_html_()
+    assert "<img" not in face
+    assert "anna" in face
+    for name, form in (
+        ("search", {"query": " "}),
+        ("search", {"query": 7}),
+        ("record", {"id": HOSTILE}),
+        ("event", {"id": "none"}),
+        ("choose_memory", {"memory": ["x"]}),
+        ("used", {"agent": "nobody", "invocation": 1}),
+        ("forget", {"actor": ""}),
+    ):
+        assert told.ask(name, **form) == {"failed": True}, name
+        assert told.panel.error["what"]
+
+
+def test_without_credentials_it_opens_and_says_what_is_wrong(tmp_path: Path) -> None:
+    with loom.connect("aws", region="eu-west-1", home=tmp_path) as bench:
+        watched = Watched(loom_widgets.memory(bench))
+        wait_until(lambda: watched.panel.error)
+        assert watched.panel.error["try"]
+        assert watched.ask("events") == {"failed": True}
+        assert "No memory is chosen" in watched.panel.error["what"]
+        assert "No memory yet" in watched.panel._repr_html_()
+        watched.panel.close()
