@@ -77,3 +77,115 @@ def test_a_set_is_asked_with_progress_and_its_cases_are_looked_into(watched: Wat
     assert watched.ask("filter", tag="sums") == {"shown": 2, "of": 3}
     assert "<img" not in watched.panel._repr_html_()
     compile(watched.panel.code, "copied", "exec")
+
+
+def test_two_agents_are_compared_and_what_differs_opens_to_both_answers(watched: Watched, file: Path) -> None:
+    done = watched.ask("run", **form(file, "calculator", "calculator_guessing", evaluators="trajectory"))
+    told = watched.of("compared")[-1]
+    assert [told["baseline"], told["new"]] == done["runs"]
+    assert told["headline"] == watched.panel.status
+    assert told["flips"] >= 1
+    flip = watched.ask("page", table="flips")["rows"][0]
+    assert flip["verdict"] == "lost"
+    both = watched.ask("flip", new=told["new"], baseline=told["baseline"], place=flip["place"], case=flip["case"])
+    assert both["new"]["target"] == "calculator_guessing"
+    assert both["new"]["paths"][0]["rows"][0]["kind"] == "missing"
+    assert both["baseline"]["paths"] == []
+    assert both["new"]["invocation"] != both["baseline"]["invocation"]
+    # Both are stored: another panel opens and compares them.
+    runs = watched.ask("page", table="runs")["rows"]
+    assert {row["id"] for row in runs} >= set(done["runs"])
+    watched.ask("open_run", run=done["runs"][0])
+    assert watched.panel.state["run"] == done["runs"][0]
+    assert watched.ask("compare", new=done["runs"][0], baseline=done["runs"][1], margin="2") != {"failed": True}
+    compile(watched.panel.code, "copied", "exec")
+
+
+def test_a_stopped_run_keeps_its_answers_and_goes_on(watched: Watched, bench: loom.Workbench) -> None:
+    number = watched.begin("run", set="shipped:calculator", agents=["calculator"], reuse=False)
+    wait_until(lambda: any(each.get("answered", 0) >= 1 for each in watched.of("progress")))
+    watched.ask("stop", lane="run")
+    assert watched.answer(number) == {"stopped": True}
+    head = watched.of("results")[-1]
+    assert head["state"] == "interrupted"
+    assert 0 < head["answered"] < 60
+    assert "Stopped" in watched.panel.status
+    assert watched.panel.error == {}
+    number = watched.begin("resume", run=head["run"])
+    wait_until(lambda: any(each.get("answered", 0) > head["answered"] for each in watched.of("progress")))
+    watched.ask("stop", lane="run")
+    watched.answer(number)
+    assert bench.eval_run(head["run"]).state == "interrupted"
+    assert watched.of("results")[-1]["run"] == head["run"]
+    assert watched.of("results")[-1]["answered"] > head["answered"]
+
+
+def test_what_was_asked_becomes_a_case_with_its_secrets_struck_out(
+    watched: Watched, agents: tuple[loom.Agent, loom.Agent], tmp_path: Path
+) -> None:
+    said = f"What is 6 * 7? {HOSTILE} Tell ada@example.com, key AKIAIOSFODNN7EXAMPLE"
+    agents[0].invoke(said)
+    assert watched.ask("asked", agent="calculator")["count"] >= 1
+    row = watched.ask("page", table="asked")["rows"][0]
+    into = {"agent": "calculator", "path": str(tmp_path / "kept.json"), "invocation": row["id"], "expected": True}
+    look = watched.ask("capture", look=True, **into)
+    assert not look["written"]
+    assert not (tmp_path / "kept.json").exists()
+    found = watched.ask("capture", tags="production, odd", **into)
+    assert found["written"]
+    assert sum(count for _, count in found["struck_out"]) == 2
+    kept = EvalSet.read(tmp_path / "kept.json")
+    assert len(kept) == 1
+    assert set(kept.cases[0].tags) == {"captured", "production", "odd"}
+    text = (tmp_path / "kept.json").read_text()
+    assert "ada@example.com" not in text + str(found)
+    assert "AKIAIOSFODNN7EXAMPLE" not in text + str(found)
+    again = watched.ask("capture", **into)
+    assert not again["is_new"]
+    assert "asks this already" in again["sentence"]
+    compile(watched.panel.code, "copied", "exec")
+
+
+def test_a_turn_of_a_chat_is_captured_with_one_click(
+    agents: tuple[loom.Agent, loom.Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    watched = Watched(loom_widgets.test(agents[0]))
+    turn = watched.ask("invoke", agent="calculator", prompt="What is 8 * 8?")["turn"]
+    assert "struck out: nothing" in watched.ask("capture", turn=turn)["sentence"]
+    assert EvalSet.read(tmp_path / "captured.json").cases[0].prompt == "What is 8 * 8?"
+    watched.panel.close()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"set": "file:", "path": ""},
+        {"set": "file:", "path": "/nowhere.json"},
+        {"set": "shipped:calculator", "agents": []},
+        {"set": "shipped:calculator", "agents": ["nobody"]},
+        {"set": "shipped:calculator", "agents": ["calculator"], "tags": "no such tag"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "evaluators": "no_such_evaluator"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "gate": "nobody>=90%"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "money": "-1"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "repeats": "many"},
+        {"set": ["x"]},
+    ],
+)
+def test_what_cannot_be_run_is_told_before_anybody_is_asked(watched: Watched, wrong: dict[str, object]) -> None:
+    before = watched.ask("page", table="runs")["total"]
+    assert watched.ask("run", **wrong) == {"failed": True}
+    assert watched.panel.error["what"]
+    watched.ask("refresh")
+    assert watched.ask("page", table="runs")["total"] == before
+
+
+def test_without_agents_and_runs_it_says_what_to_do(tmp_path: Path) -> None:
+    with loom.connect("aws", region="eu-west-1", home=tmp_path) as bench:
+        watched = Watched(loom_widgets.evaluate(bench))
+        assert watched.panel.state["agents"] == []
+        assert watched.ask("hello") == {"head": {}, "progress": {}, "compared": {}}
+        assert watched.ask("look_set", set="shipped:calculator")["blueprint"] == "calculator"
+        assert watched.ask("compare", new="", baseline="") == {"failed": True}
+        assert "No run is open" in watched.panel._repr_html_()
+        watched.panel.close()

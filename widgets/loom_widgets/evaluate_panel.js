@@ -67,10 +67,10 @@ export default {
     const tags = field("Only with tags", { placeholder: "all cases" });
     const setSaid = live({ class: "loom-hint" });
     const agents = h("div", { class: "loom-row", role: "group", "aria-label": "Agents" });
-    const judges = field("Evaluators", { placeholder: "what the set asks for", hint: "Names with commas between, such as trajectory:any_order or rouge1(threshold=0.8)." });
+    const judges = field("Evaluators", { placeholder: "what the set asks for" });
     const known = select("Add an evaluator");
     const repeats = field("Repeats", { type: "number", min: 1, max: 1000, value: 1 });
-    const gate = field("Gate", { placeholder: "trajectory>=95%, 80%", hint: "The least pass rate; nothing is stopped by it." });
+    const gate = field("Gate", { placeholder: "no gate" });
     const money = field("US dollars", { type: "number", min: 0, step: "any", placeholder: "no limit" });
     const tokens = field("Tokens", { type: "number", min: 0, placeholder: "no limit" });
     const seconds = field("Seconds", { type: "number", min: 0, step: "any", placeholder: "no limit" });
@@ -84,7 +84,6 @@ export default {
     path.hidden = true;
     path.classList.add("loom-wide");
     judges.classList.add("loom-wide");
-    gate.classList.add("loom-wide");
     const form = () => ({
       set: set.value, path: path.value, tags: tags.value, agents: [...ticks].filter(([, tick]) => tick.value).map(([name]) => name),
       evaluators: judges.value, repeats: repeats.value, gate: gate.value, money: money.value, tokens: tokens.value, time_s: seconds.value, reuse: reuse.value,
@@ -99,7 +98,7 @@ export default {
       if (found?.tags?.length) tags.control.setAttribute("placeholder", found.tags.slice(0, 4).join(", "));
       drawAgents();
     };
-    const running = (yes) => { begin.disabled = yes || ticks.size === 0; halt.disabled = !yes; moving.hidden = !yes; for (const each of document.querySelectorAll("[data-none]")) each.remove(); };
+    const running = (yes) => { begin.disabled = yes || ticks.size === 0; halt.disabled = !yes; moving.hidden = !yes; };
     const run = async (name = "run", what = form()) => {
       running(true);
       bar.removeAttribute("value");
@@ -132,8 +131,9 @@ export default {
     });
     const asking = h("div", null,
       h("div", { class: "loom-row" }, set, path, tags), setSaid, agents,
-      h("div", { class: "loom-row" }, judges, known, repeats),
-      h("div", { class: "loom-row" }, gate, reuse),
+      h("div", { class: "loom-row" }, judges, known, repeats, gate),
+      h("p", { class: "loom-hint" }, "Evaluators have commas between them, as do gates: trajectory:any_order, rouge1(threshold=0.8); a gate is the least pass rate, such as trajectory>=95%."),
+      reuse,
       fold("Limits", h("p", { class: "loom-hint" }, "A run that reaches a limit stops asking; what is answered is kept and the run can go on later."),
         h("div", { class: "loom-row" }, money, tokens, seconds)),
       h("div", { class: "loom-row" }, begin, halt), moving);

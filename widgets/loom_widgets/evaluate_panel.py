@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.errors import EvalError, LoomError
-from loomlib.evals import EvalRun, EvalSet
+from loomlib.evals import EvalRun
 from loomlib.evals.compare.gate_words import GateWish, judge_gates
 from loomlib.evals.evaluators.builtins import MAKERS
 from loomlib.evals.judges.factories import FACTORIES
@@ -25,28 +25,30 @@ from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
 from .chat import bar_rows
 from .judged import (
+    CaptureActions,
+    CompareActions,
+    Watch,
     Wish,
-    captured_told,
     case_rows,
     case_told,
-    comparison_code,
-    comparison_told,
-    connect_line,
+    head_sentence,
     head_told,
-    invocation_rows,
     run_rows,
     set_choices,
+    set_told,
 )
-from .kit import Cancel, Cancelled, Form, Panel, action
+from .kit import Cancel, Cancelled, Form, action
 from .kit.panel import static_table
+from .kit.source import connect_code
 
 if TYPE_CHECKING:
     from loomlib import Agent, Workbench
+    from loomlib.evals import EvalSet
 
 _FACE_ROWS = 50
 
 
-class EvaluatePanel(Panel):
+class EvaluatePanel(CaptureActions, CompareActions):
     """Runs of eval sets, live and stored, their cases, two of them compared, and cases captured."""
 
     called: ClassVar[str] = "Evaluate"
@@ -76,13 +78,13 @@ class EvaluatePanel(Panel):
         wish = Wish.of(form)
         if not wish.source:
             return {"sentence": "The path of a file: Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore."}
-        return _set_told(wish.evalset(self.bench), wish)
+        return set_told(wish.evalset(self.bench), wish)
 
     @action(lane="run")
     def deploy(self, form: Form) -> None:
         """An agent to begin with: the blueprint that a shipped set is about."""
         name = form.text("blueprint", "calculator")
-        self.show_code(f"import loomlib as loom\n\n{connect_line(self.bench)}\nagent = bench.ensure_agent({name!r})")
+        self.show_code(f"{connect_code(self.bench)}agent = bench.ensure_agent({name!r})")
         self.say(f"Deploying {name} …")
         agent = self.bench.ensure_agent(name)
         self._look_around()
@@ -116,7 +118,7 @@ class EvaluatePanel(Panel):
             raise EvalError("Only runs of agents go on here", on=run.id, try_=f"evaluate(…, run_id={run.id!r})")
         agent = self._agent_of(run)
         self.show_code(
-            f"import loomlib as loom\n\n{connect_line(self.bench)}\nrun = bench.eval_run({run.id!r})\n"
+            f"{connect_code(self.bench)}run = bench.eval_run({run.id!r})\n"
             f"run = bench.agent({agent.name!r}).evaluate(run.evalset, {list(run.chosen)!r}, run.repeats, run_id=run.id)"
         )
         found = self._ask(agent, run.evalset, list(run.chosen), run.repeats, {"run_id": run.id}, cancel)
@@ -128,9 +130,9 @@ class EvaluatePanel(Panel):
     def open_run(self, form: Form) -> None:
         """A stored run."""
         run = self.bench.eval_run(form.text("run"))
-        self.show_code(f"import loomlib as loom\n\n{connect_line(self.bench)}\nbench.eval_run({run.id!r})")
+        self.show_code(f"{connect_code(self.bench)}bench.eval_run({run.id!r})")
         self._show_run(run)
-        self.say(_said(self._head))
+        self.say(head_sentence(self._head))
 
     @action(lane="look")
     def filter(self, form: Form) -> Mapping[str, Any]:
@@ -147,8 +149,7 @@ class EvaluatePanel(Panel):
         if not found:
             raise EvalError("The case is not answered yet", on=run.id)
         self.show_code(
-            f"import loomlib as loom\n\n{connect_line(self.bench)}\nrun = bench.eval_run({run.id!r})\n"
-            f"run[{found[0].case_id!r}][{found[0].repeat}]"
+            f"{connect_code(self.bench)}run = bench.eval_run({run.id!r})\nrun[{found[0].case_id!r}][{found[0].repeat}]"
         )
         return case_told(run, found[0])
 
@@ -157,10 +158,7 @@ class EvaluatePanel(Panel):
         """Where the time of an answer went."""
         run = self._known(form.text("run"))
         agent, id = self._agent_of(run), form.count("invocation", most=2**60)
-        self.show_code(
-            f"import loomlib as loom\n\n{connect_line(self.bench)}\n"
-            f"bench.agent({agent.name!r}).invocation({id}).trace()"
-        )
+        self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).invocation({id}).trace()")
         found = agent.invocation(id).trace(progress=lambda _sentence: cancel.check())
         rows = bar_rows(found)
         table = f"bars {id}"
@@ -175,62 +173,6 @@ class EvaluatePanel(Panel):
             "sentences": found.sentences(),
         }
 
-    @action(lane="look")
-    def compare(self, form: Form) -> Mapping[str, Any]:
-        """Two stored runs, paired by case."""
-        new, baseline = form.text("new"), form.text("baseline")
-        if not new or not baseline:
-            raise EvalError("Two runs are compared", try_="choose a new one and a baseline")
-        margin = form.number("margin", 2.0) / 100
-        self.show_code(comparison_code(self.bench, new, baseline, margin))
-        return self._put_comparison(self._known(new), self._known(baseline), margin)
-
-    @action(lane="look")
-    def flip(self, form: Form) -> Mapping[str, Any]:
-        """A case that went differently, in both runs."""
-        place, id = form.count("place"), form.text("case")
-        sides = [self._known(form.text("new")), self._known(form.text("baseline"))]
-        told = []
-        for run in sides:
-            at = place if run is sides[0] else _place(run.evalset, id)
-            found = run.judgements_at([(at, repeat) for repeat in range(run.repeats)]) if at is not None else []
-            told.append(case_told(run, found[0]) if found else None)
-        return {"new": told[0], "baseline": told[1]}
-
-    # Capturing.
-
-    @action(lane="look")
-    def asked(self, form: Form) -> Mapping[str, Any]:
-        """What an agent was asked, to choose from."""
-        name = form.text("agent")
-        rows = invocation_rows(self.bench.agent(name)) if name else []
-        return {"count": self.tables.put("asked", rows), "agent": name}
-
-    @action(lane="capture")
-    def capture(self, form: Form) -> Mapping[str, Any]:
-        """A case of an invocation or its session, cleaned; into the file, or only to be looked at."""
-        name, path, id = form.text("agent"), form.text("path").strip(), form.count("invocation", most=2**60)
-        if not path:
-            raise LoomError("No file is named", try_="captured.json; it is made when it is new")
-        if not id:
-            raise LoomError("No invocation is chosen", try_="choose a row of what was asked")
-        agent, write = self.bench.agent(name), not form.flag("look")
-        tags = [tag.strip() for tag in form.text("tags").split(",") if tag.strip()]
-        session = form.text("session") if form.flag("whole") else ""
-        said = f"session_id={session!r}" if session else str(id)
-        self.show_code(
-            f"import loomlib as loom\n\n{connect_line(self.bench)}\n"
-            f"bench.agent({name!r}).capture_into({path!r}, {said}, tags={tags!r}, expected={form.flag('expected')!r}"
-            f"{'' if write else ', write=False'})"
-        )
-        found = agent.capture_into(
-            path, None if session else id, session_id=session or None, write=write, tags=tags,
-            expected=form.flag("expected"),
-        )  # fmt: skip
-        told = captured_told(found, written=write)
-        self.say(told["sentence"] if write else "A look only: nothing is written.")
-        return told
-
     # How it is done.
 
     def _ask(
@@ -244,7 +186,7 @@ class EvaluatePanel(Panel):
     ) -> EvalRun:
         cancel.check()
         self.say(f"Asking {agent.name}: {len(evalset) * repeats} answers of {evalset.name} …")
-        watch = _Watch(self, agent.name)
+        watch = Watch(lambda snapshot: self._note(agent.name, snapshot))
 
         async def asked() -> EvalRun:
             loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -262,14 +204,14 @@ class EvaluatePanel(Panel):
             self._look_around()
             with suppress(LoomError):  # stopped before anything was stored
                 self._show_run(self.bench.eval_run(options["run_id"]))
-            self.say(f"Stopped. {_said(self._head)} What is answered is kept; Go on asks the rest.")
+            self.say(f"Stopped. {head_sentence(self._head)} What is answered is kept; Go on asks the rest.")
             raise Cancelled from None
         finally:
             self._progress = {}
             self.tell("progress", ended=True)
         self._look_around()
         self._show_run(run)
-        self.say(_said(self._head))
+        self.say(head_sentence(self._head))
         return run
 
     def _show_run(self, run: EvalRun) -> None:
@@ -292,14 +234,6 @@ class EvaluatePanel(Panel):
             and (not text or text in row["case"].casefold() or text in row["asked"].casefold())
         ]
         return self.tables.put("cases", rows)
-
-    def _put_comparison(self, new: EvalRun, baseline: EvalRun, margin: float) -> Mapping[str, Any]:
-        told, flips = comparison_told(new, baseline, margin=margin)
-        told["flips"] = self.tables.put("flips", flips)
-        self._compared = told
-        self.tell("compared", **told)
-        self.say(told["headline"])
-        return {}
 
     def _known(self, id: str) -> EvalRun:
         run = self._run
@@ -339,42 +273,3 @@ class EvaluatePanel(Panel):
         said = "".join(f"<p>{html.escape(each)}</p>" for each in self._head["sentences"])
         rows = [[row["case"], row["state"], row["asked"]] for row in self._rows[:_FACE_ROWS]]
         return said + static_table(("case", "state", "asked"), rows)
-
-
-class _Watch:
-    """Tells the views how far a run is."""
-
-    def __init__(self, panel: EvaluatePanel, agent: str) -> None:
-        self._panel, self._agent = panel, agent
-
-    def update(self, snapshot: Snapshot) -> None:
-        self._panel._note(self._agent, snapshot)
-
-    def finish(self, snapshot: Snapshot) -> None:
-        self._panel._note(self._agent, snapshot)
-
-
-def _said(head: Mapping[str, Any]) -> str:
-    if not head:
-        return "Nothing was answered yet."
-    counted = " · ".join(f"{count} {state}" for state, count in head["states"].items())
-    why = f" ({head['reason'] or head['state']})" if head["state"] != "complete" else ""
-    answered = f"{head['answered']} of {head['owed']} answered{why}"
-    return f"{head['target']} on {head['set']}: {answered}; {counted or 'none judged'}."
-
-
-def _set_told(evalset: EvalSet, wish: Wish) -> dict[str, Any]:
-    chosen = wish.evaluators_for(evalset)
-    judges = [each.name for each in Judges(evalset, chosen).evaluators] if chosen or evalset.evaluators else []
-    whom = f"judged by {', '.join(judges)}" if judges else "it expects nothing: name an evaluator"
-    return {
-        "sentence": f"{evalset.name}: {len(evalset)} cases, {whom}.",
-        "description": evalset.description,
-        "blueprint": str(evalset.metadata.get("blueprint", "")),
-        "tags": sorted({tag for case in evalset.cases for tag in case.tags})[:100],
-        "notes": [str(note) for note in evalset.notes[:5]],
-    }
-
-
-def _place(evalset: EvalSet, id: str) -> int | None:
-    return next((at for at, case in enumerate(evalset.cases) if case.id == id), None)

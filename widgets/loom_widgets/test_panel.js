@@ -46,6 +46,8 @@ function turnView(turn, { look: onLook, answer, model, keep }) {
   const frames = h("div");
   const fold = button("Show all of it", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
   const look = button("Look into it", () => onLook(turn.turn), { class: "loom-quiet", hidden: true });
+  const keep = button("Capture as case", async () => { const found = await onKeep(turn.turn); if (found) kept.textContent = ` ${found.sentence}`; }, { class: "loom-quiet", hidden: true });
+  const kept = h("span", { class: "loom-hint" });
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
     tools, text, fold, run, frames, events, foot, look);
@@ -104,7 +106,7 @@ function turnView(turn, { look: onLook, answer, model, keep }) {
     if (now.status !== "streaming") view.finishTools(now.status === "complete" ? "done" : "stopped");
     if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
     session.textContent = now.session ?? "";
-    look.hidden = !now.invocation || now.status === "streaming";
+    look.hidden = keep.hidden = !now.invocation || now.status === "streaming";
     refill(foot,
       statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${num(now.left_out)} more characters are in .text` : "",
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
@@ -152,6 +154,7 @@ export default {
     const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };
     const waiting = approvalsBox(model);
     const agui = checkbox("Ask in AG-UI");
+    agui.style.setProperty("align-self", "center");
     let calls = 0;
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
@@ -170,7 +173,7 @@ export default {
     const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
     const answer = (turn, question, given) => act(model, "answer", { turn, question, ...given });
     const keep = (off) => { frameOffs.push(off); };
-    const look = (turn) => act(model, "look", { turn });
+    const look = (turn) => act(model, "look", { turn }), keep = (turn) => act(model, "capture", { turn });
     const down = (change) => {
       const near = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
       change();

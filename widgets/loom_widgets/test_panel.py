@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SHOWN_TURNS = 50
 _LOG_LINES = 10_000
+_CAPTURED = "captured.json"
 _TEXT_IN_ALL = 600_000
 
 
@@ -131,6 +132,18 @@ class TestPanel(Deciding, Frames):
     def look(self, form: Form, cancel: Cancel) -> None:
         """The telemetry of a turn that was asked earlier."""
         self.after(form, cancel)
+
+    @action(lane="capture")
+    def capture(self, form: Form) -> Mapping[str, Any]:
+        """A case of a turn, secrets and personal data struck out, in the file `captured.json`."""
+        turn = next((each for each in self._turns if each.id == form.get("turn")), None)
+        if turn is None or turn.invocation is None:
+            raise LoomError("This answer is not stored", try_="capture one that has ended")
+        agent = self._agent(self.state["agent"], self.state["qualifier"])
+        self.show_code(f"{_agent_line(agent)}\nagent.capture_into({_CAPTURED!r}, {turn.invocation})")
+        found = agent.capture_into(_CAPTURED, turn.invocation)
+        self.say(found.sentence())
+        return {"sentence": found.sentence()}
 
     # How it is done.
 

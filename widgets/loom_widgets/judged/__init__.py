@@ -1,21 +1,21 @@
 """What the Evaluate panel shows: what is asked for, a run's cases, a comparison, a captured case, as plain values."""
 
-from .asking import Wish, connect_line
-from .capturing import captured_told, invocation_rows
-from .cases import case_rows, case_told, head_told
-from .comparing import comparison_code, comparison_told
+from .asking import Watch, Wish, set_told
+from .capture_actions import CaptureActions
+from .cases import case_rows, case_told, head_sentence, head_told
+from .compare_actions import CompareActions
 from .stored import run_rows, set_choices
 
 __all__ = [
+    "CaptureActions",
+    "CompareActions",
+    "Watch",
     "Wish",
-    "captured_told",
     "case_rows",
     "case_told",
-    "comparison_code",
-    "comparison_told",
-    "connect_line",
+    "head_sentence",
     "head_told",
-    "invocation_rows",
     "run_rows",
     "set_choices",
+    "set_told",
 ]

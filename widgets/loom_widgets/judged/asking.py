@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import Budget, EvalSet
 from loomlib.evals.chosen import split_evaluators
 from loomlib.evals.compare.gate_words import GateWish, named
+from loomlib.evals.runs.panel import Panel as Judges
 from loomlib.reports import chosen_evaluators
 
 from ..kit import Form
+from ..kit.source import connect_code
 
 if TYPE_CHECKING:
     from loomlib import Workbench
+    from loomlib.evals.runs import Snapshot
 
 FILE, SHIPPED, STORED = "file", "shipped", "run"
 
@@ -107,21 +111,49 @@ class Wish:
         if not self.reuse:
             options.append("reuse=False")
         names = "Budget, EvalSet" if self.budget is not None else "EvalSet"
-        lines = [f"from loomlib.evals import {names}", "", connect_line(bench), f"evalset = {read}"]
+        imports, lines = [f"from loomlib.evals import {names}"], [f"evalset = {read}"]
         ask = f".evaluate(evalset, {', '.join(options)})"
         if len(self.agents) == 1:
             lines += [f"run = bench.agent({self.agents[0]!r}){ask}"]
         else:
             lines += [f"runs = [bench.agent(name){ask} for name in {list(self.agents)!r}]", "run = runs[0]"]
         if self.gate:
-            lines.insert(1, "from loomlib.evals.compare.gate_words import GateWish, judge_gates")
+            imports.append("from loomlib.evals.compare.gate_words import GateWish, judge_gates")
             wishes = ", ".join(f"GateWish.read({text.strip()!r})" for text in self.gate.split(",") if text.strip())
             lines.append(f"judge_gates(run.summary(), [{wishes}])")
         if len(self.agents) > 1:
             lines.append("runs[1].compare(runs[0])")
-        return "import loomlib as loom\n" + "\n".join([*lines, "run"])
+        return "\n".join([*imports, connect_code(bench).rstrip(), *lines, "run"])
 
 
-def connect_line(bench: Workbench) -> str:
-    """How this workbench was opened."""
-    return f"bench = loom.connect({'' if bench.where == 'local' else repr('aws')})"
+def set_told(evalset: EvalSet, wish: Wish) -> dict[str, Any]:
+    """What a set holds and who would judge it."""
+    chosen = wish.evaluators_for(evalset)
+    judges = (
+        list(dict.fromkeys(each.name for each in Judges(evalset, chosen).evaluators))
+        if chosen or evalset.evaluators or any(each.evaluators for each in evalset.cases)
+        else []
+    )
+    whom = f"judged by {', '.join(judges)}" if judges else "it expects nothing: name an evaluator"
+    return {
+        "sentence": f"{evalset.name}: {len(evalset)} cases, {whom}.",
+        "description": evalset.description,
+        "blueprint": str(evalset.metadata.get("blueprint", "")),
+        "tags": sorted({tag for case in evalset.cases for tag in case.tags})[:100],
+        "notes": [str(note) for note in evalset.notes[:5]],
+    }
+
+
+class Watch:
+    """Told how far a run is; hands it on."""
+
+    def __init__(self, tell: Callable[[Snapshot], None]) -> None:
+        self._tell = tell
+
+    def update(self, snapshot: Snapshot) -> None:
+        """While it runs, ten times a second at most."""
+        self._tell(snapshot)
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """The last one."""
+        self._tell(snapshot)

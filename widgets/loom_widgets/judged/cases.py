@@ -12,6 +12,7 @@ from loomlib.evals.displays.case_body import alignment_rows, cut, facts, line, v
 from loomlib.evals.runs import EvalRun, Judgement
 
 if TYPE_CHECKING:
+    from loomlib.evals import EvalSet
     from loomlib.evals.cases import EvalCase
     from loomlib.evals.compare import GateVerdict
 
@@ -71,6 +72,16 @@ def head_told(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[G
     }
 
 
+def head_sentence(head: Mapping[str, Any]) -> str:
+    """What came out, in a line."""
+    if not head:
+        return "Nothing was answered yet."
+    counted = " · ".join(f"{count} {state}" for state, count in head["states"].items())
+    why = f" ({head['reason'] or head['state']})" if head["state"] != "complete" else ""
+    answered = f"{head['answered']} of {head['owed']} answered{why}"
+    return f"{head['target']} on {head['set']}: {answered}; {counted or 'none judged'}."
+
+
 def case_told(run: EvalRun, each: Judgement) -> dict[str, Any]:
     """One case opened: what was said, what was expected, who says what and why, and where the paths part."""
     case: EvalCase = run.evalset.cases[each.place]
@@ -97,6 +108,11 @@ def case_told(run: EvalRun, each: Judgement) -> dict[str, Any]:
         "session": "" if last is None else last.session_id,
         "trace": next((turn.trace_id for turn in reversed(answer.turns) if turn.trace_id), ""),
     }
+
+
+def place_of(evalset: EvalSet, id: str) -> int | None:
+    """Where a case stands in its set; None when it is not in it."""
+    return next((at for at, case in enumerate(evalset.cases) if case.id == id), None)
 
 
 def _word(each: Judgement) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import EvalError
 from loomlib.evals.compare.comparison import COLUMNS
 
-from .asking import connect_line
+from ..kit.source import connect_code
 
 if TYPE_CHECKING:
     from loomlib import Workbench
@@ -40,10 +40,7 @@ def comparison_told(new: EvalRun, baseline: EvalRun, *, margin: float) -> tuple[
 
 def comparison_code(bench: Workbench, new: str, baseline: str, margin: float) -> str:
     """The comparison as Python."""
-    return (
-        f"import loomlib as loom\n\n{connect_line(bench)}\n"
-        f"bench.eval_run({new!r}).compare(bench.eval_run({baseline!r}), margin={margin!r})"
-    )
+    return f"{connect_code(bench)}bench.eval_run({new!r}).compare(bench.eval_run({baseline!r}), margin={margin!r})"
 
 
 def _flips(found: Comparison, places: dict[str, int]) -> list[dict[str, Any]]:

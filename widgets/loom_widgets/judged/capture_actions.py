@@ -1,0 +1,50 @@
+"""The part of the panel that makes cases of what an agent was asked."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from loomlib.errors import LoomError
+
+from ..kit import Form, Panel, action
+from ..kit.source import connect_code
+from .capturing import captured_told, invocation_rows
+
+
+class CaptureActions(Panel):
+    """What was asked, and a case of it."""
+
+    @action(lane="look")
+    def asked(self, form: Form) -> Mapping[str, Any]:
+        """What an agent was asked, to choose from."""
+        name = form.text("agent")
+        rows = invocation_rows(self.bench.agent(name)) if name else []
+        return {"count": self.tables.put("asked", rows), "agent": name}
+
+    @action(lane="capture")
+    def capture(self, form: Form) -> Mapping[str, Any]:
+        """A case of an invocation or its session, cleaned; into the file, or only to be looked at."""
+        name, path, id = form.text("agent"), form.text("path").strip(), form.count("invocation", most=2**60)
+        if not path:
+            raise LoomError("No file is named", try_="captured.json; it is made when it is new")
+        if not id:
+            raise LoomError("No invocation is chosen", try_="choose a row of what was asked")
+        agent, write = self.bench.agent(name), not form.flag("look")
+        tags = [tag.strip() for tag in form.text("tags").split(",") if tag.strip()]
+        session = form.text("session") if form.flag("whole") else ""
+        said = f"session_id={session!r}" if session else str(id)
+        self.show_code(
+            f"{connect_code(self.bench)}"
+            f"bench.agent({name!r}).capture_into({path!r}, {said}, tags={tags!r}, expected={form.flag('expected')!r}"
+            f"{'' if write else ', write=False'})"
+        )
+        found = agent.capture_into(
+            path, None if session else id, session_id=session or None, write=write, tags=tags,
+            expected=form.flag("expected"),
+        )  # fmt: skip
+        told = captured_told(found, written=write)
+        self.say(told["sentence"] if write else "A look only: nothing is written.")
+        return told

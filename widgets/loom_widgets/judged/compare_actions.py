@@ -1,0 +1,53 @@
+"""The part of the panel that compares two stored runs."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import EvalError
+
+from ..kit import Form, Panel, action
+from .cases import case_told, place_of
+from .comparing import comparison_code, comparison_told
+
+if TYPE_CHECKING:
+    from loomlib.evals import EvalRun
+
+
+class CompareActions(Panel):
+    """Comparison and the cases that went differently."""
+
+    _compared: dict[str, Any]
+
+    @action(lane="look")
+    def compare(self, form: Form) -> Mapping[str, Any]:
+        """Two stored runs, paired by case."""
+        new, baseline = form.text("new"), form.text("baseline")
+        if not new or not baseline:
+            raise EvalError("Two runs are compared", try_="choose a new one and a baseline")
+        margin = form.number("margin", 2.0) / 100
+        self.show_code(comparison_code(self.bench, new, baseline, margin))
+        return self._put_comparison(self.bench.eval_run(new), self.bench.eval_run(baseline), margin)
+
+    @action(lane="look")
+    def flip(self, form: Form) -> Mapping[str, Any]:
+        """A case that went differently, in both runs."""
+        place, id = form.count("place"), form.text("case")
+        sides = [self.bench.eval_run(form.text("new")), self.bench.eval_run(form.text("baseline"))]
+        told = []
+        for run in sides:
+            at = place if run is sides[0] else place_of(run.evalset, id)
+            found = run.judgements_at([(at, repeat) for repeat in range(run.repeats)]) if at is not None else []
+            told.append(case_told(run, found[0]) if found else None)
+        return {"new": told[0], "baseline": told[1]}
+
+    def _put_comparison(self, new: EvalRun, baseline: EvalRun, margin: float) -> Mapping[str, Any]:
+        told, flips = comparison_told(new, baseline, margin=margin)
+        told["flips"] = self.tables.put("flips", flips)
+        self._compared = told
+        self.tell("compared", **told)
+        self.say(told["headline"])
+        return {}
