@@ -1,0 +1,166 @@
+"""Lesson 3, is it any good: cases, a run, luck told from skill, a regression found, and a gate that catches it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..evals import EvalSet, Score
+from ..evals.compare import Comparison, GateVerdict
+from ..evals.runs import EvalRun, Judgement
+from .exercise import Exercise, NotYet, an, expect, quoted, several
+
+if TYPE_CHECKING:
+    from ..workbench import Workbench
+
+GUESSING: Final = "calculator_guessing"
+_FEWEST_CASES: Final = 3
+_ENOUGH_CASES: Final = 10
+
+
+def _passed(judgement: Judgement, evaluator: str) -> bool | None:
+    said = judgement.verdicts.get(evaluator)
+    first = said[0] if isinstance(said, tuple) and said else None
+    return first.passed if isinstance(first, Score) else None
+
+
+def _cases(answer: object, bench: Workbench) -> str:
+    evalset = an(answer, EvalSet, "an eval set, which is what loom.EvalSet.from_rows([…]) returns")
+    expect(len(evalset) >= _FEWEST_CASES, f"it has {len(evalset)} cases; write at least {_FEWEST_CASES}.")
+    without = [case.id for case in evalset if not case.expected_answer]
+    expect(not without, f"{', '.join(without[:3])}: no expected answer, so nobody can tell whether one is right.")
+    toolless = [case.id for case in evalset if not case.expected_tools]
+    expect(not toolless, f"{', '.join(toolless[:3])}: no expected tool, so a lucky guess would pass.")
+    expect(len({case.prompt for case in evalset}) == len(evalset), "two of the cases ask the same.")
+    return f"{len(evalset)} cases say what is asked, what is expected, and by which way."
+
+
+def _ran(answer: object, bench: Workbench) -> str:
+    run = an(answer, EvalRun, "a run, which is what agent.evaluate(…) returns")
+    expect(run.target.name == "calculator", f"this run asked {run.target.name}; the exercise wants the calculator.")
+    missing = {"numeric", "trajectory"} - set(run.evaluators)
+    expect(not missing, f"nobody judged by {' and '.join(sorted(missing))}.")
+    expect(run.state == "complete", f"the run is {run.state}.")
+    wrong = [each.case_id for each in run.judgements() if _passed(each, "numeric") is False]
+    expect(not wrong, f"{wrong[0] if wrong else ''} is answered wrongly, or expected wrongly. Look at run[that id][0].")
+    astray = [each.case_id for each in run.judgements() if _passed(each, "trajectory") is False]
+    expect(not astray, f"{astray[0] if astray else ''} took another way than expected. Is its tool named calculator?")
+    return f"{len(run.evalset)} of {len(run.evalset)} are right, and came by the way that you expected."
+
+
+def _lucky(answer: object, bench: Workbench) -> str:
+    seen = an(answer, Judgement, 'what became of one case: run["its id"][0]')
+    expect(_passed(seen, "numeric") is True, "the number in this answer is not right, so this is no luck.")
+    expect(_passed(seen, "trajectory") is False, "this one took the expected way: it is right, and not by luck.")
+    return (
+        f"{quoted(seen.answer.text)} is right, and no calculator was asked. Nothing says that it will be right again."
+    )
+
+
+def _worse(answer: object, bench: Workbench) -> str:
+    found = an(answer, Comparison, "a comparison, which is what new_run.compare(old_run) returns")
+    try:
+        numeric, trajectory = found["numeric"], found["trajectory"]
+    except KeyError as missing:
+        raise NotYet("numeric and trajectory did not both judge these two runs.") from missing
+    expect(trajectory.verdict != "better", "it is the wrong way round: the new run compares itself with the old one.")
+    expect(
+        trajectory.verdict == "worse",
+        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Compare the two runs of the {_ENOUGH_CASES} or more.",
+    )
+    return (
+        f"trajectory: {trajectory.lost} of {trajectory.n} cases lost. numeric: {numeric.verdict}. "
+        "Whoever reads the answers only ships this."
+    )
+
+
+def _gated(answer: object, bench: Workbench) -> str:
+    good, bad = several(answer, GateVerdict, 2, "two verdicts in a list: [of the good run, of the bad one]")
+    expect(good.limit == bad.limit, f"the limits are {good.limit:g} and {bad.limit:g}: one gate has one limit.")
+    expect(good.evaluator == bad.evaluator == "trajectory", "the gate should be about trajectory.")
+    expect(good.outcome != "missed", "the good agent misses this gate. Is the order [good, bad]?")
+    expect(
+        good.outcome == "passed",
+        f"of the good agent it says “{good.outcome}”: its interval begins at {good.estimate.low or 0:.0%}, below your "
+        f"limit of {good.limit:.0%}. So few cases cannot promise that much.",
+    )
+    expect(bad.outcome == "missed", f"the regression gets through: {bad.outcome}. Ask for more.")
+    return f"at {good.limit:.0%} the good agent passes, and the regression is stopped with exit code {bad.exit_code}."
+
+
+def _captured(answer: object, bench: Workbench) -> str:
+    evalset = an(answer, EvalSet, "an eval set, which is what agent.capture(evalset, …) returns")
+    expect(len(evalset) > 0, "it is empty.")
+    newest = evalset.cases[-1]
+    asked = [row.prompt for name in ("calculator",) for row in bench.store.invocations.list(bench.agent(name).entry.id)]
+    expect(bool(newest.source), f"its last case, {newest.id}, was not captured from a call.")
+    expect(newest.prompt in asked, f"{quoted(newest.prompt)} was never asked of the calculator here.")
+    expect(
+        bool(newest.expected_answer),
+        "the captured case expects nothing: tell what the answer should be, expected=… takes it.",
+    )
+    return f"{quoted(newest.prompt)} was asked once, and from now on every version is asked it."
+
+
+EXERCISES: Final = (
+    Exercise(
+        id="3.1",
+        title="Write cases",
+        hints=(
+            "A case needs a prompt, what is expected, and the tools that should be used.",
+            'One row: {"id": "half", "prompt": "What is 90 / 2?", "expected": "45", "tools": "calculator"}.',
+            "loom.EvalSet.from_rows([…]) with three such rows, each with another sum.",
+        ),
+        judge=_cases,
+    ),
+    Exercise(
+        id="3.2",
+        title="Ask and judge",
+        hints=(
+            "An agent has .evaluate(evalset, evaluators).",
+            'The evaluators are "numeric", for the number in the answer, and "trajectory", for the way to it.',
+            'answer = good.evaluate(mine, ["numeric", "trajectory"])',
+        ),
+        judge=_ran,
+    ),
+    Exercise(
+        id="3.3",
+        title="Right by luck",
+        hints=(
+            "after.scores() has a row for each case and evaluator, with passed.",
+            "Look for a case that numeric passes and trajectory does not. after[its id][0] is all about it.",
+            "answer = after[cases.cases[0].id][0]",
+        ),
+        judge=_lucky,
+    ),
+    Exercise(
+        id="3.4",
+        title="Catch the regression",
+        hints=(
+            "A run has .compare(baseline).",
+            "after is the new one, before the baseline.",
+            "answer = after.compare(before)",
+        ),
+        judge=_worse,
+    ),
+    Exercise(
+        id="3.5",
+        title="A gate",
+        hints=(
+            'gate_at_least(run.summary(), 0.9, evaluator="trajectory") says passed, missed or unclear.',
+            "Print the verdict of the good run: it says its interval. The limit has to lie below it, and above the "
+            "other's.",
+            'answer = [gate_at_least(run.summary(), 0.6, evaluator="trajectory") for run in (before, after)]',
+        ),
+        judge=_gated,
+    ),
+    Exercise(
+        id="3.6",
+        title="A case from real life",
+        hints=(
+            "good.capture(cases, …) returns the set with a case more.",
+            "It takes an invocation and expected=True, which takes the answer and the tools as they were.",
+            'answer = good.capture(cases, good.invoke("What is 19 * 23?"), expected=True)',
+        ),
+        judge=_captured,
+    ),
+)
