@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .result import RecallResult
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_EMPTY = "No question was answered yet."
+_EMPTY = "Too few answers yet."
 
 
 def draw(result: RecallResult) -> dict[str, go.Figure]:

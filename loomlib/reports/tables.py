@@ -12,6 +12,8 @@ _TAGS = re.compile(r"<[^>]*>")
 _NUMBER = re.compile(
     r"[-+−≥≤<>~]?\s*(?:\d[\d\s,.\u2009\u202f]*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|ms|s|min|[kM]?B|calls?)?(?:\s*\[.*\])?"
 )
+_PHRASE = 24
+"""Characters."""
 _NO_NUMBER = re.compile(r"(?:–|-|—|nan|NaN|None|NaT|<NA>|n too small.*|not (?:found|measured|asked).*)?")
 _INDEX_NAME = re.compile(
     r"<thead>(?P<before>\s*<tr[^>]*>\s*)<th></th>(?P<columns>(?:\s*<th>[^<]*</th>)+\s*</tr>)"
@@ -20,7 +22,7 @@ _INDEX_NAME = re.compile(
 
 
 def mark_numbers(markup: str) -> str:
-    """`markup` in which the cells of each column of numbers carry class `num`.
+    """`markup` in which the cells of each column of numbers carry class `num`, and those of one of phrases `phrase`.
 
     A column counts when one of its cells is a number and every other one is a number or says that there is none. Tables
     with spanning cells stay as they are.
@@ -38,7 +40,9 @@ def _mark_table(table: str) -> str:
         return table
     rows = [[(cell["tag"], _plain(cell["content"])) for cell in _CELL.finditer(row)] for row in _ROW.findall(table)]
     width = max(map(len, rows), default=0)
-    numeric = {column for column in range(width) if _is_numeric([row[column] for row in rows if column < len(row)])}
+    columns = {column: [row[column] for row in rows if column < len(row)] for column in range(width)}
+    classes = {column: "num" for column, cells in columns.items() if _is_numeric(cells)}
+    classes |= {column: "phrase" for column, cells in columns.items() if column not in classes and _is_phrases(cells)}
 
     def mark_row(row: re.Match[str]) -> str:
         column = -1
@@ -46,13 +50,18 @@ def _mark_table(table: str) -> str:
         def mark_cell(cell: re.Match[str]) -> str:
             nonlocal column
             column += 1
-            if column not in numeric or "class=" in cell["attributes"]:
+            if column not in classes or "class=" in cell["attributes"]:
                 return cell[0]
-            return f'<{cell["tag"]} class="num"{cell["attributes"]}>{cell["content"]}'
+            return f'<{cell["tag"]} class="{classes[column]}"{cell["attributes"]}>{cell["content"]}'
 
         return _CELL.sub(mark_cell, row[0])
 
-    return _ROW.sub(mark_row, table) if numeric else table
+    return _ROW.sub(mark_row, table) if classes else table
+
+
+def _is_phrases(column: list[tuple[str, str]]) -> bool:
+    """Whether a cell says more than a few words, which a narrow column would set one below the other."""
+    return any(tag == "td" and len(text) > _PHRASE for tag, text in column)
 
 
 def _is_numeric(column: list[tuple[str, str]]) -> bool:

@@ -20,6 +20,10 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
+from loomlib import local
+from loomlib.reports import ReportOutcome, run_report
+from loomlib.settings import Settings
+
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
     "--headless",
@@ -165,3 +169,80 @@ def _wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
                 pass
         time.sleep(0.2)
     raise AssertionError(f"JupyterLab did not come up:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="package")
+def latency(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportOutcome]:
+    place = tmp_path_factory.mktemp("latency")
+    yield run_report(
+        "latency_study",
+        {"agent": "calculator", "cold": "6", "warm": "10", "sticky": "10"},
+        str(place / "out"),
+        settings=Settings(home=place / "home"),
+        environment={"PYTHONPATH": str(REPOSITORY)},
+    )
+    local.stop(place / "home")
+
+
+@pytest.fixture(scope="package")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ReportOutcome]]:
+    """The reports about traces, one after the other in one home: each reads what those before it asked."""
+    place = tmp_path_factory.mktemp("traced")
+    parameters = {
+        "parallel_tools": {"counts": "5,30"},
+        "where_time_goes": {"agent": "assistant", "max_p90_ms": "1"},
+        "cost_report": {},
+    }
+    yield {
+        name: run_report(
+            name,
+            given,
+            str(place / "out"),
+            settings=Settings(home=place / "home"),
+            environment={"PYTHONPATH": str(REPOSITORY)},
+        )
+        for name, given in parameters.items()
+    }
+    local.stop(place / "home")
+
+
+_POOR_CONTRAST = """() => {
+    const channels = (text) => (text.match(/[\\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
+    const over = ([r, g, b, a = 1], [x, y, z]) => [r * a + x * (1 - a), g * a + y * (1 - a), b * a + z * (1 - a)];
+    const light = (colour) => {
+        const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        const [r, g, b] = colour.map((c) => linear(c / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const paper = (node) => {
+        if (!node) return channels(getComputedStyle(document.body).backgroundColor).slice(0, 3);
+        const own = channels(getComputedStyle(node).backgroundColor);
+        return (own[3] ?? 1) === 0 ? paper(node.parentElement) : over(own, paper(node.parentElement));
+    };
+    const poor = new Map();
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const node = texts.currentNode.parentElement;
+        if (!texts.currentNode.data.trim() || node.closest("svg, script, style, [aria-hidden=true]")) continue;
+        const style = getComputedStyle(node);
+        let ink = channels(style.color);
+        for (let each = node; each; each = each.parentElement) {
+            ink = [...ink.slice(0, 3), (ink[3] ?? 1) * getComputedStyle(each).opacity];
+        }
+        const behind = paper(node);
+        const [high, low] = [light(over(ink, behind)), light(behind)].sort((a, b) => b - a);
+        const ratio = (high + 0.05) / (low + 0.05);
+        const size = parseFloat(style.fontSize);
+        if (ratio < (size >= 24 || (size >= 18.66 && style.fontWeight >= 700) ? 3 : 4.5)) {
+            const what = `${node.tagName}.${node.className} ${style.color} ${ratio.toFixed(2)}`;
+            poor.set(what, texts.currentNode.data.trim().slice(0, 40));
+        }
+    }
+    return [...poor].map((each) => each.join(": "));
+}"""
+
+
+def poor_contrast(page: Page, scheme: str) -> list[str]:
+    """The texts that WCAG 2.2 (1.4.3, AA) finds too faint in a "light" or "dark" scheme, drawings left out."""
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    return page.evaluate(_POOR_CONTRAST)

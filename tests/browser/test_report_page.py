@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
-from .conftest import REPOSITORY, Watched, show, turned, watch
+from .conftest import Watched, show, turned, watch
 
 pytestmark = pytest.mark.browser
 SAMPLE = Path(__file__).resolve().parents[1] / "notebooks" / "sample_report.ipynb"
@@ -100,19 +98,6 @@ def test_code_is_folded_and_opens_on_demand(sample: ReportOutcome, watched: Watc
     assert code.locator("pre").is_visible()
 
 
-@pytest.fixture(scope="package")
-def latency(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportOutcome]:
-    place = tmp_path_factory.mktemp("latency")
-    yield run_report(
-        "latency_study",
-        {"agent": "calculator", "cold": "6", "warm": "10", "sticky": "10"},
-        str(place / "out"),
-        settings=Settings(home=place / "home"),
-        environment={"PYTHONPATH": str(REPOSITORY)},
-    )
-    local.stop(place / "home")
-
-
 def test_the_latency_report_shows_answer_tables_and_charts(latency: ReportOutcome, watched: Watched) -> None:
     assert latency.exit_code == 0, latency.message
     page = watched.page
@@ -128,28 +113,6 @@ def test_the_latency_report_shows_answer_tables_and_charts(latency: ReportOutcom
     assert box["y"] + box["height"] < 700, "the answer is on the first screen"
     assert watched.errors == []
     assert watched.outside == []
-
-
-@pytest.fixture(scope="package")
-def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ReportOutcome]]:
-    """The reports about traces, one after the other in one home: each reads what those before it asked."""
-    place = tmp_path_factory.mktemp("traced")
-    parameters = {
-        "parallel_tools": {"counts": "5,30"},
-        "where_time_goes": {"agent": "assistant", "max_p90_ms": "1"},
-        "cost_report": {},
-    }
-    yield {
-        name: run_report(
-            name,
-            given,
-            str(place / "out"),
-            settings=Settings(home=place / "home"),
-            environment={"PYTHONPATH": str(REPOSITORY)},
-        )
-        for name, given in parameters.items()
-    }
-    local.stop(place / "home")
 
 
 @pytest.mark.parametrize(
