@@ -116,14 +116,23 @@ def test_what_cannot_be_done_is_said_in_three_parts(
     assert "<img" not in watched.panel._repr_html_()
 
 
-def test_an_empty_catalog_teaches(tmp_path: Path) -> None:
+def test_an_empty_catalog_teaches_and_a_stopped_service_is_a_sentence(tmp_path: Path) -> None:
     home = tmp_path / "home"
     try:
         with loom.connect(home=home) as bench:
             panel = loom_widgets.build(bench)
+            watched = Watched(panel)
             assert panel.status == "No agents yet."
             assert panel.state["count"] == 0
-            assert Watched(panel).ask("refresh") == {}
+            assert watched.ask("refresh") == {}
+            watched.ask("deploy", what="echo")
+            local.stop(home)
+            for action in ("refresh", "deploy"):
+                assert watched.ask(action, what="echo") == {"failed": True}
+                assert "none was expected" not in panel.error["what"]
+                assert panel.error["try"]
+            assert panel.state["deployment"]["state"] == "failed"
+            assert names(watched) == ["echo"]
             panel.close()
     finally:
         local.stop(home)

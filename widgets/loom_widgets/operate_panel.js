@@ -5,9 +5,9 @@ const EVERY_S = 15;
 
 /** `312 ms [305–321]` as a large number with its interval below; a sentence stays one. */
 function figure({ title, value, note }) {
-  const cut = value.search(/ \[|, /);
+  const known = /^[\d$<–]|^at least/.test(value);
+  const cut = known ? value.search(/ \[|, /) : -1;
   const [large, interval] = cut > 0 ? [value.slice(0, cut), value.slice(cut + 1).trim()] : [value, ""];
-  const known = /^[\d$<–]|^at least/.test(large);
   return h("div", { class: "loom-box loom-tile", style: { margin: 0 } },
     h("div", { class: "loom-hint" }, title),
     h("div", { style: known ? { "font-size": "17px", "font-weight": 600, "font-variant-numeric": "tabular-nums" } : {} }, large),
@@ -186,6 +186,10 @@ export default {
     let opened = null, refreshing = false, newest = 0;
 
     const moment = (control) => control.value ? new Date(control.value).toISOString() : "";
+    const local = (text) => {
+      const at = new Date(text);
+      return new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+    };
     const form = () => ({
       place: Number(place.value || 0), range: range.value || "all",
       ...(range.value === "between" ? { since: moment(since), until: moment(until) } : {}),
@@ -226,10 +230,11 @@ export default {
     ]);
     body.keep(onState(model, "state", () => {
       const state = model.get("state");
-      place.options(state.places ?? []);
+      place.options(state.places ?? [], state.place);
       place.hidden = (state.places ?? []).length < 2;
       range.options(state.ranges ?? [], state.range);
       since.hidden = until.hidden = range.value !== "between";
+      for (const [each, kept] of [[since, state.since], [until, state.until]]) if (kept && !each.value) each.value = local(kept);
       auto.value = state.auto_s > 0;
       taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${when(state.taken_at)}` : "", "95 % intervals in brackets"].filter(Boolean).join(" · ");
       refill(tiles, state.headlines?.length ? figures(state.headlines) : null);

@@ -40,6 +40,7 @@ class OperatePanel(AlertActions):
         self._detail: dict[str, Any] = {}
         super().__init__(bench, **options)
         self.show(
+            place="0",
             places=[[str(at), _place_name(at, each)] for at, each in enumerate(self._benches)],
             ranges=[
                 *([key, text] for key, (text, _, _) in SPANS.items()),
@@ -69,7 +70,13 @@ class OperatePanel(AlertActions):
             self._place, self._detail = place, {}
             self.tell("detail")
             self.later("alerts")
-        self.show(range=form.text("range", ALL), caught=form.text("caught"))
+        self.show(
+            place=str(place),
+            range=form.text("range", ALL),
+            since=form.text("since"),
+            until=form.text("until"),
+            caught=form.text("caught"),
+        )
         if not form.flag("quiet"):
             self.show_code(f"{span.needs}{connect_code(self._looked)}bench.overview({span.arguments})")
         self._look(span, quiet=form.flag("quiet"))
