@@ -1,25 +1,31 @@
 """The document of a view's frame: a page around the page, so that the view can reach nothing but its channel.
 
 The outer document goes into `<iframe sandbox="allow-scripts" srcdoc=…>` and holds the view in a second frame of the
-same kind, whose source is inline too. Two things follow. A page with an inline source has its parent's content security
-policy, so the view can load and send nothing, whatever it says of itself. And where the view would go elsewhere
-(`location = …`), the outer document's `frame-src 'none'` refuses, which no policy of the view's own could.
+same kind, whose source is inline too. What follows:
+
+- A page with an inline source has its parent's content security policy, so the view can load and send nothing, whatever
+  it says of itself. Where it would go elsewhere (`location = …`), the outer document's `frame-src 'none'` refuses.
+- No policy of the browser's forbids WebRTC, whose first packet (STUN) would leave the machine. So it is taken away, in
+  every window that the view can make: the only inline script that runs is the starter below, named by its hash. It
+  takes WebRTC away and then starts the view's own scripts as `data:` addresses, which nobody else is allowed to do.
+  A frame that the view makes runs that starter or nothing.
+
+What is left: where a page tries to go elsewhere, Chromium opens a connection before the policy refuses the request. No
+byte of a request leaves, but the name of the host is looked up.
+
 The outer document passes messages on, from the view to the page and back, and nothing else.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from html import escape
 from typing import Final
 
 VIEW_SANDBOX: Final = "allow-scripts"
 """The `sandbox` of the frame that holds `frame_document`; never with `allow-same-origin`."""
-
-VIEW_CSP: Final = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
-    "media-src data:; connect-src 'none'; frame-src 'none'; child-src 'none'; worker-src 'none'; object-src 'none'; "
-    "form-action 'none'; base-uri 'none'"
-)
 
 _RELAY: Final = """
 const view = document.querySelector("iframe");
@@ -29,6 +35,72 @@ window.addEventListener("message", (event) => {
 });
 """
 
+_START: Final = """
+for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCIceGatherer", "RTCIceTransport"]) {
+  delete window[name];
+  Object.defineProperty(window, name, { value: undefined, writable: false, configurable: false });
+}
+{
+  const given = new DOMParser().parseFromString(JSON.parse(document.querySelector("script").textContent), "text/html");
+  const scripts = [...given.querySelectorAll("script")].filter((each) => !/json|importmap|template/i.test(each.type));
+  const places = scripts.map((each) => {
+    const place = document.createComment("");
+    each.replaceWith(place);
+    return place;
+  });
+  const handlers = [];
+  for (const node of given.querySelectorAll("*")) for (const { name, value } of [...node.attributes]) {
+    if (!/^on/i.test(name)) continue;
+    handlers.push([node, name.toLowerCase(), value]);
+    node.removeAttribute(name);
+  }
+  const root = document.adoptNode(given.documentElement);
+  const start = (attributes, text, place) => {
+    const made = document.createElement("script");
+    for (const { name, value } of attributes) {
+      if (!/^(src|nonce|integrity|on.*)$/i.test(name)) made.setAttribute(name, value);
+    }
+    made.async = false;
+    if (text !== null) made.src = `data:text/javascript;charset=utf-8,${encodeURIComponent(text.toWellFormed())}`;
+    place.replaceWith(made);
+    return made;
+  };
+  const onWindow = /^on(load|message|error|resize|hashchange)$/;
+  document.addEventListener("DOMContentLoaded", (first) => {
+    first.stopImmediatePropagation();
+    document.documentElement.replaceWith(root);
+    window.viewHandlers = handlers.map(([node, name]) => node === document.body && onWindow.test(name) ? window : node);
+    let last = null;
+    // Each for itself: one that is no script spoils no other.
+    handlers.forEach(([, name, body], at) => {
+      const place = document.createComment("");
+      document.head.append(place);
+      last = start([], `viewHandlers[${at}].${name} = function (event) {\n${body}\n};`, place);
+    });
+    scripts.forEach((each, at) => {
+      last = start(each.attributes, each.hasAttribute("src") ? null : each.textContent, places[at]);
+    });
+    const ready = () => document.dispatchEvent(new Event("DOMContentLoaded", { bubbles: true }));
+    last?.addEventListener("load", ready);
+    last?.addEventListener("error", ready);
+  }, { once: true, capture: true });
+}
+"""
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+VIEW_CSP: Final = (
+    "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "media-src data:; connect-src 'none'; frame-src 'none'; child-src 'none'; worker-src 'none'; object-src 'none'; "
+    "form-action 'none'; base-uri 'none'"
+)
+"""What a view may load: what stands in its own page."""
+VIEW_SCRIPTS_CSP: Final = f"script-src {_hash(_RELAY)} {_hash(_START)} 'strict-dynamic'"
+"""Which scripts run, beside that (both policies hold): the two above, and what these start."""
+
 
 def frame_document(html: str, *, title: str = "View of a tool") -> str:
     """The outer document for a view's page; a text for `srcdoc`.
@@ -36,10 +108,17 @@ def frame_document(html: str, *, title: str = "View of a tool") -> str:
     The page that shows it listens for messages whose `event.source` is the frame's window, hands their data to
     `FrameChannel.receive`, and posts what that gives back into the frame.
     """
+    given = json.dumps(html).replace("<", "\\u003c")
+    view = (
+        '<!doctype html><meta http-equiv="x-dns-prefetch-control" content="off">'
+        f'<script type="application/json">{given}</script><script>{_START}</script>'
+    )
+    policies = "".join(
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(each)}">' for each in (VIEW_CSP, VIEW_SCRIPTS_CSP)
+    )
     return (
-        '<!doctype html><html><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(VIEW_CSP)}">'
+        f'<!doctype html><html><head><meta charset="utf-8">{policies}'
         "<style>html,body,iframe{margin:0;padding:0;border:0;width:100%;height:100%;display:block}</style></head>"
         f'<body><iframe sandbox="{VIEW_SANDBOX}" title="{escape(title)}" referrerpolicy="no-referrer" '
-        f'srcdoc="{escape(html)}"></iframe><script>{_RELAY}</script></body></html>'
+        f'srcdoc="{escape(view)}"></iframe><script>{_RELAY}</script></body></html>'
     )
