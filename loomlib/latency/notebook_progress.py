@@ -68,7 +68,7 @@ def bar_html(snapshot: Snapshot, title: str = "") -> str:
     )
     heading = f"<strong>{escape(title)}</strong> · " if title else ""
     return (
-        f'<div role="status" style="font:13px var(--jp-ui-font-family,system-ui,sans-serif)">'
+        f'<div class="mathjax_ignore" role="status" style="font:13px var(--jp-ui-font-family,system-ui,sans-serif)">'
         f'<div aria-hidden="true" style="display:flex;gap:2px;height:6px;max-width:40rem;margin:2px 0 4px">'
         f"{stretches}</div>"
         f"{heading}{escape(str(snapshot))}</div>"

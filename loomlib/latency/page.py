@@ -34,7 +34,7 @@ def study_html(result: StudyResult) -> str:
     findings = result.findings()
     parts = [
         _STYLE,
-        '<div class="loom-study">',
+        '<div class="loom-study mathjax_ignore">',
         f'<div class="loom-quiet">{escape(result.title())}</div>',
         f'<div class="loom-answer">{"".join(f"<p>{escape(each)}</p>" for each in result.sentences())}</div>',
         _table(result),

@@ -45,7 +45,7 @@ def summary_table(summary: StudySummary) -> pd.DataFrame:
 
 def calls_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
     """Every call in the order of the plan. Durations in milliseconds; what was not measured is missing, never 0."""
-    import pandas as pd
+    from loomlib.charts.text_frame import TextFrame
 
     names = (
         "position", "block", "scenario", "state", "duration_ms", "ttft_ms", "connect_ms", "connection_reused",
@@ -54,7 +54,7 @@ def calls_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
     )  # fmt: skip
     rows = [[str(value) if (value := getattr(each, name)) and name == "scenario" else value for name in names]
             for each in measurements]  # fmt: skip
-    table = pd.DataFrame(rows, columns=list(names)).set_index("position")
+    table = TextFrame(rows, columns=list(names)).set_index("position")
     numeric = ["duration_ms", "ttft_ms", "connect_ms", "start_latency_ms"]
     return table.astype(dict.fromkeys(numeric, "float64"))
 

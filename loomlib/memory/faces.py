@@ -24,7 +24,7 @@ def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequen
     said = f"<p>{escape(note)}</p>" if note else ""
     left = f"<p>… {more:,} more rows</p>" if more > 0 else ""
     table = f'<div style="overflow-x:auto"><table><tr>{names}</tr>{body}</table></div>' if body else ""
-    return f"<div><p><strong>{escape(title)}</strong></p>{said}{table}{left}</div>"
+    return f'<div class="mathjax_ignore"><p><strong>{escape(title)}</strong></p>{said}{table}{left}</div>'
 
 
 def cell_text(value: Any) -> str:
@@ -59,9 +59,9 @@ def text_rows(title: str, note: str, rows: Sequence[Mapping[str, Any]], columns:
 
 def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
     """The rows as a DataFrame with these columns, also where there are none."""
-    import pandas as pd
+    from loomlib.charts.text_frame import TextFrame
 
-    return pd.DataFrame([[row.get(name) for name in columns] for row in rows], columns=list(columns))
+    return TextFrame([[row.get(name) for name in columns] for row in rows], columns=list(columns))
 
 
 def safe_id(text: str) -> str:

@@ -33,7 +33,7 @@ class NotebookLine:
         # IPython's own annotations are incomplete; the kernel has the module loaded.
         display: Any = vars(import_module("IPython.display"))["display"]
         style = "font:13px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color2,#616161)"
-        html = f'<div role="status" style="{style}">{escape(line)}</div>'
+        html = f'<div class="mathjax_ignore" role="status" style="{style}">{escape(line)}</div>'
         display({"text/plain": line, "text/html": html}, raw=True, display_id=self._id, update=self._shown)
         self._shown = True
 

@@ -40,7 +40,7 @@ def recall_html(result: RecallResult) -> str:
     return "\n".join(
         [
             _STYLE,
-            '<div class="loom-recall">',
+            '<div class="loom-recall mathjax_ignore">',
             f'<div class="quiet">{escape(result.title())}</div>',
             f'<div class="answer">{"".join(f"<p>{escape(each)}</p>" for each in result.sentences())}</div>',
             f'<div style="overflow-x:auto">{_table(COLUMNS, arm_rows(result))}</div>',
@@ -75,7 +75,7 @@ def misses_html(asked: Sequence[Asked], *, styled: bool = True) -> str:
         f"<details><summary>What was missed, or came with a former value ({len(bad)})</summary>"
         f'<div style="overflow-x:auto">{_table(head, rows)}</div>{more}</details>'
     )
-    return f'{_STYLE}<div class="loom-recall">{told}</div>' if styled else told
+    return f'{_STYLE}<div class="loom-recall mathjax_ignore">{told}</div>' if styled else told
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

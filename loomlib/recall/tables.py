@@ -64,7 +64,7 @@ def by_age(result: RecallResult) -> pd.DataFrame:
 
 def questions_table(asked: Sequence[Asked]) -> pd.DataFrame:
     """Every question by position; what was not measured is missing, never 0."""
-    import pandas as pd
+    from loomlib.charts.text_frame import TextFrame
 
     rows = [
         (
@@ -81,15 +81,15 @@ def questions_table(asked: Sequence[Asked]) -> pd.DataFrame:
         "position", "session", "arm", "life", "fact", "kind", "sessions_since", "question", "expected", "former",
         "verdict", "extracted", "rank", "first_shown", "duration_ms", "input_tokens", "failure", "error_message",
     ]  # fmt: skip
-    table = pd.DataFrame(rows, columns=names).set_index("position")
+    table = TextFrame(rows, columns=names).set_index("position")
     return table.astype(dict.fromkeys(("duration_ms", "input_tokens", "rank", "sessions_since"), "float64"))
 
 
 def frame(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
     """Rows of text as a DataFrame."""
-    import pandas as pd
+    from loomlib.charts.text_frame import TextFrame
 
-    return pd.DataFrame([list(each) for each in rows], columns=list(columns))
+    return TextFrame([list(each) for each in rows], columns=list(columns))
 
 
 def _row(each: ArmSummary, result: RecallResult) -> tuple[str, ...]:

@@ -50,7 +50,8 @@ class Verdict:
             *(_gate(*gate) for gate in others),
         ]
         return (
-            f'<div style="font-family:{_FONT}"><div style="{_SOFT};font-size:13px">{escape(self.title)}</div>'
+            f'<div class="mathjax_ignore" style="font-family:{_FONT}">'
+            f'<div style="{_SOFT};font-size:13px">{escape(self.title)}</div>'
             f'<div style="border:1px solid var(--jp-border-color2,#bdbdbd);border-left:4px solid {edge};'
             'border-radius:4px;padding:.7em 1.2em;margin:.5em 0;font-size:17px;line-height:1.5">'
             f"{''.join(lines)}</div></div>"
@@ -75,7 +76,8 @@ class Listing:
     def _repr_html_(self) -> str:
         if not self.items:
             return f"<p>{escape(self.nothing)}</p>"
-        return f'<ul style="font-family:{_FONT};padding-left:1.3em">{"".join(map(_item, self.items))}</ul>'
+        items = "".join(map(_item, self.items))
+        return f'<ul class="mathjax_ignore" style="font-family:{_FONT};padding-left:1.3em">{items}</ul>'
 
 
 def verdict(result: StudyResult, *gates: GateVerdict, inside: ScenarioParts | None = None) -> Verdict:

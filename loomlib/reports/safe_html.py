@@ -22,6 +22,8 @@ _SVG = """svg g path rect circle ellipse line polyline polygon text tspan title 
 stop clipPath marker pattern"""
 _WHOLE = re.compile(r"<(script|iframe|object|embed|template|noscript|form|math)\b.*?(?:</\1\s*>|\Z)", re.I | re.S)
 _STYLE = re.compile(r"(<style[^>]*>)(.*?)(</style>)", re.S)
+_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.I | re.S)
+_FETCHES = re.compile(r"url\s*\(|image-set|expression\s*\(|@import|@font-face|javascript:", re.I)
 _PANDAS_STYLE = re.compile(r"<style scoped.*?</style>", re.S)
 
 
@@ -30,8 +32,14 @@ def safe_html(markup: str) -> str:
     # pandas styles its tables for a notebook; on a page they look like the other tables.
     cleaned = _CLEANER.clean(_PANDAS_STYLE.sub("", _WHOLE.sub("", markup)))
     # The serializer escapes `>` inside <style>, where it is a child selector; `<` stays escaped.
-    cleaned = _STYLE.sub(lambda m: m[1] + m[2].replace("&gt;", ">") + m[3], cleaned)
+    cleaned = _STYLE.sub(lambda m: m[1] + _plain_rules(m[2].replace("&gt;", ">")) + m[3], cleaned)
     return mark_numbers(cleaned)
+
+
+def _plain_rules(rules: str) -> str:
+    """A style sheet's rules, or nothing where one of them fetches something, written with escapes or not."""
+    spelled = _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], rules)
+    return "" if _FETCHES.search(rules) or _FETCHES.search(spelled) else rules
 
 
 def safe_markdown(text: str) -> str:
@@ -64,7 +72,7 @@ class _PlainStyles(CSSSanitizer):
     """bleach's CSS sanitizer, smaller: one declaration that could fetch or run something takes the attribute away."""
 
     def sanitize_css(self, style: str) -> str:
-        return "" if re.search(r"url\s*\(|expression\s*\(|@import|\\|javascript:", style, re.I) else style
+        return "" if "\\" in style or _FETCHES.search(style) else style
 
 
 _CLEANER = Cleaner(

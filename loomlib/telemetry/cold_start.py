@@ -88,7 +88,7 @@ class AgentStart:
         return f"The agent started {self.cold_start_latency_ms:.1f} ms after the request was sent, by its own clock."
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.sentence())}</p>"
+        return f'<p class="mathjax_ignore">{html.escape(self.sentence())}</p>'
 
     def _range(self) -> tuple[float, float] | None:
         if self.skew is None or self.cold_start_latency_ms is None:

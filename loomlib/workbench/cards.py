@@ -33,7 +33,7 @@ def card(
     note: str = "",
 ) -> str:
     """A card as HTML. `state` is a kind ("good", "bad", "wait") and its word; `text` is shown verbatim, cut if long."""
-    parts = [_STYLE, '<div class="loom-card">', f"<h4>{_safe(title)}"]
+    parts = [_STYLE, '<div class="loom-card mathjax_ignore">', f"<h4>{_safe(title)}"]
     if state:
         parts.append(f' · <span class="state {_safe(state[0])}">{_safe(state[1])}</span>')
     parts.append("</h4>")

@@ -132,15 +132,15 @@ def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
 
 def rows_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:
     """Rows that name their columns themselves, the same in each; `columns` are those of a table without rows."""
-    import pandas as pd
+    from ..charts.text_frame import TextFrame
 
-    return pd.DataFrame(list(rows)) if rows else pd.DataFrame(columns=list(columns))
+    return TextFrame(list(rows)) if rows else TextFrame(columns=list(columns))
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
-    import pandas as pd
+    from ..charts.text_frame import TextFrame
 
-    return pd.DataFrame(list(rows), columns=list(columns))
+    return TextFrame(list(rows), columns=list(columns))
 
 
 def _time(seconds: float | None) -> datetime | None:

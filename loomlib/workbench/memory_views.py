@@ -100,7 +100,8 @@ def _lanes(moments: Sequence[Moment]) -> str:
     span_s = max((end - start).total_seconds(), 1e-3)
     height, left, width = 24 * len(lanes) + 34, 220, 560
     parts = [
-        f'<svg role="img" aria-label="when it was said and extracted" viewBox="0 0 800 {height}" '
+        f'<svg class="mathjax_ignore" role="img" aria-label="when it was said and extracted" '
+        f'viewBox="0 0 800 {height}" '
         f'style="max-width:60em;width:100%" font-size="11" font-family="system-ui,sans-serif" fill="{INK}">'
     ]
     for number, lane in enumerate(lanes):

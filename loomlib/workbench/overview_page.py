@@ -42,7 +42,8 @@ def overview_page(
     more = "".join(f"<p><strong>{escape(name)}</strong></p>{html}" for name, html in sections if html)
     said = f'<div class="labels">{escape(" · ".join(labels))}</div>' if labels else ""
     return (
-        f'{_STYLE}<div class="loom-overview"><strong>{escape(title)}</strong>{said}<p>{escape(sentence)}</p>'
+        f'{_STYLE}<div class="loom-overview mathjax_ignore">'
+        f"<strong>{escape(title)}</strong>{said}<p>{escape(sentence)}</p>"
         f"{f'<dl>{tiles}</dl>' if tiles else ''}{table}{more}{f'<p>{escape(note)}</p>' if note else ''}</div>"
     )
 

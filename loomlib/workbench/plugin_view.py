@@ -29,10 +29,10 @@ class PluginView:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a plugin; `offers` is a dict of kind → names."""
-        import pandas as pd
+        from ..charts.text_frame import TextFrame
 
         records = [line.record() for line in self.lines]
-        return pd.DataFrame([[each[name] for name in _COLUMNS] for each in records], columns=list(_COLUMNS))
+        return TextFrame([[each[name] for name in _COLUMNS] for each in records], columns=list(_COLUMNS))
 
     def __repr__(self) -> str:
         lines = [f"{each.distribution} {each.version} · {each.status} · {each.summary()}" for each in self.lines]

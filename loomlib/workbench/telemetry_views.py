@@ -89,7 +89,7 @@ def _html(title: str, sentence: str, rows: Sequence[Mapping[str, Any]]) -> str:
     more = f"<p>… {len(rows) - _SHOWN:,} more in .table()</p>" if len(rows) > _SHOWN else ""
     said = f"<p>{escape(sentence)}</p>" if sentence else ""
     return (
-        f"<div><p><strong>{escape(title)}</strong></p>{said}"
+        f'<div class="mathjax_ignore"><p><strong>{escape(title)}</strong></p>{said}'
         f'<div style="overflow-x:auto"><table><tr>{head}</tr>{body}</table></div>{more}</div>'
     )
 

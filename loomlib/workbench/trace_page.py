@@ -43,7 +43,7 @@ def trace_page(view: TraceView) -> str:
     lines = "".join(f"<p>{escape(line)}</p>" for line in view.sentences())
     parts = [
         _STYLE,
-        '<div class="loom-trace">',
+        '<div class="loom-trace mathjax_ignore">',
         f'<div class="quiet">{escape(view.title())}</div>',
         f'<div class="answer">{lines}</div>',
     ]

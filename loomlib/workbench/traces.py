@@ -152,7 +152,7 @@ class Traces(Sequence["TraceView"]):
             f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row)}</tr>"
             for row in frame.head(50).itertuples(index=False)
         )
-        return f'{shown}<div style="overflow-x:auto"><table><tr>{head}</tr>{rows}</table></div>'
+        return f'{shown}<div class="mathjax_ignore" style="overflow-x:auto"><table><tr>{head}</tr>{rows}</table></div>'
 
     def _rows(
         self, rows_of: Callable[[TraceView], Sequence[Mapping[str, Any]]], columns: Sequence[str]

@@ -82,7 +82,10 @@ class Collection:
             for each in self.looked_at[:200]
         )
         head = "".join(f'<th scope="col">{each}</th>' for each in ("", "kind", "why", "case"))
-        return f"<p>{escape(self.sentence())}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return (
+            f'<div class="mathjax_ignore"><p>{escape(self.sentence())}</p>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
 
 
 def collect_cases(

@@ -46,7 +46,7 @@ def page(title: str, sentences: Sequence[str], *parts: str) -> str:
     head = f'<div class="loom-quiet">{escape(title)}</div>' if title else ""
     answer = "".join(f"<p>{escape(each)}</p>" for each in sentences)
     box = f'<div class="loom-answer">{answer}</div>' if answer else ""
-    return "\n".join([_STYLE, f'<div class="loom-eval">{head}{box}', *parts, "</div>"])
+    return "\n".join([_STYLE, f'<div class="loom-eval mathjax_ignore">{head}{box}', *parts, "</div>"])
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

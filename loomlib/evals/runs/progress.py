@@ -114,7 +114,7 @@ def bar_html(snapshot: Snapshot, title: str = "") -> str:
     """The bar as HTML: as wide as the part that is answered, and the counts in words."""
     heading = f"<strong>{escape(title)}</strong> · " if title else ""
     return (
-        '<div role="status" style="font:13px var(--jp-ui-font-family,system-ui,sans-serif)">'
+        '<div class="mathjax_ignore" role="status" style="font:13px var(--jp-ui-font-family,system-ui,sans-serif)">'
         '<div aria-hidden="true" style="height:6px;max-width:40rem;margin:2px 0 4px;'
         'background:var(--jp-layout-color2,rgba(128,128,128,.18))">'
         f'<span style="display:block;height:100%;width:{100 * snapshot.share:.1f}%;background:#3b6fb6"></span></div>'

@@ -24,7 +24,7 @@ Progress = Callable[[str], None]
 FORMAT: Final = "loom memory export"
 VERSION: Final = 1
 COLUMNS: Final = ("what", "count")
-PREVIEW_COLUMNS: Final = ("kind", "where", "line")
+PREVIEW_COLUMNS: Final = ("kind", "where", "text")
 _TOLD_EVERY: Final = 500
 
 
@@ -134,7 +134,7 @@ class ExportPreview:
             {
                 "kind": line["kind"],
                 "where": ", ".join(line["namespaces"]) if line["kind"] == "record" else _place(line),
-                "line": json.dumps(line.get("text", line.get("payload")), ensure_ascii=False),
+                "text": line["text"] if line["kind"] == "record" else "; ".join(map(_words, line["payload"])),
             }
             for line in self.lines
         ]
@@ -171,6 +171,13 @@ def preview_export(
     found += islice(_record_lines(reader, named, cleaner, everybody=actors is None), lines - len(found))
     struck_out = None if redactor is None else cleaner.counts
     return ExportPreview(name=reader.memory.name, lines=tuple(found), struck_out=struck_out, labels=labels)
+
+
+def _words(part: Mapping[str, Any]) -> str:
+    said = part.get("conversational")
+    if said is None:
+        return json.dumps(part, ensure_ascii=False)
+    return f"{str(said['role']).lower()}: {said['content']['text']}"
 
 
 def _place(line: Mapping[str, Any]) -> str:

@@ -202,7 +202,9 @@ class Panel(anywidget.AnyWidget):
 
     def _repr_html_(self) -> str:
         said = f"<p>{html.escape(self.status)}</p>" if self.status else ""
-        return f'{_FACE}<div class="loom-face"><h3>{html.escape(self.title)}</h3>{said}{self.face()}</div>'
+        return (
+            f'{_FACE}<div class="loom-face mathjax_ignore"><h3>{html.escape(self.title)}</h3>{said}{self.face()}</div>'
+        )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
