@@ -34,6 +34,7 @@ const row = (...children) => h("div", { class: "loom-row" }, children);
 /** What a preference's JSON states; other texts as they are. */
 const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
 const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");
+const TEXT = { key: "text", show: (each) => short(stated(each.text), 400) };
 const certainty = (word) => statusDot(word, word === "told" ? "good" : "wait");
 
 export default {
@@ -131,7 +132,7 @@ export default {
     const places = h("div", { class: "loom-row" });
     const strategy = select("Strategy", [["", "all"]]);
     const loadRecords = () => { loaded[RECORDS_AT] = key(); return ask("records", { namespace: namespace.value, strategy: strategy.value }); };
-    const shownRecord = [{ key: "text", name: "record", show: (each) => short(stated(each.text), 400) }, { key: "namespace", width: "20%" }, { key: "strategy", width: "12%" },
+    const shownRecord = [{ ...TEXT, name: "record" }, { key: "namespace", width: "20%" }, { key: "strategy", width: "12%" },
       { ...TIME, key: "created", name: "created" }, { key: "extractor", name: "extracted by", width: "10em" }];
     const records = table({ model, table: "records", label: "records", height: 300, onOpen: openRecord, columns: shownRecord,
       empty: "No records here. Strategies write them some time after a turn; a memory without a strategy has none." });
@@ -139,6 +140,7 @@ export default {
 
     // ---- search ----
     const query = field("Question", { placeholder: "What does anna eat?" });
+    query.classList.add("loom-wide");
     const where = field("Namespace", { placeholder: "everywhere" });
     const top = field("At most", { ...NUM, value: 10, min: 1, max: 100 });
     const least = field("Score from", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
@@ -170,11 +172,11 @@ export default {
       if (!state().actor) return;
       const told = await ask("timeline");
       if (!told) return;
-      refill(time, row(button("Read again", loadTimeline), hint(`${num(told.total)} moments of ${told.actor}${told.drawn < told.total ? `, the newest ${num(told.drawn)} drawn` : ""}. ${told.note}`)),
+      refill(time, hint(`${num(told.total)} moments of ${told.actor}${told.drawn < told.total ? `, the newest ${num(told.drawn)} drawn` : ""}. ${told.note}`),
         told.lanes.length > 0 && laneChart(told.lanes, `timeline of ${told.actor}`),
         table({ model, table: "timeline", label: "timeline", height: 230, empty: "Nothing was said by this actor and nothing is known.",
           onOpen: (each) => (each.what === "said" ? jump({ id: each.id, actor: told.actor, session: each.session }) : openRecord(each)),
-          columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "18%" }, { key: "text" }] }));
+          columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "24%" }, TEXT] }), row(button("Read again", loadTimeline)));
     };
     const agent = select("Agent");
     const uses = h("div");
@@ -208,7 +210,7 @@ export default {
     const checkHealth = async () => { const told = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (told) showHealth(told); };
 
     // ---- changes ----
-    const file = field("File", { placeholder: "before.json", hint: "a name to save under, or to open" });
+    const file = field("File", { placeholder: "before.json" });
     const before = select("Before"), after = select("After");
     const over = checkbox("write over it");
     const changed = h("div", null, blank("AgentCore keeps no former states: take a snapshot now, and compare later."));
@@ -220,7 +222,7 @@ export default {
     const compare_ = async () => { const told = await ask("diff", { before: before.value, after: after.value }); if (told) showDiff(told); };
 
     // ---- copies ----
-    const path = field("File", { placeholder: "memory.jsonl", hint: "beside the notebook; only you can read it" });
+    const path = field("File", { placeholder: "memory.jsonl" });
     const only = checkbox("only the chosen actor"), plain = checkbox("keep secrets and personal data (not redacted)"), replace = checkbox("write over it");
     const copied = h("div");
     const exportForm = () => ({ path: path.value, only: only.value, plain: plain.value, overwrite: replace.value });
@@ -248,7 +250,7 @@ export default {
     };
 
     // ---- forgetting, isolation ----
-    const who = field("Actor to forget", { hint: "every event and record of this actor" });
+    const who = field("Actor to forget");
     const gone = h("div");
     const showForgotten = (told) => refill(gone,
       p(verdict(told.verified, "verified", "NOT all is gone"), told.verified ? ` A second look found nothing of ${told.actor}.` : ` Something of ${told.actor} is still here.`),
@@ -277,16 +279,16 @@ export default {
       ["Actors", h("div", { class: "loom-columns" }, actors, sessions)],
       ["Events", tab(row(branch, since, eventPages.bar), eventPages.said, events)],
       ["Records", tab(row(namespace, strategy, recordPages.bar), places, recordPages.said, records)],
-      ["Search", tab(row(h("div", { class: "loom-wide" }, query), where, top, least, button("Search", search, MAIN)), hits, results)],
+      ["Search", tab(row(query, button("Search", search, MAIN)), row(where, top, least), hits, results)],
       ["Timeline", time],
-      ["Answers", tab(hint("Choose an answer: the records of this memory that stood in its prompt, by its trace."), row(agent, button("Read again", loadAnswers)), answers, uses)],
+      ["Used", tab(hint("Choose an answer: which records of this memory stood in its prompt, by its trace."), row(agent), answers, uses)],
       ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, h("h4", null, "Isolation"), hint("Whether a read of one actor brings what is another's: tried with scratch actors of nearly the same ids, all of it taken away again."), row(many, slashes, button("Check isolation", isolate)), crossed)],
       ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
         row(before, after, button("Compare", compare_)), changed)],
-      ["Copies", tab(h("h4", null, "Export"), row(path, h("div", null, only, plain, replace), button("Preview", async () => {
+      ["Copies", tab(h("h4", null, "Export"), row(path, button("Preview", async () => {
         const told = await ask("export_preview", exportForm());
-        if (told) refill(copied, p(told.note), small(told.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "line", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
-      }), exporting), copied, h("h4", null, "Import"), row(source, button("Preview", lookIn)), brought)],
+        if (told) refill(copied, p(told.note), small(told.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "text", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
+      }), exporting), row(only, plain, replace), copied, h("h4", null, "Import"), row(source, button("Preview", lookIn)), brought)],
       ["Forget", tab(row(who, button("Preview", preview, MAIN)), gone)],
     ], { label: "parts of the memory" });
     const fresh = () => {
@@ -296,7 +298,7 @@ export default {
       if (parts.at === TIMELINE_AT && loaded[TIMELINE_AT] !== key()) loadTimeline();
       if (parts.at === ANSWERS_AT && loaded[ANSWERS_AT] !== state().memory) loadAnswers();
     };
-    for (const each of parts.querySelectorAll(":scope > [role=tabpanel]")) each.addEventListener("loom-shown", fresh);
+    for (const each of parts.querySelectorAll(":scope > [role=tabpanel]")) each.addEventListener("loom-shown", () => { close(); fresh(); });
 
     memory.control.addEventListener("change", () => { close(); ask("choose_memory", { memory: memory.value }); });
     actor.control.addEventListener("change", () => pick({ actor: actor.value }));
