@@ -338,6 +338,7 @@ function table({ columns, rows = null, model = null, table: name = "", onOpen = 
   const none = h("p", { class: "loom-empty" }, empty);
   const grid = h("table", {
     class: "loom-table", role: "grid", "aria-label": label, tabindex: 0, "aria-colcount": columns.length,
+    style: { "min-width": `${columns.length * 7.5}em` },
   }, h("thead", null, h("tr", { "aria-rowindex": 1 }, heads)), body);
   const scroller = h("div", { class: "loom-scroll", style: { "max-height": `${height}px` } }, grid);
   const node = h("div", { class: "loom-tablebox" }, scroller, none);
