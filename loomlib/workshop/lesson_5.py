@@ -1,0 +1,176 @@
+"""Lesson 5, ship it: a report with a gate, one that stops a bad version, an alert, a script, and its schedule."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..reports.run import ReportOutcome
+from ..workbench.alerts import AlertCheckView
+from .exercise import Exercise, NotYet, an, expect, quoted
+
+if TYPE_CHECKING:
+    from ..workbench import Workbench
+
+GOOD: Final = "calculator"
+BAD: Final = "calculator_guessing"
+_GATED: Final = 2
+_CELL_FAILED: Final = 1
+_LONGEST_S: Final = 240
+_CRON_FIELDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+_EARLIEST_OF_DAY: Final = 7
+
+
+def _outcome(answer: object, agent: str) -> ReportOutcome:
+    outcome = an(answer, ReportOutcome, "the outcome of a report, which is what loom.run_report(…) returns")
+    expect(outcome.exit_code != _CELL_FAILED, f"a cell of the report failed: {outcome.message}")
+    parameters = outcome.summary.get("parameters", {})
+    expect(outcome.summary.get("report") == "eval_set", "this is another report; the exercise wants eval_set.")
+    expect(parameters.get("agent") == agent, f"this report is about {parameters.get('agent')}, not about {agent}.")
+    expect(float(parameters.get("min_pass_percent") or 0) > 0, "this report has no gate: min_pass_percent is 0.")
+    return outcome
+
+
+def _passed(answer: object, bench: Workbench) -> str:
+    outcome = _outcome(answer, GOOD)
+    expect(outcome.exit_code == 0, f"the gate is missed: {outcome.message}")
+    page = Path(outcome.html)
+    expect(page.is_file(), "its page is not there any more.")
+    return f"exit code 0, and {page.name} is one page of {page.stat().st_size / 1e6:.1f} MB that needs no network."
+
+
+def _stopped(answer: object, bench: Workbench) -> str:
+    outcome = _outcome(answer, BAD)
+    expect(outcome.exit_code == _GATED, "this version got through. Is the gate about trajectory, or high enough?")
+    return f"exit code {outcome.exit_code}: {outcome.message}"
+
+
+def _alarmed(answer: object, bench: Workbench) -> str:
+    view = an(answer, AlertCheckView, "what bench.check_alerts(notify=False) returns")
+    about = [each for each in view.checked if each.rule.number == "error_rate"]
+    expect(bool(about), "no rule on error_rate was checked: bench.add_alert makes one.")
+    in_alarm = [each for each in view.alarms if each.rule.number == "error_rate"]
+    if not in_alarm:
+        raise NotYet(f"the rule is checked and not in alarm. {view.sentence()}")
+    return f"{in_alarm[0].rule.name}: decided on the whole interval, so one failure at night wakes nobody."
+
+
+def _script(answer: object, bench: Workbench) -> str:
+    path = Path(answer) if isinstance(answer, str) else an(answer, Path, "the path of your script")
+    expect(path.is_file(), "there is no such file; run the cell that writes it.")
+    ended = _run(path, BAD, bench)
+    expect(
+        ended.returncode != 0,
+        f"given {BAD}, your script ended with 0: whoever calls it would ship that. Does it report, and with a gate?",
+    )
+    expect(
+        ended.returncode == _GATED,
+        f"given {BAD}, it ended with {ended.returncode}, and 2 is what a missed gate says. "
+        f"Its last words: {quoted((ended.stderr or ended.stdout).strip()[-120:])}",
+    )
+    return f"given {BAD}, it ended with 2: whoever calls it stops there. Given {GOOD}, it is exercise 5.1."
+
+
+def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "LOOM_HOME": str(bench.settings.home),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+    }
+    try:
+        return subprocess.run(
+            ["sh", str(path), agent],
+            cwd=path.parent,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise NotYet(f"your script was still running after {_LONGEST_S} s, and was ended.") from late
+
+
+def _scheduled(answer: object, bench: Workbench) -> str:
+    line = an(answer, str, "a line of a crontab, as a text")
+    fields = line.split(maxsplit=len(_CRON_FIELDS))
+    expect(len(fields) > len(_CRON_FIELDS), "a line has five fields (minute hour day month weekday), then the command.")
+    for field, (low, high) in zip(fields, _CRON_FIELDS, strict=False):
+        numbers = [int(each) for each in re.findall(r"\d+", field)]
+        is_field = re.fullmatch(r"(\*|\d+(-\d+)?)(/\d+)?(,(\*|\d+(-\d+)?)(/\d+)?)*", field) is not None
+        expect(is_field and all(low <= each <= high for each in numbers), f"{quoted(field)} is no field of a crontab.")
+    minute, hour = fields[0], fields[1]
+    expect(minute.isdigit(), f"minute {quoted(minute)}: it would run more than once an hour.")
+    expect(hour.isdigit(), f"hour {quoted(hour)}: it would run more than once a day.")
+    expect(int(hour) < _EARLIEST_OF_DAY, f"at {hour} o'clock people are at work; take an hour of the night.")
+    expect(fields[2:4] == ["*", "*"], "it would not run every night: leave day and month to *.")
+    words = shlex.split(fields[5])
+    expect(
+        any(Path(each).is_file() for each in words), "the command names no file that exists: cron needs whole paths."
+    )
+    days = "every night" if fields[4] == "*" else f"in the nights of the weekdays {fields[4]}"
+    return f"at {int(hour)}:{int(minute):02d} {days}."
+
+
+_REPORT: Final = (
+    'loom.run_report("eval_set", {"agent": "calculator", "evalset": str(cases_file), "gate_evaluators": "trajectory", '
+    '"min_pass_percent": "50"}, out=str(folder))'
+)
+EXERCISES: Final = (
+    Exercise(
+        id="5.1",
+        title="A report with a gate",
+        hints=(
+            "loom.run_report takes the report's name, its parameters as a mapping, and out=, a folder.",
+            'The gate is two parameters: "min_pass_percent" and "gate_evaluators". Five cases promise 57 % at most.',
+            f"answer = {_REPORT}",
+        ),
+        judge=_passed,
+    ),
+    Exercise(
+        id="5.2",
+        title="A report that stops a bad version",
+        hints=(
+            "The same report and the same gate, another agent.",
+            'The agent is "calculator_guessing".',
+            'answer = the call of exercise 5.1 with "agent": "calculator_guessing"',
+        ),
+        judge=_stopped,
+    ),
+    Exercise(
+        id="5.3",
+        title="An alert",
+        hints=(
+            "bench.add_alert stores a rule on a number and a limit; bench.check_alerts(notify=False) judges it.",
+            'The number is "error_rate", a share: 5 % is 0.05.',
+            'bench.add_alert("error_rate", above=0.05, agent="calculator"); answer = bench.check_alerts(notify=False)',
+        ),
+        judge=_alarmed,
+    ),
+    Exercise(
+        id="5.4",
+        title="A script that says no",
+        hints=(
+            'loom report takes -p NAME=VALUE for each parameter; "$1" is the agent that the script is called with.',
+            "The exit code of the last command is the script's own. What comes after the report?",
+            "In the last line, add -p gate_evaluators=trajectory -p min_pass_percent=50, and take || true away.",
+        ),
+        judge=_script,
+    ),
+    Exercise(
+        id="5.5",
+        title="Every night",
+        hints=(
+            "minute hour day month weekday command: five fields, * for any.",
+            "30 3 * * * is half past three, every night. Then sh, the script's whole path, and the agent.",
+            'answer = f"30 3 * * * sh {script} calculator"',
+        ),
+        judge=_scheduled,
+    ),
+)
