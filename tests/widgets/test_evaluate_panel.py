@@ -127,6 +127,7 @@ def test_what_was_asked_becomes_a_case_with_its_secrets_struck_out(
     agents[0].invoke(said)
     assert watched.ask("asked", agent="calculator")["count"] >= 1
     row = watched.ask("page", table="asked")["rows"][0]
+    assert "AKIAIOSFODNN7EXAMPLE" not in str(row)
     into = {"agent": "calculator", "path": str(tmp_path / "kept.json"), "invocation": row["id"], "expected": True}
     look = watched.ask("capture", look=True, **into)
     assert not look["written"]

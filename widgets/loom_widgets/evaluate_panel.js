@@ -6,8 +6,8 @@ const WORD_KIND = {
 };
 const SIGNS_OF_PATH = { kept: "=", changed: "~", moved: ">", missing: "−", extra: "+" };
 const dot = (word) => statusDot(word, WORD_KIND[word]);
-const score = (value, word) => word === "judge failed" ? "? judge" : word === "not applicable" || value === null || value === undefined
-  ? "–" : `${num(value, 2)}${word === "low" ? " ▼ low" : ""}`;
+const score = (value, word) => h("span", { title: word }, word === "judge failed" ? "? judge" : value === null || value === undefined
+  ? "–" : `${word === "low" ? "▼ " : word === "passed" ? "✓ " : ""}${num(value, 2)}`);
 const dollars = (value) => value === null || value === undefined ? "–" : `$${Number(value).toPrecision(2)}`;
 const list = (items) => (items ?? []).map((each) => h("p", null, each));
 const gateLines = (gates) => (gates ?? []).map((each) => h("p", null, dot(each.outcome), " ", each.sentence));
@@ -16,16 +16,16 @@ const fold = (title, ...children) => h("details", null, h("summary", null, title
 /** A table of a few rows that is never scrolled: evidence, verdicts, paths. */
 function small(label, heads, rows) {
   return h("div", { class: "loom-scroll" }, h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px", "text-align": "left" } },
-    h("thead", null, h("tr", null, heads.map((each) => h("th", { scope: "col", style: CELL }, each)))),
+    h("thead", null, h("tr", null, heads.map((each) => h("th", { scope: "col", style: { ...CELL, "white-space": "nowrap" } }, each)))),
     h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, each)))))));
 }
-const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "white-space": "pre-wrap", "overflow-wrap": "anywhere" };
+const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "white-space": "pre-wrap", "overflow-wrap": "break-word" };
 
 /** Where the expected path and the one taken part. */
 function pathView(path) {
   const parted = path.rows.some((row) => row.kind !== "kept");
   return h("div", null, h("h5", null, `${path.title}: ${parted ? "the paths part" : "the path is the expected one"}`),
-    small(`${path.title}: expected and called`, ["", "expected", "called"], path.rows.map((row) => [
+    small(`${path.title}: expected and called`, ["step", "expected", "called"], path.rows.map((row) => [
       h("span", { class: row.kind === "kept" ? "" : "loom-bad", style: { "white-space": "nowrap" } }, `${SIGNS_OF_PATH[row.kind] ?? "?"} ${row.kind}`),
       row.expected ? [h("span", { class: "loom-hint" }, `${row.expected_step ?? ""} `), h("code", null, row.expected)] : "",
       row.actual ? [h("span", { class: "loom-hint" }, `${row.actual_step ?? ""} `), h("code", null, row.actual)] : "",
@@ -176,19 +176,19 @@ export default {
         columns: [
           { key: "case", name: "case", width: "22%" }, { key: "state", name: "state", width: "8.5em", show: (row) => dot(row.state) },
           ...names.map((name, at) => ({ key: `e${at}`, name, show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
-          { key: "duration_ms", name: "took", kind: "ms", width: "5.6em" }, { key: "ttft_ms", name: "TTFT", kind: "ms", width: "5.6em" },
-          { key: "tokens", name: "tokens", kind: "number", width: "5em" }, { key: "cost", name: "cost", width: "5.4em", show: (row) => dollars(row.cost) },
+          { key: "duration_ms", name: "took", kind: "ms", width: "5.4em" }, { key: "ttft_ms", name: "TTFT", kind: "ms", width: "5.4em" },
+          { key: "tokens", name: "tokens", kind: "number", width: "5.4em" }, { key: "cost", name: "cost", width: "6.6em", show: (row) => dollars(row.cost) },
         ],
       });
       refill(table0, h("div", { class: "loom-row" }, state, tag, text, shown), cases,
         found.evaluators.length > 4 && h("p", { class: "loom-hint" }, `A case opens to all ${found.evaluators.length} evaluators; the table shows the first four.`),
-        h("p", { class: "loom-hint" }, "A row opens: Enter or a click. “answer failed” and “judge failed” are no low scores and are in no mean."));
+        h("p", { class: "loom-hint" }, "A row opens: Enter or a click. ✓ passed, ▼ low, ? the judge failed. Failures to answer and to judge are no low scores: they are in no mean."));
       if (changed) refill(detail);
     };
     const results = h("div", null, h("p", { class: "loom-empty" }, "No run is open. Run a set, or open one of the stored runs."));
 
     // ---- two runs ----
-    const newer = select("New run"), older = select("Baseline"), margin = field("Margin in points", { type: "number", min: 0, step: "any", value: 2 });
+    const newer = select("New run"), older = select("Baseline"), margin = field("Margin (points)", { type: "number", min: 0, step: "any", value: 2 });
     const verdict = h("div", null, h("p", { class: "loom-empty" }, "Choose two runs of the same cases: the verdict comes first, then the cases that went differently."));
     const compare = button("Compare", () => act(model, "compare", { new: newer.value, baseline: older.value, margin: margin.value }), { kind: "main" });
     const showCompared = (found) => {
@@ -204,7 +204,7 @@ export default {
         },
         columns: [
           { key: "case", width: "28%" }, { key: "evaluator" }, { key: "verdict", width: "6em", show: (row) => dot(row.verdict) },
-          { key: "baseline", kind: "number", width: "6em" }, { key: "new", kind: "number", width: "6em" }, { key: "tags" },
+          { key: "baseline", kind: "number", width: "7em" }, { key: "new", kind: "number", width: "6em" }, { key: "tags" },
         ],
       });
       refill(verdict, h("p", null, h("strong", null, found.headline)), gateLines(found.gates),
@@ -220,12 +220,12 @@ export default {
       onOpen: async (row) => { if (await act(model, "open_run", { run: row.id })) parts.open(1); },
       columns: [
         { key: "created_at", name: "begun", kind: "time", width: "12em" }, { key: "target", name: "agent" }, { key: "set" },
-        { key: "state", kind: "status", width: "8em" }, { key: "results", name: "answers", kind: "number", width: "6em" }, { key: "id", name: "run", width: "30%" },
+        { key: "state", kind: "status", width: "8em" }, { key: "results", name: "answers", kind: "number", width: "6.6em" }, { key: "id", name: "run", width: "30%" },
       ],
     });
 
     // ---- capturing ----
-    const whose = select("Agent"), into = field("Into the set's file", { value: "captured.json", hint: "Made when it is new." });
+    const whose = select("Agent"), into = field("Into the set's file", { value: "captured.json" });
     const marks = field("Tags", { placeholder: "production" });
     const expected = checkbox("Expect what it answered and did", { checked: true }), whole = checkbox("The whole session");
     const kept = h("div", { "aria-live": "polite" });
@@ -252,7 +252,7 @@ export default {
         : h("p", { class: "loom-hint" }, "Nothing that looks like a secret or personal data was found. Read it all the same."),
       found.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
         turn.tools !== null && ["tools", turn.tools.join(", ") || "none"]].filter(Boolean))),
-      h("p", { class: "loom-hint" }, `${num(found.cases)} cases in ${found.path} · tags: ${found.tags.join(", ")}`));
+      h("p", { class: "loom-hint" }, `${found.cases === 1 ? "1 case" : `${num(found.cases)} cases`} in ${found.path} · tags: ${found.tags.join(", ")}`));
     whose.control.addEventListener("change", lookAsked);
 
     const parts = tabs([
@@ -261,7 +261,7 @@ export default {
       ["Compare", h("div", null, h("div", { class: "loom-row" }, newer, older, margin, compare), verdict)],
       ["Stored runs", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "A row opens its run.")), stored)],
       ["Capture", h("div", null,
-        h("p", null, "A question that an agent was really asked becomes a case. Secrets and personal data are struck out before anything is kept."),
+        h("p", null, "A question that an agent was really asked becomes a case. Secrets and personal data are struck out before anything is kept; the file is made when it is new."),
         h("div", { class: "loom-row" }, whose, button("Refresh", lookAsked)), asked,
         h("div", { class: "loom-row" }, into, marks, expected, whole),
         h("div", { class: "loom-row" }, button("Capture as case", () => capture(false), { kind: "main" }), button("Look first", () => capture(true))), kept)],

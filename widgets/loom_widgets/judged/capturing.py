@@ -5,27 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loomlib.evals.displays.case_body import cut, line
+from loomlib.redaction import redact
 
 if TYPE_CHECKING:
     from loomlib import Agent
     from loomlib.evals.capture import CapturedInto
 
 _LISTED = 500
+_LOOKED_AT = 2_000
 
 
 def invocation_rows(agent: Agent) -> list[dict[str, Any]]:
-    """The agent's invocations, newest first."""
+    """The agent's invocations, newest first, cleaned as their cases will be."""
     return [
         {
             "id": int(row["id"]),
             "at": row["started_at"].isoformat() if row["started_at"] == row["started_at"] else None,
             "session": row["session_id"],
             "status": row["status"],
-            "prompt": line(str(row["prompt"] or ""), 200),
-            "response": line(str(row["response"] or ""), 200),
+            "prompt": _clean(row["prompt"]),
+            "response": _clean(row["response"]),
         }
         for row in agent.invocations(limit=_LISTED).to_dict("records")
     ]
+
+
+def _clean(text: object) -> str:
+    """What is shown is cleaned before it is cut: half a secret is one too."""
+    return line(redact(str(text or "")[:_LOOKED_AT]).text, 200)
 
 
 def captured_told(found: CapturedInto, *, written: bool) -> dict[str, Any]:
