@@ -1,0 +1,77 @@
+"""Learners' homes, for whoever gives the workshop: how far everybody is, and beginning anew for the next group."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .lesson import TITLES
+from .progress import FOLDER, progress_file, read_progress
+
+OWN: Final = (
+    "*.db", "*.db-wal", "*.db-shm", "*.sqlite", "*.sqlite-wal", "*.sqlite-shm", "service.json", "service.log*",
+    "service.lock", "start.lock", "runtimes", "sessions", "environments", FOLDER,
+)  # fmt: skip
+"""What Loom keeps in a home. Anything else that lies there is somebody's own, and stays."""
+_SIGNS: Final = ("loom.db", "service.lock", FOLDER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """What became of a home: the names that were deleted, and those that are not Loom's and stayed."""
+
+    home: Path
+    deleted: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How far one learner is: by lesson, the exercises that are right, and those that were tried without success."""
+
+    home: Path
+    right: dict[int, int]
+    stuck: tuple[str, ...]
+
+
+def learner_homes(folder: Path) -> list[Path]:
+    """The Loom homes in a folder: its own folders that are one, and those that have one named `.loom`."""
+    found: list[Path] = []
+    for each in sorted(folder.iterdir()):
+        if each.is_dir():
+            found += [home for home in (each, each / ".loom") if is_home(home)]
+    return found
+
+
+def is_home(folder: Path) -> bool:
+    """Whether Loom has ever worked there."""
+    return any((folder / sign).exists() for sign in _SIGNS)
+
+
+def clear_home(home: Path) -> Cleared:
+    """Delete the agents, sessions, measurements, memories and progress of a home whose service has ended.
+
+    There is no way back. Links are taken away and never followed.
+    """
+    own = {path for pattern in OWN for path in home.glob(pattern)}
+    for path in own:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    left = [path.name for path in home.iterdir()] if home.is_dir() else []
+    return Cleared(home=home, deleted=tuple(sorted(path.name for path in own)), kept=tuple(sorted(left)))
+
+
+def standing(home: Path) -> Standing:
+    """How far the learner of that home is."""
+    kept = {number: read_progress(progress_file(home, number)) for number in TITLES}
+    return Standing(
+        home=home,
+        right={number: sum(done.right for done in lesson.values()) for number, lesson in kept.items()},
+        stuck=tuple(
+            id for lesson in kept.values() for id, done in sorted(lesson.items()) if done.tries and not done.right
+        ),
+    )
