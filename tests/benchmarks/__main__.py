@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, overview, cold, warm, arrivals, ttft, alive, intake, tracing,
-eval-agents, panels, report.
+eval-agents, panels, learners, report.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from . import (
     bench_evals,
     bench_import,
     bench_intake,
+    bench_learners,
     bench_memory,
     bench_overview,
     bench_panels,
@@ -56,6 +57,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "memory": bench_memory.rows,
     "overview": bench_overview.rows,
     "panels": bench_panels.rows,
+    "learners": bench_learners.rows,
     "report": bench_report.rows,
 }
 
@@ -73,6 +75,7 @@ def main(chosen: list[str]) -> int:
         "overview",
         *WITH_SERVICE,
         "panels",
+        "learners",
         "report",
     ]
     wanted = chosen or known
