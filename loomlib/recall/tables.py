@@ -95,7 +95,8 @@ def frame(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame
 def _row(each: ArmSummary, result: RecallResult) -> tuple[str, ...]:
     mine = [one for one in result.asked if one.arm == each.arm and one.needs_memory]
     cost = result.prices.per_thousand(mine)
-    at = " · ".join(f"@{k} {shown_share(found).partition(' [')[0]}" for k, found in each.at.items())
+    told = {k: shown_share(found).partition(" [")[0] for k, found in each.at.items() if found.value is not None}
+    at = " · ".join(f"@{k} {share}" for k, share in told.items()) or next((str(few) for few in each.at.values()), "")
     failed = ", ".join(f"{count} {name}" for name, count in each.failures.items())
     return (
         str(each.arm),
