@@ -29,7 +29,7 @@ const told = (key, name, width) => ({ key, name, width, show: (row) => {
 const NUMBERS = [
   { key: "invocations", name: "invocations", kind: "number", width: "8.2em" },
   told("cold_start_mean_ms", "average cold start", "13.8em"), told("cold_start_p90_ms", "p90 cold start", "13.8em"),
-  told("error_rate", "error rate", "11em"), told("duration_p90_ms", "p90 answer", "13.8em"), told("cost", "cost", "8em"),
+  told("error_rate", "error rate", "11em"), told("cost", "cost", "8em"),
 ];
 const wide = (node, px) => { node.querySelector("table").style.setProperty("min-width", `${px}px`); return node; };
 
@@ -175,14 +175,14 @@ export default {
         { key: "region", name: "region", width: "9em" }, { key: "agents", name: "agents", kind: "number", width: "6em" }, ...NUMBERS,
         { key: "why", name: "why", width: "20em", show: (row) => h("span", { title: row.why ?? "" }, short(row.why || "–", 300)) },
       ],
-    }), 1460);
+    }), 1300);
     const agents = wide(table({
       model, table: "agents", label: "agents and their numbers", height: 312,
       empty: "No agents yet. bench.deploy(\"calculator\") gives you one in half a second; so does the Build panel.", onOpen: (row) => drill({ agent: row.runtime_id, qualifier: "" }),
       columns: [
         { key: "agent", name: "agent" }, { key: "status", name: "status", kind: "status", width: "7em" }, ...NUMBERS, { key: "region", name: "region", width: "8em" },
       ],
-    }), 1120);
+    }), 1000);
     let opened = null, refreshing = false, newest = 0;
 
     const moment = (control) => control.value ? new Date(control.value).toISOString() : "";
