@@ -125,6 +125,7 @@ def test_health_changes_and_isolation_are_told_and_kept_for_the_next_view(told: 
     say(memory, "My dog is called Rex.", "Good dog.")
     wait_until(lambda: len(list(memory.reader.records())) > before)
     assert told.ask("diff", before="0", after="")["count"] >= 1
+    compile(told.panel.code, "copied", "exec")
     assert {row["change"] for row in page(told, "changes")} <= {"created", "updated"}
     checked = told.ask("isolation", actors="2")
     assert checked["isolated"] is True

@@ -49,7 +49,7 @@ export default {
     const memory = select("Memory"), actor = select("Actor"), session = select("Session");
     const halt = button("Stop", () => stop(model), { disabled: true });
     const about = h("details"), pickers = row(memory, actor, session, button("Refresh", () => ask("refresh")), halt);
-    const name = field("Name", { hint: "a letter first, then letters, digits and _", placeholder: "assistant" });
+    const name = field("Name", { placeholder: "assistant" });
     const kinds = KINDS.map(([value, text]) => [value, checkbox(text, { checked: value === "semantic" })]);
     const days = field("Events expire after days", { ...NUM, value: 90, min: 3, max: 365 });
     const making = h("details", null, h("summary", null, "New memory"),
@@ -58,12 +58,8 @@ export default {
           const made = await ask("create", { name: name.value, days: days.value, strategies: kinds.filter(([, box]) => box.value).map(([value]) => value) });
           if (made) { making.open = false; name.value = ""; }
         }, MAIN)),
-      hint("Without any of them events are kept and nothing is extracted. On AWS, what is extracted and kept costs."));
-    const none = h("div", { class: "loom-box loom-empty" },
-      p(h("strong", null, "No memory yet.")),
-      p("A memory keeps what was said as events, by actor (whom the agent speaks with) and session. "
-        + "Its strategies make records of them (facts, preferences, summaries), which later sessions are given."),
-      p("Make one below; then bench.deploy(\"assistant_with_memory\", memory=\"assistant\") gives you an agent that uses it."));
+      hint("A name begins with a letter and has letters, digits and _. Without strategies events are kept, nothing is extracted. On AWS both cost."));
+    const none = h("div", { class: "loom-box" });
 
     // ---- one event or record in full, below the tabs ----
     const detail = h("section", { class: "loom-box", "aria-label": "chosen", hidden: true });
@@ -89,6 +85,7 @@ export default {
               { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "number", width: "5em" },
               { key: "said" }, TIME, { key: "session", width: "16%" }] }),
             found.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
+          from.scrollIntoView?.({ block: "nearest" });
         }, MAIN)), from);
     };
     const openEvent = async (found) => showEvent((await ask("event", { id: found.id }))?.event);
@@ -316,6 +313,7 @@ export default {
       labels.textContent = (now.labels ?? []).join(" · ");
       labels.hidden = !labels.textContent;
       none.hidden = known.length > 0;
+      refill(none, (now.teach ?? []).map((each, at) => p(at ? each : h("strong", null, each))));
       parts.hidden = about.hidden = !now.memory;
       pickers.hidden = !known.length;
       memory.options(known.map(([id, called, status]) => [id, status === "ACTIVE" ? called : `${called} (${status.toLowerCase()})`]), now.memory);

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from loomlib import Workbench
     from loomlib.workbench.memory import Memory
 
+TEACH = (
+    "No memory yet.",
+    "A memory keeps what was said as events, by actor (whom the agent speaks with) and session. Its strategies make "
+    "records of them (facts, preferences, summaries), which later sessions are given.",
+    'Make one below; then bench.deploy("assistant_with_memory", memory="assistant") gives you an agent that uses it.',
+)
 STRATEGIES = ("semantic", "preferences", "summary", "episodic")
 
 
@@ -28,7 +34,7 @@ class MemoryPanel(Reading, Keeping):
     def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:
         super().__init__(bench, **options)
         key = memory if isinstance(memory, str) else memory.id
-        self.show(snapshots=[], local=bench.where == "local")
+        self.show(snapshots=[], teach=list(TEACH))
         if bench.where == "local":
             try:
                 self.look_around(key, actor)
@@ -91,7 +97,7 @@ class MemoryPanel(Reading, Keeping):
         """The memory, its strategies and actors."""
         about = self.state.get("about") or {}
         if not about:
-            return "<p>No memory yet. bench.create_memory(&quot;assistant&quot;, strategies=[&quot;semantic&quot;])</p>"
+            return "".join(f"<p>{html.escape(each)}</p>" for each in TEACH)
         labels = " · ".join(map(html.escape, self.state.get("labels", ())))
         said = f"<p><strong>{html.escape(about['name'])}</strong> · {html.escape(about['status'])} · {labels}</p>"
         strategies = [[name, kind, ", ".join(places)] for name, kind, places in about["strategies"]]

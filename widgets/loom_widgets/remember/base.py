@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,20 @@ class MemoryView(Panel):
 
     def told(self, cancel: Cancel | None = None) -> Told:
         """Progress that is said, and that ends with Stop."""
-        return Told(self.say) if cancel is None else Told(self.say, cancel.check)
+        if cancel is None:
+            return Told(self.say)
+
+        def check() -> None:
+            if cancel.is_set:
+                self.say("Stopped.")
+            cancel.check()
+
+        return Told(self.say, check)
+
+    def fail(self, error: BaseException | Mapping[str, str], *, doing: str = "") -> None:
+        """Show an error; what was being done is over."""
+        self.say("")
+        super().fail(error, doing=doing)
 
     def show_call(self, *lines: str, memory: bool = True) -> None:
         """The last call as Python."""

@@ -75,7 +75,7 @@ class Keeping(MemoryView):
             raise LoomError("There is no snapshot to compare with", try_="take one now, and compare later")
         before = self._snapshot(form.text("before"))
         after = self._snapshot(form.text("after")) if form.text("after") else None
-        self.show_call("before = memory.snapshot()", "…  # later", "memory.diff(before)")
+        self.show_call("before = memory.snapshot()", "# later:", "memory.diff(before)")
         if after is None:
             self.say("Looking at what is here now …")
             after = self.memory.snapshot(events=before.events is not None, progress=self.told(cancel))

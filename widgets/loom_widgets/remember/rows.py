@@ -18,11 +18,15 @@ _SERVICE_KEYS = "x-loom-"
 
 
 class Pages(Sequence[Mapping[str, Any]]):
-    """What was read so far of something that may be large; the rest stays where it is until it is asked for."""
+    """What was read so far of something that may be large; the rest stays where it is until it is asked for.
+
+    Rows are made while reading, on the panel's thread: sorting them is the kernel's main thread's.
+    """
 
     def __init__(self, source: Iterator[Any], row: Callable[[Any], Mapping[str, Any]]) -> None:
         self.values: list[Any] = []
         self.is_whole = False
+        self._rows: list[Mapping[str, Any]] = []
         self._source, self._row = source, row
 
     def read(self, count: int) -> Iterator[int]:
@@ -33,14 +37,17 @@ class Pages(Sequence[Mapping[str, Any]]):
                 self.is_whole = True
                 return
             self.values.append(value)
-            yield len(self.values)
+            self._rows.append(self._row(value))
+            yield len(self._rows)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._rows)
 
     def __getitem__(self, at: Any) -> Any:
-        found = self.values[at]
-        return [self._row(each) for each in found] if isinstance(at, slice) else self._row(found)
+        return self._rows[at]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self._rows)
 
 
 class Told:
