@@ -1,0 +1,37 @@
+"""An agent that answers with hostile texts by their numbers: {"prompt": "0:163"}, everything in every place it has."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bedrock_agentcore import BedrockAgentCoreApp
+from opentelemetry import trace
+
+TEXTS = json.loads((Path(__file__).parent / "texts.json").read_text())
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+async def answer(payload, context):
+    """Each text of the range as a tool's name, arguments and result, an event, a log line, a span, and text."""
+    print("Agent invoked - Start time:", datetime.now(UTC).isoformat(), "Session ID:", context.session_id, flush=True)
+    first, _, last = payload["prompt"].partition(":")
+    if last == "fail":
+        raise ValueError(TEXTS[int(first)])
+    tracer = trace.get_tracer("hostile")
+    for text in TEXTS[int(first) : int(last or int(first) + 1)]:
+        print(text, flush=True)
+        with tracer.start_as_current_span(f"execute_tool {text}") as span:
+            span.set_attribute("gen_ai.operation.name", "execute_tool")
+            span.set_attribute("gen_ai.tool.name", text)
+            span.set_attribute("gen_ai.tool.call.id", text)
+            span.set_attribute("gen_ai.tool.call.arguments", json.dumps({text: text}))
+            span.set_attribute("gen_ai.tool.call.result", text)
+            span.set_attribute(text.replace("\x00", "")[:100], text)
+            span.add_event(text, {"gen_ai.event.content": text})
+        yield {"tool": text, "arguments": {text: text}, "id": text, "result": text}
+        yield {"type": text, text: text, "delta": text}
+        yield text + "\n"
+
+
+app.run()
