@@ -32,9 +32,16 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
 
 @pytest.fixture
 def watched(busy: loom.Workbench) -> Iterator[Watched]:
-    panel = loom_widgets.operate(busy)
-    yield Watched(panel)
-    panel.close()
+    found = opened(busy)
+    yield found
+    found.panel.close()
+
+
+def opened(bench: loom.Workbench, **options: object) -> Watched:
+    """A panel with its first numbers."""
+    watched = Watched(loom_widgets.operate(bench, **options))
+    wait_until(lambda: not watched.panel.busy and "alerts" in watched.panel.state)
+    return watched
 
 
 def rows(watched: Watched, table: str) -> list[dict[str, object]]:
@@ -130,19 +137,18 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(busy: loom.Work
     with loom.connect(home=home) as before, loom.connect(home=home) as gone:
         before.deploy("echo")
         local.stop(home)
-        panel = loom_widgets.operate(busy, beside=[gone])
-        watched = Watched(panel)
+        watched = opened(busy, beside=[gone])
         assert watched.ask("compare", range="all") == {}
         found = rows(watched, "places")
         assert [row["state"] for row in found] == ["ok", "failed"]
         assert found[1]["why"]
-        assert panel.state["compared"].startswith("1 of 2 places answered.")
+        assert watched.panel.state["compared"].startswith("1 of 2 places answered.")
         # Its numbers are what is stored; its log's silence is a sentence of the opened agent.
         assert watched.ask("look", place=1) == {}
         assert [row["agent"] for row in rows(watched, "agents")] == ["echo"]
         assert watched.ask("drill", agent="echo") == {}
         assert "could not be read" in watched.ask("hello")["logs_problem"]
-        panel.close()
+        watched.panel.close()
 
 
 def test_an_alert_is_added_checked_kept_in_the_history_and_removed(watched: Watched) -> None:
@@ -161,7 +167,7 @@ def test_an_alert_is_added_checked_kept_in_the_history_and_removed(watched: Watc
     assert watched.panel.state["alerts"]["alarms"] == 1
     assert "<img" not in watched.panel._repr_html_()
     # Of the next panel too, from what is stored.
-    again = Watched(loom_widgets.operate(watched.panel.bench))
+    again = opened(watched.panel.bench)
     assert "invocations" in str({row["alert"]: row for row in rows(again, "alerts")}[HOSTILE]["sentence"])
     again.panel.close()
     for each in (HOSTILE, name):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import Event
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import loomlib
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _LOG_LINES = 500
 _CALLS = 1_000
+_OPENING_S = 0.6
+"""The numbers of many agents may take longer: then the panel is there before them."""
 _UNITS = {"share": "%", "ms": "ms", "USD": "USD", "calls": "calls", "sessions": "sessions"}
 
 
@@ -38,6 +41,7 @@ class OperatePanel(AlertActions):
     def __init__(self, bench: Workbench, *, beside: Sequence[Workbench] = (), **options: Any) -> None:
         self._benches, self._place = (bench, *beside), 0
         self._detail: dict[str, Any] = {}
+        self._opened = Event()
         super().__init__(bench, **options)
         self.show(
             place="0",
@@ -51,14 +55,24 @@ class OperatePanel(AlertActions):
             numbers=[[name, TITLES[name], _UNITS[unit]] for name, unit in NUMBERS.items()],
             auto_s=0,
         )
-        self._look(Span())
-        self._put_alerts()
+        self.say("Reading the numbers …")
+        self.later("first_look")
+        self._opened.wait(_OPENING_S)
 
     @property
     def _looked(self) -> Workbench:
         return self._benches[self._place]
 
     # Actions.
+
+    @action(lane="look")
+    def first_look(self) -> None:
+        """What a panel shows that has just been opened."""
+        try:
+            self._look(Span())
+            self._put_alerts()
+        finally:
+            self._opened.set()
 
     @action(lane="look")
     def look(self, form: Form) -> None:
