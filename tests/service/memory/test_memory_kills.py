@@ -101,7 +101,11 @@ class Agents:
         deadline = time.monotonic() + _MORE_WITHIN_S
         while True:
             try:
-                return getattr(self._data(), operation)(**given)
+                answer = getattr(self._data(), operation)(**given)
+                # While the service is dead, another server of this machine may be given its port: that answers nothing.
+                if "x-amzn-requestid" in answer["ResponseMetadata"]["HTTPHeaders"]:
+                    return answer
+                assert time.monotonic() < deadline, f"a stranger answers {operation}: {answer}"
             except ClientError as error:
                 if error.response["ResponseMetadata"]["HTTPStatusCode"] < 500 or time.monotonic() > deadline:
                     raise
