@@ -66,8 +66,8 @@ def is_slow(answers: Sequence[Answered]) -> bool:
 class Lanes:
     """Up to `count` cases of `owed` under way at once, until none is left or it is late.
 
-    Nothing is asked while `count` answers wait to be written: a kill costs fewer than 2 × `count` questions asked again,
-    however slow the disk.
+    Nothing is asked while `count` answers wait to be written: a kill costs fewer than 2 × `count` questions asked again
+    on a slow disk too.
     """
 
     def __init__(
