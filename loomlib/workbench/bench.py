@@ -28,6 +28,7 @@ from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
 from .frames import agent_frame, blueprint_frame, eval_run_frame, eval_set_frame, study_frame
 from .house import House
+from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +112,8 @@ class Workbench(BenchAlerts, BenchMemory):
         named = name or runtime_name(blueprint.name if blueprint else own)
         if memory is not None:
             environment = {**self.memory_variables(memory, named), **(environment or {})}
-        runtime = deploy_package(self.clients, named, package, environment=environment, progress=progress)
+        told = progress or WaitLine()
+        runtime = deploy_package(self.clients, named, package, environment=environment, progress=told)
         return Agent(self.catalog.add(runtime), self)
 
     def ensure_agent(self, key: str) -> Agent:
@@ -196,9 +198,10 @@ class Workbench(BenchAlerts, BenchMemory):
         # The settings' figures are for CloudWatch; a house that knows better waits less, never longer.
         interval_s = min(self._house.poll_interval_s(attempts) or inf, self.settings.log_poll_interval_s)
 
+        told = progress or WaitLine()
+
         def looked(look: int, looks: int, lines: int) -> None:
-            if progress is not None:
-                progress(f"looked {look} of {looks} times for the start line · {lines} log lines so far")
+            told(f"looked {look} of {looks} times for the start line · {lines} log lines so far")
 
         return find_agent_start(
             self.store,

@@ -124,10 +124,11 @@ class BenchOperations(BenchTelemetry):
         """
         from ..operations import Window
         from .catching_up import catch_up
+        from .wait_line import WaitLine
 
         window = Window.of(since, until)
         entries = self.catalog.list() if agents is None else [self.catalog.get(each) for each in agents]
-        return catch_up(self, entries, window, limit=limit, progress=progress)
+        return catch_up(self, entries, window, limit=limit, progress=progress or WaitLine())
 
     def look_for_start(self, entry: AgentEntry, invocation_id: int) -> AgentStart:
         """One look for an agent's start, without waiting."""

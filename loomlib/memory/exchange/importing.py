@@ -38,6 +38,8 @@ class ImportPreview:
     warnings: tuple[str, ...]
     is_redacted: bool
     labels: tuple[str, ...] = ()
+    told: Progress | None = None
+    """Whom the preview told how far it was, and `confirm` tells unless it is given another."""
 
     @property
     def events(self) -> int:
@@ -56,7 +58,7 @@ class ImportPreview:
         """
         from .writing import write_import
 
-        return write_import(self, extract=extract, progress=progress)
+        return write_import(self, extract=extract, progress=progress or self.told)
 
     def rows(self) -> list[dict[str, Any]]:
         """Events and records."""
@@ -129,6 +131,7 @@ def preview_import(
         warnings=tuple(_warnings(reader, manifest, oldest, strategies - {""})),
         is_redacted=manifest.get("redacted") is True,
         labels=labels,
+        told=progress,
     )
 
 

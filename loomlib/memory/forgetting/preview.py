@@ -47,6 +47,8 @@ class ForgetPreview:
     parts: tuple[ToForget, ...]
     shared: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    told: Progress | None = None
+    """Whom the preview told how far it was, and `confirm` tells unless it is given another."""
 
     @property
     def events(self) -> int:
@@ -68,7 +70,7 @@ class ForgetPreview:
         `memory.export(path, actors=[...])` keeps a copy."""
         from .execution import forget_all
 
-        return forget_all(self, progress=progress)
+        return forget_all(self, progress=progress or self.told)
 
     def note(self) -> str:
         """What must be known beside it."""
@@ -130,7 +132,12 @@ def preview_forgetting(
         for (where, how), count in sorted(counts.items())
     ]
     return ForgetPreview(
-        reader=reader, actor_id=actor_id, parts=tuple(parts), shared=tuple(shared_templates(reader)), labels=labels
+        reader=reader,
+        actor_id=actor_id,
+        parts=tuple(parts),
+        shared=tuple(shared_templates(reader)),
+        labels=labels,
+        told=progress,
     )
 
 
