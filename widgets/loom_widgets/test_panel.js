@@ -36,7 +36,7 @@ function growing() {
   return node;
 }
 
-function turnView(turn, { look: onLook, answer, model, keep }) {
+function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }) {
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
@@ -62,7 +62,7 @@ function turnView(turn, { look: onLook, answer, model, keep }) {
     fold.textContent = yes ? `Show all ${num(text.length)} characters` : "Fold it";
   };
   view.ran = (item) => { if (!item.kind) return; run.update(item); item.tools.forEach(view.tool); };
-  view.frame = (item) => frames.append(viewFrame(model, turn.turn, item, keep));
+  view.frame = (item) => frames.append(viewFrame(model, turn.turn, item, keepFrame));
   view.finishTools = (state = "done") => { for (const each of cards.values()) if (each.open) { each.open = false; each.card.state(state); } };
   view.tool = (item) => {
     const key = item.id || `${item.name} ${cards.size}`;
@@ -172,7 +172,7 @@ export default {
     };
     const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
     const answer = (turn, question, given) => act(model, "answer", { turn, question, ...given });
-    const keep = (off) => { frameOffs.push(off); };
+    const keepFrame = (off) => { frameOffs.push(off); };
     const look = (turn) => act(model, "look", { turn }), keep = (turn) => act(model, "capture", { turn });
     const down = (change) => {
       const near = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
@@ -181,7 +181,7 @@ export default {
     };
     const begin = (turn) => {
       for (const each of views.values()) each.run.close();
-      const view = turnView(turn, { look, answer, model, keep });
+      const view = turnView(turn, { look, keep, answer, model, keepFrame });
       views.set(turn.turn, view);
       down(() => log.append(view.node));
       nothing.hidden = true;
