@@ -179,6 +179,35 @@ def test_large_memories_are_read_a_part_at_a_time_and_stop_holds(watched: Watche
     assert watched.ask("more", what="events", count=10_000) == {"count": 31, "whole": True}
 
 
+def test_branches_are_found_while_reading_and_read_alone(watched: Watched, memory: Memory) -> None:
+    root = say(memory, "Shall we go by train?", "Yes.")
+    say(memory, "Rather by ship.", "Gladly.", branch={"name": "ship", "rootEventId": root})
+    say(memory, "By train, then.", "Fine.")
+    watched.ask("choose_memory", memory=memory.id)
+    watched.ask("choose", actor="anna", session="s1")
+    watched.ask("events")
+    assert watched.of("read")[-1]["branches"] == ["ship"]
+    watched.ask("events", branch="ship")
+    assert {row["text"].split()[0] for row in page(watched, "events")} == {"Shall", "Rather"}
+    assert "branch='ship'" in watched.panel.code
+
+
+def test_the_records_in_an_answers_prompt_are_found_from_its_list(watched: Watched, bench: loom.Workbench) -> None:
+    memory = bench.create_memory("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
+    say(memory, "I am allergic to shellfish.", "Noted.", actor="user")
+    wait_until(lambda: list(memory.reader.records()))
+    agent = bench.deploy("assistant_with_memory", name="rememberer", memory=memory)
+    agent.invoke("What am I allergic to?")
+    watched.ask("refresh", memory=memory.id)
+    agents = watched.ask("answers", agent="rememberer")
+    assert agents["agent"] == "rememberer"
+    (answer,) = page(watched, "answers")
+    assert answer["prompt"] == "What am I allergic to?"
+    used = watched.ask("used", agent="rememberer", invocation=answer["id"])
+    assert [row["text"] for row in used["rows"]] == ["The user is allergic to shellfish."]
+    assert "inferred" in used["note"]
+
+
 def test_what_is_hostile_stays_text_and_what_is_missing_is_a_sentence(told: Watched) -> None:
     face = told.panel._repr_html_()
     assert "<img" not in face

@@ -196,7 +196,7 @@ class Reading(MemoryView):
 
     def _note_read(self, what: str, pages: Pages) -> None:
         self.tables.put(what, pages)
-        branches = sorted({each.branch for each in pages.values if each.branch})[:100] if what == "events" else []
+        branches = sorted(pages.branches)[:100]
         self.tell("read", what=what, count=len(pages), whole=pages.is_whole, branches=branches)
 
     def _place(self, event_id: str) -> int:

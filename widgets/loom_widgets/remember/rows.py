@@ -26,6 +26,7 @@ class Pages(Sequence[Mapping[str, Any]]):
     def __init__(self, source: Iterator[Any], row: Callable[[Any], Mapping[str, Any]]) -> None:
         self.values: list[Any] = []
         self.is_whole = False
+        self.branches: set[str] = set()
         self._rows: list[Mapping[str, Any]] = []
         self._source, self._row = source, row
 
@@ -37,7 +38,10 @@ class Pages(Sequence[Mapping[str, Any]]):
                 self.is_whole = True
                 return
             self.values.append(value)
-            self._rows.append(self._row(value))
+            row = self._row(value)
+            if row.get("branch"):
+                self.branches.add(row["branch"])
+            self._rows.append(row)
             yield len(self._rows)
 
     def __len__(self) -> int:
