@@ -75,6 +75,8 @@ def test_a_set_is_asked_with_progress_and_its_cases_are_looked_into(watched: Wat
     assert watched.ask("page", table=trace["table"])["total"] == trace["count"]
     assert watched.ask("filter", state="low score")["shown"] == 1
     assert watched.ask("filter", tag="sums") == {"shown": 2, "of": 3}
+    again = [value for value, _ in watched.panel.state["sets"] if value.startswith("run:")]
+    assert "3 cases" in watched.ask("look_set", set=again[0])["sentence"]
     assert "<img" not in watched.panel._repr_html_()
     compile(watched.panel.code, "copied", "exec")
 

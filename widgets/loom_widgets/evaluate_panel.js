@@ -15,16 +15,17 @@ const fold = (title, ...children) => h("details", null, h("summary", null, title
 
 /** A table of a few rows that is never scrolled: evidence, verdicts, paths. */
 function small(label, heads, rows) {
-  return h("div", { class: "loom-scroll" }, h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px", "text-align": "left" } },
+  return h("div", { class: "loom-scroll", style: { margin: "6px 0" } }, h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px", "text-align": "left" } },
     h("thead", null, h("tr", null, heads.map((each) => h("th", { scope: "col", style: { ...CELL, "white-space": "nowrap" } }, each)))),
     h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, each)))))));
 }
+const SPACED = { style: { margin: "10px 0 4px" } };
 const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "white-space": "pre-wrap", "overflow-wrap": "break-word" };
 
 /** Where the expected path and the one taken part. */
 function pathView(path) {
   const parted = path.rows.some((row) => row.kind !== "kept");
-  return h("div", null, h("h5", null, `${path.title}: ${parted ? "the paths part" : "the path is the expected one"}`),
+  return h("div", null, h("h5", SPACED, `${path.title}: ${parted ? "the paths part" : "the path is the expected one"}`),
     small(`${path.title}: expected and called`, ["step", "expected", "called"], path.rows.map((row) => [
       h("span", { class: row.kind === "kept" ? "" : "loom-bad", style: { "white-space": "nowrap" } }, `${SIGNS_OF_PATH[row.kind] ?? "?"} ${row.kind}`),
       row.expected ? [h("span", { class: "loom-hint" }, `${row.expected_step ?? ""} `), h("code", null, row.expected)] : "",
@@ -51,7 +52,7 @@ function caseView(model, found, title) {
   return card(title ?? found.case, { state: found.state, kind: WORD_KIND[found.state], level: 4 },
     said,
     found.failure && h("p", null, h("strong", null, "No answer: "), found.failure),
-    found.assertions.length > 0 && [h("h5", null, "Asserted"), list(found.assertions)],
+    found.assertions.length > 0 && [h("h5", SPACED, "Asserted"), list(found.assertions)],
     found.verdicts.length > 0 && small("what each evaluator says", ["evaluator", "verdict", "score", "why"],
       found.verdicts.map((row) => [row.evaluator, dot(row.verdict), row.score, row.why])),
     found.paths.map(pathView),
@@ -68,9 +69,9 @@ export default {
     const setSaid = live({ class: "loom-hint" });
     const agents = h("div", { class: "loom-row", role: "group", "aria-label": "Agents" });
     const judges = field("Evaluators", { placeholder: "what the set asks for" });
-    const known = select("Add an evaluator");
+    const known = select("Add an evaluator", [], { style: { width: "14em" } });
     const repeats = field("Repeats", { type: "number", min: 1, max: 1000, value: 1 });
-    const gate = field("Gate", { placeholder: "no gate" });
+    const gate = field("Gate", { placeholder: "no gate", style: { width: "17em" } });
     const money = field("US dollars", { type: "number", min: 0, step: "any", placeholder: "no limit" });
     const tokens = field("Tokens", { type: "number", min: 0, placeholder: "no limit" });
     const seconds = field("Seconds", { type: "number", min: 0, step: "any", placeholder: "no limit" });
@@ -106,7 +107,7 @@ export default {
       if (name === "resume") parts.open(0);
       const found = await act(model, name, what);
       running(false);
-      if (found && !found.stopped) parts.open(found.runs?.length > 1 ? 2 : 1);
+      if (found) parts.open(found.runs?.length > 1 ? 2 : 1);  // stopped: where Go on is
     };
     const drawAgents = () => {
       const names = model.get("state").agents ?? [];
@@ -174,7 +175,7 @@ export default {
       cases = table({
         model, table: "cases", label: "cases of this run", onOpen: openCase, height: 340, empty: "No case fits.",
         columns: [
-          { key: "case", name: "case", width: "22%" }, { key: "state", name: "state", width: "8.5em", show: (row) => dot(row.state) },
+          { key: "case", name: "case", width: "20%" }, { key: "state", name: "state", width: "8.5em", show: (row) => dot(row.state) },
           ...names.map((name, at) => ({ key: `e${at}`, name, show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
           { key: "duration_ms", name: "took", kind: "ms", width: "5.4em" }, { key: "ttft_ms", name: "TTFT", kind: "ms", width: "5.4em" },
           { key: "tokens", name: "tokens", kind: "number", width: "5.4em" }, { key: "cost", name: "cost", width: "6.6em", show: (row) => dollars(row.cost) },
@@ -209,7 +210,7 @@ export default {
       });
       refill(verdict, h("p", null, h("strong", null, found.headline)), gateLines(found.gates),
         small("evaluator by evaluator", found.heads, found.rows.map((row) => [row.evaluator, dot(row.verdict), row.cases, row.baseline, row.new, row.difference, row.p, row.won, row.lost, row.effect])),
-        h("h4", null, `Cases that went differently: ${num(found.flips)}`), flips,
+        h("h4", SPACED, `Cases that went differently: ${num(found.flips)}`), flips,
         found.flips > 0 && h("p", { class: "loom-hint" }, "A row opens to both answers and their traces."), sides,
         fold("The evidence in words", list(found.evidence)), found.notes.length > 0 && fold("What was not compared, and what to keep in mind", list(found.notes)));
     };
@@ -247,8 +248,8 @@ export default {
     };
     const capturedView = (found) => card(found.case, { state: found.written ? "done" : found.is_new ? "not written" : "known already", kind: found.written ? "good" : "wait" },
       h("p", null, found.written || !found.is_new ? found.sentence : "This is what would be kept; nothing is written yet."),
-      h("h5", null, "Struck out"),
-      found.struck_out.length ? h("ul", null, found.struck_out.map(([name, count]) => h("li", null, `${count} × ${name}`)))
+      h("h5", SPACED, "Struck out"),
+      found.struck_out.length ? h("ul", { style: { margin: "2px 0" } }, found.struck_out.map(([name, count]) => h("li", null, `${count} × ${name}`)))
         : h("p", { class: "loom-hint" }, "Nothing that looks like a secret or personal data was found. Read it all the same."),
       found.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
         turn.tools !== null && ["tools", turn.tools.join(", ") || "none"]].filter(Boolean))),
