@@ -1,0 +1,29 @@
+"""An agent with odd answers for the browser's tests: long, full of control characters, and views that try things."""
+
+import json
+
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+async def answer(payload, context):
+    """What is asked for."""
+    what = payload["prompt"]
+    if what == "long":
+        for _ in range(50):
+            yield "word " * 20_000
+    elif what == "odd":
+        yield "\x1b[31mred\x1b"
+        yield "[0m null \x00 bell \x07 end \u202e flipped"
+        yield {"tool": "odd \x1b[1m", "arguments": {"a": "\x00"}}
+    else:
+        html = json.loads(what)
+        view = {"resourceUri": "ui://odd/view.html", "mimeType": "text/html;profile=mcp-app", "html": html}
+        yield {"mcp_app": {**view, "tool": "odd", "toolCallId": "1", "result": {"content": []}, "tools": ["own"]}}
+        yield "shown"
+
+
+if __name__ == "__main__":
+    app.run()

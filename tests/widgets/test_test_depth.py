@@ -1,0 +1,158 @@
+"""The Test panel's depth without a browser: approvals, AG-UI runs, frames' messages, answers no page can bear."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loom_widgets
+import loomlib as loom
+from loom_widgets.chat import Turn, well_formed
+from loom_widgets.chat.words import asked_in_words, tree_json
+from loomlib.agents import Chunk
+
+from .conftest import Watched
+
+
+@pytest.fixture
+def watched(bench: loom.Workbench) -> Iterator[Watched]:
+    panel = loom_widgets.test(bench)
+    yield Watched(panel)
+    panel.close()
+
+
+def chosen(watched: Watched, agent: str, prompt: str) -> dict[str, Any]:
+    watched.ask("choose", agent=agent, qualifier="DEFAULT", session="")
+    return asked(watched, agent, prompt)
+
+
+def asked(watched: Watched, agent: str, prompt: str) -> dict[str, Any]:
+    session = watched.panel.state["session"]
+    watched.ask("invoke", agent=agent, qualifier="DEFAULT", prompt=prompt, session=session)
+    return last(watched)
+
+
+def last(watched: Watched) -> dict[str, Any]:
+    return dict(watched.ask("hello")["turns"][-1])
+
+
+def test_what_waits_from_an_earlier_session_is_shown_and_decided(bench: loom.Workbench, watched: Watched) -> None:
+    agent = bench.deploy("approvals", memory=bench.create_memory("pauses"))
+    session = agent.invoke("Refund 40 euros for order A-1042.").session_id
+    watched.ask("choose", agent="approvals", qualifier="DEFAULT", session="")
+    watched.ask("approvals")
+    (waiting,) = watched.of("approvals")[-1]["pending"]
+    assert (waiting["tool"], waiting["session"]) == ("refund_order", session)
+    assert waiting["input"] == [["order_id", "A-1042"], ["euros", "40"]]
+    assert 86_000 < waiting["left_s"] < 86_400
+    watched.ask("decide", approval=waiting["id"], approve=False, note="too much")
+    assert watched.panel.state["session"] == session
+    turn = last(watched)
+    assert turn["prompt"] == "Rejected refund_order: too much"
+    assert "too much" in turn["text"]
+    watched.ask("approvals")
+    told = watched.of("approvals")[-1]
+    assert (told["pending"], told["decided"][0]["state"]) == ([], "rejected")
+    assert watched.ask("decide", approval=waiting["id"], approve=True) == {"failed": True}
+    assert "It is decided" in watched.panel.error["what"]
+    watched.ask("choose", agent="approvals", qualifier="DEFAULT", session=session)
+    assert last(watched)["prompt"] == "Rejected: too much"
+
+
+def test_a_run_has_its_state_and_a_question_is_answered(bench: loom.Workbench, watched: Watched) -> None:
+    bench.deploy("agui_assistant")
+    turn = chosen(watched, "agui_assistant", "Add 2 lamps to the cart.")
+    assert json.loads(turn["run"]["state"]) == {"cart": [{"item": "lamp", "quantity": 2}]}
+    assert "STATE_DELTA" in [note["type"] for note in turn["notes"]]
+    assert turn["run"]["tools"][0]["state"] == "done"
+    assert watched.panel.state["agui"] is True
+    turn = asked(watched, "agui_assistant", "Place the order.")
+    (question,) = turn["run"]["confirmations"]
+    assert question["yes_or_no"] is True
+    assert watched.ask("answer", turn=turn["turn"], question=question["id"], payload="{torn") == {"failed": True}
+    watched.ask("answer", turn=turn["turn"], question=question["id"], approved=True)
+    assert "confirm(" in watched.panel.code
+    compile(watched.panel.code, "copied", "exec")
+    assert "Ordered: 2 × lamp" in str(last(watched)["run"]["tools"])
+    assert watched.ask("answer", turn=turn["turn"], question=question["id"], approved=True) == {"failed": True}
+    session = watched.panel.state["session"]
+    watched.ask("choose", agent="agui_assistant", qualifier="DEFAULT", session=session)
+    assert [each["prompt"] for each in watched.ask("hello")["turns"]][1:] == ["Place the order.", "Approved"]
+    assert watched.ask("page", table="sessions")["rows"][0]["agent"] == "agui_assistant"
+
+
+def test_a_views_frame_has_its_channel_and_no_other(bench: loom.Workbench, watched: Watched) -> None:
+    bench.deploy("mcp_app")
+    turn = chosen(watched, "mcp_app", "Roll 3 dice.")
+    (view,) = [note for note in turn["notes"] if note["kind"] == "view"]
+    given = watched.ask("frame", turn=turn["turn"], view=view["view"], frame="f1", theme="dark")
+    assert given["sandbox"] == "allow-scripts"
+    assert "Content-Security-Policy" in given["document"]
+
+    def post(frame: str = "f1", **message: Any) -> dict[str, Any]:
+        return dict(watched.ask("frame_message", frame=frame, message=json.dumps({"jsonrpc": "2.0", **message})))
+
+    call = {"id": 1, "method": "tools/call", "params": {"name": "roll_dice", "arguments": {"count": 2}}}
+    assert len(json.loads(post(**call)["answers"][0])["result"]["content"]) == 1
+    found = post(id=2, method="tools/call", params={"name": "delete_everything"})
+    assert json.loads(found["answers"][0])["error"]["code"] == -32000
+    assert found["refused"] == ["tools/call delete_everything"]
+    assert post(method="ui/notifications/size-changed", params={"height": 300})["height"] == 300
+    assert post("f2", **call) == {"answers": [], "closed": True}
+    watched.ask("frame_gone", frame="f1")
+    assert post(**call)["closed"] is True
+    assert watched.ask("frame", turn=turn["turn"], view=7, frame="f3") == {"failed": True}
+
+
+def test_another_agents_session_is_opened_from_its_row(bench: loom.Workbench, watched: Watched) -> None:
+    bench.deploy("echo")
+    bench.deploy("calculator")
+    first = chosen(watched, "echo", "hello")
+    row = watched.ask("page", table="sessions")["rows"][0]
+    watched.ask("choose", agent="calculator", qualifier="DEFAULT", session="")
+    watched.ask("choose", agent=row["agent"], qualifier="DEFAULT", session=row["session_id"])
+    assert (watched.panel.state["agent"], last(watched)["prompt"]) == ("echo", first["prompt"])
+
+
+def test_what_no_message_can_carry_is_mended(bench: loom.Workbench, watched: Watched, tmp_path: Path) -> None:
+    agent = Path(__file__).parents[1] / "browser" / "odd_agent.py"
+    (tmp_path / "agent.py").write_text(agent.read_text())
+    bench.deploy(tmp_path, name="odd")
+    turn = chosen(watched, "odd", "odd")
+    assert "null \x00 bell" in turn["text"]
+    view = Turn(id=1, prompt="x")
+    for text, data in (("torn \ud83d end", b""), ("", b'{"tool": "torn \\ud800", "arguments": {"\\udc00": 1}}')):
+        view.take(Chunk(text=text, offset_ms=0, index=0, data=data))
+    assert view.text == "torn \ufffd end"
+    json.dumps(view.told(), ensure_ascii=False).encode()
+    turn = asked(watched, "odd", json.dumps(""))
+    assert turn["notes"][0]["problem"] == "The view ui://odd/view.html has no page."
+    assert watched.ask("frame", turn=turn["turn"], view=0, frame="f") == {"failed": True}
+
+
+def test_large_states_and_floods_of_events_are_cut() -> None:
+    assert json.loads(tree_json({"a": float("nan"), "b": ["\ud800"]})) == {"a": "nan", "b": ["\ud800"]}
+    assert len(tree_json([{"x": "y" * 9_000}] * 100_000)) < 10_000_000
+    deep: Any = "end"
+    for _ in range(200):
+        deep = [deep]
+    assert "deeper" in tree_json(deep)
+    turn = Turn(id=1, prompt="x")
+    for n in range(3_000):
+        data = json.dumps({"type": "CUSTOM", "name": f"n{n}", "value": n}).encode()
+        turn.take(Chunk(text="", offset_ms=0, index=n, data=data))
+    assert (len(turn.notes), turn.run_told()["events"]) == (500, 3_000)
+    assert well_formed("\ud83d\ude00 \ud800") == "😀 \ufffd"
+
+
+def test_payloads_are_told_in_words() -> None:
+    call = {"mcp": {"params": {"name": "roll", "arguments": {"count": 2}}}}
+    assert asked_in_words(json.dumps(call)) == ("View", 'calls roll with {"count": 2}')
+    assert asked_in_words('{"approval": {"decision": "approve", "note": ""}}') == ("You", "Approved")
+    assert asked_in_words('{"resume": [{"status": "cancelled"}]}') == ("You", "Left unanswered")
+    for other in ("plain", "{torn", "[1]", '{"other": 1}'):
+        assert asked_in_words(other) == ("You", other)
