@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 GUESSING: Final = "calculator_guessing"
 _FEWEST_CASES: Final = 3
-_ENOUGH_CASES: Final = 10
+_ENOUGH_CASES: Final = 6
 
 
 def _passed(judgement: Judgement, evaluator: str) -> bool | None:
@@ -65,7 +65,7 @@ def _worse(answer: object, bench: Workbench) -> str:
     expect(trajectory.verdict != "better", "it is the wrong way round: the new run compares itself with the old one.")
     expect(
         trajectory.verdict == "worse",
-        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Compare the two runs of the {_ENOUGH_CASES} or more.",
+        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Compare two runs of {_ENOUGH_CASES} cases or more.",
     )
     return (
         f"trajectory: {trajectory.lost} of {trajectory.n} cases lost. numeric: {numeric.verdict}. "
@@ -149,7 +149,7 @@ EXERCISES: Final = (
             'gate_at_least(run.summary(), 0.9, evaluator="trajectory") says passed, missed or unclear.',
             "Print the verdict of the good run: it says its interval. The limit has to lie below it, and above the "
             "other's.",
-            'answer = [gate_at_least(run.summary(), 0.6, evaluator="trajectory") for run in (before, after)]',
+            'answer = [gate_at_least(run.summary(), 0.5, evaluator="trajectory") for run in (before, after)]',
         ),
         judge=_gated,
     ),

@@ -149,7 +149,7 @@ EXERCISES: Final = (
         hints=(
             "bench.add_alert stores a rule on a number and a limit; bench.check_alerts(notify=False) judges it.",
             'The number is "error_rate", a share: 5 % is 0.05.',
-            'bench.add_alert("error_rate", above=0.05, agent="calculator"); answer = bench.check_alerts(notify=False)',
+            'bench.add_alert("error_rate", above=0.05, agent="in_use"); answer = bench.check_alerts(notify=False)',
         ),
         judge=_alarmed,
     ),
