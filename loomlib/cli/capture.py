@@ -44,19 +44,22 @@ def capture(
     rules: str | None,
 ) -> None:
     """Make a case of what AGENT was asked, secrets and personal data struck out."""
-    before = _set(path)
     with place.connect() as bench:
-        after = bench.agent(agent).capture(
-            before, list(ids) or None, session_id=session, tags=tags, expected=not no_expectation, redact=_rules(rules)
+        found = bench.agent(agent).capture_into(
+            path,
+            list(ids) or None,
+            session_id=session,
+            tags=tags,
+            expected=not no_expectation,
+            redact=_rules(rules),
         )
-    after.write(path)
-    new = [case for case in after.cases if case.id not in {known.id for known in before.cases}]
+    cases, case = len(found.evalset), found.case
     if place.as_json:
-        emit_json({"path": path, "cases": len(after), "added": [case.id for case in new]})
-    elif new:
-        say(f"captured {new[0].id} into {path}: {printable(new[0].prompt[:80])}  ({len(after)} cases)")
+        emit_json({"path": path, "cases": cases, "added": [case.id] if found.is_new else []})
+    elif found.is_new:
+        say(f"captured {case.id} into {path}: {printable(case.prompt[:80])}  ({cases} cases)")
     else:
-        say(f"{path} stays as it is: it asks this already  ({len(after)} cases)")
+        say(f"{path} stays as it is: it asks this already  ({cases} cases)")
 
 
 @evals.command()

@@ -17,7 +17,7 @@ from loomlib.agents.payloads import make_payload
 from loomlib.errors import EvalError
 from loomlib.evals import EvalCase, EvalSet, ExpectedTool, ToolUse, Turn
 from loomlib.evals.canonical import text_of_case
-from loomlib.evals.capture import CapturedTurn, Collection, Conversation, asked_key, collect_cases
+from loomlib.evals.capture import CapturedTurn, Collection, Conversation, asked_key, capture_into, collect_cases
 from loomlib.evals.capture.conversation import turn_of_row
 from loomlib.evals.runs import EvalRun
 from loomlib.redaction import DEFAULT_RULES, Redactor
@@ -113,6 +113,24 @@ def test_what_is_asked_already_is_not_taken_twice_and_a_mended_expectation_stays
     newer = again.capture(said("what is 2+2?", "four"), replace_known=True)
     assert [case.id for case in newer.cases] == [mended.cases[0].id]
     assert newer.cases[0].expected_answer == "four"
+
+
+def test_a_file_takes_a_case_once_tells_what_was_struck_out_and_stays_as_it_is_for_a_look(tmp_path: Path) -> None:
+    file = tmp_path / "orders.json"
+    asked = said("Write to ann@example.org", "Done")
+    look = capture_into(file, asked, write=False)
+    assert look.is_new
+    assert not file.exists()
+    found = capture_into(file, asked, tags=["mail"])
+    assert dict(found.struck_out) == {"email": 1}
+    assert found.sentence() == f"{found.case.id} is case 1 of orders.json; struck out: 1 × email."
+    assert [case.id for case in EvalSet.read(file)] == [found.case.id]
+    again = capture_into(file, said("write to  ann@example.org", "Sent"))
+    assert not again.is_new
+    assert again.case.turns[0].expected_answer == "Done"
+    assert again.sentence() == f"orders.json stays as it is: {found.case.id} asks this already."
+    capture_into(file, said("Write to ann@example.org", "Sent"), replace_known=True)
+    assert EvalSet.read(file).cases[0].turns[0].expected_answer == "Sent"
 
 
 def test_the_id_is_made_of_what_is_asked_and_of_nothing_else() -> None:
