@@ -76,7 +76,7 @@ def exported(
         if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
     }
     own = [name for name in EVERY if name in wanted and name not in (*TRACED, "reports/latency_study.ipynb")]
-    runs_first = ("00", "01", "reports/compare_runs", "reports/eval_set")
+    runs_first = ("00", "01", "reports/compare_runs", "reports/eval_set", "workshop/solutions")
     lanes = {name: "runs" if name.startswith(runs_first) else "others" for name in own}
     homes = {lane: tmp_path_factory.mktemp(lane) / "home" for lane in sorted(set(lanes.values()))}
     for home in homes.values():
