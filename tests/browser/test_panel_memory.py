@@ -155,6 +155,8 @@ def test_a_memory_is_made_looked_through_searched_and_somebody_is_forgotten(
     page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
     for tab in ("Events", "Records", "Search", "Timeline", "Health", "Changes", "Copies"):
         panel.get_by_role("tab", name=tab).click()
+        if tab == "Events":
+            expect(rows(panel, "events")).to_have_count(3)
         assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1"), tab
         screenshot(page, f"memory-dark-{tab.lower()}", tmp_path)
     assert bad_for_some(page) == []

@@ -35,6 +35,7 @@ const row = (...children) => h("div", { class: "loom-row" }, children);
 const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
 const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");
 const TEXT = { key: "text", show: (each) => short(stated(each.text), 400) };
+const head = (text) => h("h4", { style: { "margin-top": "12px" } }, text);
 const certainty = (word) => statusDot(word, word === "told" ? "good" : "wait");
 
 export default {
@@ -119,7 +120,7 @@ export default {
       return { bar: [button("Read again", load), on, all], said, show };
     };
     const branch = select("Branch", [["", "all"]]), since = field("Of the last days", { ...NUM, min: 0, placeholder: "all" });
-    const loadEvents = () => { loaded[EVENTS_AT] = key(); return ask("events", { branch: branch.value, days: since.value }); };
+    const loadEvents = () => { loaded[EVENTS_AT] = key(); eventPages.said.say("Reading …"); return ask("events", { branch: branch.value, days: since.value }); };
     const events = table({ model, table: "events", label: "events", height: 300, onOpen: openEvent, empty: "No events here.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
       { key: "text", name: "said" },
@@ -128,7 +129,7 @@ export default {
     const namespace = field("Namespace", { placeholder: "everywhere" });
     const places = h("div", { class: "loom-row" });
     const strategy = select("Strategy", [["", "all"]]);
-    const loadRecords = () => { loaded[RECORDS_AT] = key(); return ask("records", { namespace: namespace.value, strategy: strategy.value }); };
+    const loadRecords = () => { loaded[RECORDS_AT] = key(); recordPages.said.say("Reading …"); return ask("records", { namespace: namespace.value, strategy: strategy.value }); };
     const shownRecord = [{ ...TEXT, name: "record" }, { key: "namespace", width: "20%" }, { key: "strategy", width: "12%" },
       { ...TIME, key: "created", name: "created" }, { key: "extractor", name: "extracted by", width: "10em" }];
     const records = table({ model, table: "records", label: "records", height: 300, onOpen: openRecord, columns: shownRecord,
@@ -279,13 +280,13 @@ export default {
       ["Search", tab(row(query, button("Search", search, MAIN)), row(where, top, least), hits, results)],
       ["Timeline", time],
       ["Used", tab(hint("Choose an answer: which records of this memory stood in its prompt, by its trace."), row(agent), answers, uses)],
-      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, h("h4", null, "Isolation"), hint("Whether a read of one actor brings what is another's: tried with scratch actors of nearly the same ids, all of it taken away again."), row(many, slashes, button("Check isolation", isolate)), crossed)],
+      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, head("Isolation"), hint("Whether a read of one actor brings what is another's: tried with scratch actors of nearly the same ids, all of it taken away again."), row(many, slashes, button("Check isolation", isolate)), crossed)],
       ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
         row(before, after, button("Compare", compare_)), changed)],
       ["Copies", tab(h("h4", null, "Export"), row(path, button("Preview", async () => {
         const told = await ask("export_preview", exportForm());
         if (told) refill(copied, p(told.note), small(told.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "text", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
-      }), exporting), row(only, plain, replace), copied, h("h4", null, "Import"), row(source, button("Preview", lookIn)), brought)],
+      }), exporting), row(only, plain, replace), copied, head("Import"), row(source, button("Preview", lookIn)), brought)],
       ["Forget", tab(row(who, button("Preview", preview, MAIN)), gone)],
     ], { label: "parts of the memory" });
     const fresh = () => {
@@ -318,8 +319,8 @@ export default {
       pickers.hidden = !known.length;
       memory.options(known.map(([id, called, status]) => [id, status === "ACTIVE" ? called : `${called} (${status.toLowerCase()})`]), now.memory);
       const people = named(now.actors ?? [], now.actor), rest = (now.actors_total ?? 0) - people.length;
-      actor.options([["", `everybody (${num(now.actors_total ?? 0)})`], ...people, ...(rest > 0 ? [["", `… ${num(rest)} more under Actors`]] : [])], now.actor ?? "");
-      session.options([["", now.actor ? `all (${num(now.sessions_total ?? 0)})` : "choose an actor first"], ...named(now.sessions ?? [], now.session)], now.session ?? "");
+      actor.options([["", `everybody (${num(now.actors_total ?? 0)}${now.actors_cut ? "+" : ""})`], ...people, ...(rest > 0 ? [["", `… ${num(rest)} more under Actors`]] : [])], now.actor ?? "");
+      session.options([["", now.actor ? `all (${num(now.sessions_total ?? 0)}${now.sessions_cut ? "+" : ""})` : "choose an actor first"], ...named(now.sessions ?? [], now.session)], now.session ?? "");
       session.control.disabled = !now.actor;
       const shots = (now.snapshots ?? []).map((text, at) => [String(at), text]);
       before.options(shots.length ? shots : [["", "no snapshot yet"]]);

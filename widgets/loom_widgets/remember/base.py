@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loomlib.workbench.memory import Memory
 
 _MEMORIES = 1_000
+_LISTED = 10_000  # actors, and sessions of one; the pickers say “+” where there are more
 _NAMED = 200  # actors and sessions in the pickers; the tables have all
 
 
@@ -91,15 +92,16 @@ class MemoryView(Panel):
     def choose_actor(self, actor: str, session: str = "", *, again: bool = False) -> None:
         """Another actor, and one of its sessions."""
         if again:
-            actors = [] if self._chosen is None else list(self._chosen.reader.actors(limit=100_000))
+            actors = [] if self._chosen is None else list(self._chosen.reader.actors(limit=_LISTED))
             self.tables.put("actors", [{"actor": each} for each in actors])
         else:
             actors = [row["actor"] for row in self.tables.rows("actors")]
-        found = [] if self._chosen is None or not actor else list(self._chosen.reader.sessions(actor, limit=10_000))
+        found = [] if self._chosen is None or not actor else list(self._chosen.reader.sessions(actor, limit=_LISTED))
         self.tables.put("sessions", [{"session": e.session_id, "created": e.created_at.isoformat()} for e in found])
         self.show(
             actor=actor, session=session, actors=actors[:_NAMED], actors_total=len(actors),
             sessions=[each.session_id for each in found[:_NAMED]], sessions_total=len(found),
+            actors_cut=len(actors) >= _LISTED, sessions_cut=len(found) >= _LISTED,
         )  # fmt: skip
         self.tell("people")
 
