@@ -238,6 +238,7 @@ export default {
       auto.value = state.auto_s > 0;
       taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${when(state.taken_at)}` : "", "95 % intervals in brackets"].filter(Boolean).join(" · ");
       refill(tiles, state.headlines?.length ? figures(state.headlines) : null);
+      agents.hidden = !state.taken_at;
       refill(failures, failuresOf(state.failures));
       gaps.hidden = !state.missing && !state.caught;
       catchUp.hidden = !state.missing;

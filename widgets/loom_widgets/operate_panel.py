@@ -137,7 +137,8 @@ class OperatePanel(AlertActions):
         self.say("Looking up starts and costs …")
         found = self._looked.catch_up(span.since, span.until, progress=progress)
         cancel.check()
-        self.later("look", **form, caught=found.sentence())
+        now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # the reader may have gone on
+        self.later("look", place=self._place, **now, caught=found.sentence())
 
     @action(lane="places")
     def compare(self, form: Form) -> None:
