@@ -50,7 +50,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
   const kept = h("span", { class: "loom-hint" });
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
-    tools, text, fold, run, frames, events, foot, look);
+    tools, text, fold, run, frames, events, foot, look, " ", keep, kept);
   const cards = new Map();
   const view = { node, run };
   let seen = 0, isFolded = false;

@@ -146,7 +146,7 @@ const FRAME = { inSecond: 60, characters: 200000, waiting: 8, height: 600 };
 function viewFrame(model, turn, item, keep) {
   const said = h("p", { class: "loom-hint" });
   const id = newId("view");
-  const place = h("div");
+  const place = h("div", { style: { "min-height": "220px" } });
   let frame = null, waiting = 0, second = 0, inSecond = 0, height = 0;
   const close = (why) => {
     if (!frame) return;
@@ -155,7 +155,7 @@ function viewFrame(model, turn, item, keep) {
     frame = null;
     hide.hidden = true;
     act(model, "frame_gone", { frame: id });
-    if (why) { said.textContent = why; refill(place, button("Show it again", open)); }
+    if (why) { said.textContent = why; place.style.minHeight = ""; refill(place, button("Show it again", open)); }
   };
   const refuse = (data, message) => {
     const asked = data && typeof data === "object" ? data.id : null;
@@ -177,7 +177,7 @@ function viewFrame(model, turn, item, keep) {
     if (!frame || !found) return;
     if (found.closed) return void close("Closed: the panel has forgotten this frame.");
     for (const each of found.answers ?? []) frame.contentWindow.postMessage(JSON.parse(each), "*");
-    if (found.height && found.height !== height) { height = found.height; frame.style.height = `${Math.min(Math.max(height, 40), FRAME.height)}px`; }
+    if (found.height && found.height !== height) { height = found.height; frame.style.height = `${Math.min(Math.max(height, 220), FRAME.height)}px`; }
     refill(said, `It can only call ${item.may || "nothing"}.`, found.refused?.length > 0 && ` Refused: ${found.refused.join(", ")}.`);
   };
   const open = async () => {
@@ -189,7 +189,7 @@ function viewFrame(model, turn, item, keep) {
     frame.setAttribute("referrerpolicy", "no-referrer");
     frame.setAttribute("allow", "");
     frame.setAttribute("title", short(item.title || `View of ${item.tool}`, 200));
-    Object.assign(frame.style, { width: "100%", height: "200px", border: "0", display: "block", background: dark ? "#111" : "#fff", colorScheme: dark ? "dark" : "light" });
+    Object.assign(frame.style, { width: "100%", height: "220px", border: "0", display: "block", background: dark ? "#111" : "#fff", colorScheme: dark ? "dark" : "light" });
     frame.srcdoc = found.document;
     window.addEventListener("message", heard, true);
     hide.hidden = false;
