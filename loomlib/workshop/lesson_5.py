@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..reports.run import ReportOutcome
 from ..workbench.alerts import AlertCheckView
@@ -63,7 +64,9 @@ def _alarmed(answer: object, bench: Workbench) -> str:
 def _script(answer: object, bench: Workbench) -> str:
     path = Path(answer) if isinstance(answer, str) else an(answer, Path, "the path of your script")
     expect(path.is_file(), "there is no such file; run the cell that writes it.")
+    before = set(path.parent.rglob("*.json"))
     ended = _run(path, BAD, bench)
+    made = [each for each in path.parent.rglob("*.json") if each not in before]
     expect(
         ended.returncode != 0,
         f"given {BAD}, your script ended with 0: whoever calls it would ship that. Does it report, and with a gate?",
@@ -73,7 +76,22 @@ def _script(answer: object, bench: Workbench) -> str:
         f"given {BAD}, it ended with {ended.returncode}, and 2 is what a missed gate says. "
         f"Its last words: {quoted((ended.stderr or ended.stdout).strip()[-120:])}",
     )
+    expect(
+        any(_says_missed(each) for each in made),
+        "it ended with 2, and no report of this agent lies in its folder: the report should decide, not the script.",
+    )
     return f"given {BAD}, it ended with 2: whoever calls it stops there. Given {GOOD}, it is exercise 5.1."
+
+
+def _says_missed(file: Path) -> bool:
+    try:
+        summary: object = json.loads(file.read_text())
+    except ValueError:
+        return False
+    if not isinstance(summary, dict):
+        return False
+    told = cast("dict[str, Any]", summary)
+    return told.get("exit_code") == _GATED and told.get("parameters", {}).get("agent") == BAD
 
 
 def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProcess[str]:
