@@ -1,0 +1,321 @@
+"""Every hostile text in every place: nothing is run, nothing is asked for, in JupyterLab, Voilà and a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from loomlib import local
+from loomlib.reports import run_report
+from loomlib.settings import Settings
+
+from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, watch
+from .hostile_cells import DISPLAYS, PARAMETERS, SETUP
+from .panels import end_kernels, panel_of, run_notebook, screenshot
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+NAMES = [name for name in ("build", "test", "operate", "evaluate", "memory") if find_spec(f"loom_widgets.{name}_panel")]
+PANELS = "\n".join(["import loom_widgets", *(f"display(loom_widgets.{name}(bench))" for name in NAMES)])
+_HOOKS = """() => {
+    window.__loom_canary = undefined;
+    for (const name of ["alert", "confirm", "prompt", "print"]) window[name] = () => { window.__loom_canary = name; };
+}"""
+_CANARY = """() => [window.__loom_canary ?? null, ...[...document.querySelectorAll("iframe")].map((each) => {
+    try { return each.contentWindow.__loom_canary ?? null; } catch { return null; }
+})].filter((each) => each !== null)"""
+# Whatever a reader could open, point at or put the focus on, without leaving the page.
+_TOUCH = """(selector) => {
+    for (const part of document.querySelectorAll(selector)) {
+        for (const each of part.querySelectorAll("details")) each.open = true;
+        for (const each of part.querySelectorAll("*")) {
+            for (const kind of ["mouseover", "pointerenter", "mousemove", "focus", "toggle"]) {
+                each.dispatchEvent(new Event(kind, { bubbles: kind !== "focus" }));
+            }
+        }
+    }
+}"""
+_LOOK_AROUND = """async (selector) => {
+    const panel = document.querySelector(selector);
+    const reads = /^(Read again|Look|Look again|Look first|Look into it|Refresh|Check now|Where does it come from\\?)$/;
+    const seen = (list) => [...list].filter((each) => each.checkVisibility() && !each.disabled);
+    const settled = async () => {
+        for (let at = 0; at < 100; at += 1) {
+            await new Promise((done) => setTimeout(done, 100));
+            if (panel.getAttribute("aria-busy") !== "true") return;
+        }
+    };
+    const tabs = seen(panel.querySelectorAll("[role=tab]"));
+    for (const tab of tabs.length ? tabs : [panel]) {
+        tab.click();
+        await settled();
+        for (const each of seen(panel.querySelectorAll("button"))) if (reads.test(each.textContent)) {
+            each.click();
+            await settled();
+        }
+        for (const grid of seen(panel.querySelectorAll("[role=grid]"))) {
+            grid.querySelector("tr[data-index]")?.click();
+            await settled();
+        }
+    }
+}"""
+# What cannot be there unless a text has become markup: none of Loom's displays has one of these.
+# (JupyterLab itself makes links of addresses in plain text; browsers open no data: address from one.)
+_ONLY_PANELS = """() => {
+    const cells = [...window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells];
+    for (const cell of cells.slice(0, -1)) cell.setOutputs([]);
+}"""
+_FOREIGN = """(selector) => [...document.querySelectorAll(selector)].flatMap((part) => [...part.querySelectorAll(
+    "script:not([type='application/json']),iframe,object,embed,video,audio,form,meta,base,link,marquee,math,template,"
+    + "portal,frameset,noscript,xmp,img[src]:not([src^='data:']),a[href^='javascript' i],a[href^='data' i]:not(pre a),"
+    + "mjx-container"
+)].map((each) => each.outerHTML.slice(0, 200)))"""
+
+
+class Counter(ThreadingHTTPServer):
+    """A server that notes what it is asked for: every address in the corpus is its own."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        super().__init__(("127.0.0.1", 0), _Noting)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/b"
+
+
+class _Noting(BaseHTTPRequestHandler):
+    server: Counter
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        self.send_response(204)
+        self.end_headers()
+
+    do_POST = do_HEAD = do_OPTIONS = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing on the console."""
+
+
+@pytest.fixture(scope="module")
+def counter() -> Iterator[Counter]:
+    with Counter() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def hooked(browser: Browser) -> Watched:
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(DRAWN_MS)
+    seen = watch(context)
+    context.add_init_script(f"({_HOOKS})()")
+    return seen
+
+
+def parameters(counter: Counter) -> str:
+    return f"{PARAMETERS}\nbeacon = {counter.address!r}"
+
+
+def nothing_happened(seen: Watched, counter: Counter, within: str) -> None:
+    """The page was touched everywhere; no text has become markup, none was run, none has fetched anything."""
+    seen.page.evaluate(_TOUCH, within)
+    seen.page.wait_for_timeout(300)  # an image that fails and a request on its way need a moment to be seen
+    foreign = seen.page.evaluate(_FOREIGN, within)
+    assert (seen.page.evaluate(_CANARY), counter.asked, seen.outside, foreign) == ([], [], [], [])
+
+
+@pytest.fixture(scope="module")
+def opened(lab: Lab, chromium: Browser, counter: Counter) -> Iterator[Watched]:
+    """A notebook with every display and every panel in sight, all of them full of hostile texts."""
+    seen = hooked(chromium)
+    run_notebook(seen.page, lab, "hostile.ipynb", [parameters(counter), SETUP, *DISPLAYS, PANELS])
+    for name in NAMES:
+        panel_of(seen.page, name.title())
+    yield seen
+    end_kernels(seen.page)
+    seen.page.context.close()
+
+
+def test_displays_and_panels_in_jupyterlab_show_hostile_text_as_text(
+    opened: Watched, counter: Counter, tmp_path: Path
+) -> None:
+    page = opened.page
+    panel = ask(page, "0:200")
+    expect(panel.locator(".loom-toolcard").first).to_contain_text("<script>")
+    for name in NAMES:
+        look_around(page, name.title())
+        screenshot(page, f"hostile-{name}", tmp_path)
+    nothing_happened(opened, counter, ".jp-OutputArea-output")
+
+
+def ask(page: Page, prompt: str) -> Locator:
+    """Ask in a new conversation of the Test panel, and wait for the end of the answer."""
+    panel = panel_of(page, "Test")
+    panel.get_by_role("button", name="New session", exact=True).click()
+    expect(panel.locator(".loom-turn")).to_have_count(0)
+    panel.get_by_label("Prompt", exact=True).fill(prompt)
+    panel.get_by_role("button", name="Invoke", exact=True).click()
+    expect(panel.locator(".loom-turn").last).to_contain_text("complete", timeout=DRAWN_MS)
+    return panel
+
+
+def look_around(page: Page, title: str) -> None:
+    """Every tab of a panel is opened, what reads is pressed, and in each table the first row is chosen."""
+    panel_of(page, title)
+    page.evaluate(_LOOK_AROUND, f".loom-panel[aria-label='{title}']")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_axe_finds_no_serious_violation_in_any_panel(opened: Watched, theme: str, tmp_path: Path) -> None:
+    page = opened.page
+    page.evaluate(_ONLY_PANELS)
+    ask(page, "0:3")
+    page.evaluate(
+        "async (theme) => { await window.jupyterapp.commands.execute('apputils:change-theme', { theme }); }",
+        f"JupyterLab {theme}",
+    )
+    page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{'true' if theme == 'Light' else 'false'}'")
+    page.wait_for_timeout(300)  # the theme's style sheet is being loaded
+    for name in NAMES:
+        panel = panel_of(page, name.title())
+        for tab in panel.get_by_role("tab").all():
+            if tab.is_visible():
+                tab.click()
+                assert serious(page, f".loom-panel[aria-label='{name.title()}']") == []
+        assert serious(page, f".loom-panel[aria-label='{name.title()}']") == []
+        screenshot(page, f"axe-{name}-{theme.lower()}", tmp_path)
+
+
+def serious(page: Page, within: str | None = None) -> list[tuple[str, list[str]]]:
+    found = Axe().run(page, context=within).response["violations"]
+    return [
+        (each["id"], [f"{node['html'][:160]} {node['failureSummary'][:200]}" for node in each["nodes"][:3]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+def test_a_page_under_voila_shows_hostile_text_as_text(chromium: Browser, counter: Counter, tmp_path: Path) -> None:
+    notebook = tmp_path / "hostile.ipynb"
+    notebook.write_text(json.dumps(as_notebook([parameters(counter), SETUP, *DISPLAYS, PANELS])))
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "LOOM_HOME")
+    environment = {**os.environ, **{name: str(tmp_path / name.lower()) for name in names}}
+    (tmp_path / "share" / "voila").mkdir(parents=True)
+    (tmp_path / "share" / "voila" / "templates").symlink_to(REPOSITORY / "widgets" / "voila")
+    environment |= {"JUPYTER_PATH": str(tmp_path / "share"), "PYTHONPATH": str(REPOSITORY)}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "voila", str(notebook), "--no-browser", "--template=loom", f"--port={port}"]
+    with (tmp_path / "voila.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "--Voila.ip=127.0.0.1"], env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    seen = hooked(chromium)
+    try:
+        wait_for_port(port)
+        seen.page.goto(f"http://127.0.0.1:{port}/", timeout=180_000)
+        for name in NAMES:
+            panel_of(seen.page, name.title())
+        ask(seen.page, "0:200")
+        expect(seen.page.locator("body")).to_contain_text("<script>")
+        for name in NAMES:
+            look_around(seen.page, name.title())
+        screenshot(seen.page, "hostile-voila", tmp_path)
+        nothing_happened(seen, counter, ".jp-OutputArea-output")
+    finally:
+        seen.page.context.close()
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        local.stop(tmp_path / "loom_home")
+
+
+def wait_for_port(port: int) -> None:
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            return
+        except OSError:
+            assert time.monotonic() < deadline, "Voilà did not come up"
+            time.sleep(0.2)
+
+
+_RAW = """from IPython.display import HTML, Markdown, SVG
+for each in texts:
+    display({"text/html": each, "text/plain": each}, raw=True)
+    display({"text/markdown": each, "text/plain": each}, raw=True)
+    display({"image/svg+xml": each, "text/plain": each}, raw=True)
+    display({"text/latex": each, "application/javascript": each, "text/plain": each}, raw=True)
+    print(each, file=sys.stderr)"""
+
+
+def test_an_exported_report_shows_hostile_text_as_text_even_where_an_output_claims_to_be_markup(
+    chromium: Browser, counter: Counter, tmp_path: Path
+) -> None:
+    notebook = as_notebook([PARAMETERS, SETUP, *DISPLAYS, PANELS, _RAW])
+    notebook["cells"][0]["metadata"]["tags"] = ["parameters"]
+    text = "\n\n".join(each for each in hostile_texts(counter))
+    notebook["cells"].insert(0, {"cell_type": "markdown", "id": "m0", "metadata": {}, "source": f"# Hostile\n\n{text}"})
+    (tmp_path / "hostile.ipynb").write_text(json.dumps(notebook))
+    seen = hooked(chromium)
+    try:
+        outcome = run_report(
+            tmp_path / "hostile.ipynb",
+            {"beacon": counter.address},
+            str(tmp_path / "out"),
+            settings=Settings(home=tmp_path / "home"),
+            environment={"PYTHONPATH": str(REPOSITORY)},
+        )
+        assert outcome.exit_code == 0, outcome.message
+        page = seen.page
+        page.goto(Path(outcome.html).as_uri())
+        expect(page.locator("body")).to_contain_text("<script>")
+        nothing_happened(seen, counter, "main")
+        assert serious(page) == []
+        screenshot(page, "hostile-report", tmp_path)
+    finally:
+        seen.page.context.close()
+        local.stop(tmp_path / "home")
+
+
+def hostile_texts(counter: Counter) -> list[str]:
+    sys.path.insert(0, str(REPOSITORY / "tests" / "data"))
+    try:
+        import hostile
+    finally:
+        sys.path.pop(0)
+    found = [each.text for each in hostile.answers(counter.address)]
+    assert len(found) >= 150
+    return found
+
+
+def as_notebook(cells: list[str]) -> dict[str, Any]:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    sources = [
+        {"cell_type": "code", "id": f"c{at}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+        for at, source in enumerate(cells)
+    ]
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": sources}
