@@ -20,8 +20,8 @@ _OPENING: Final = re.compile(
     r"^(?:(?:hi|hello|hey|well|ok|okay|oh|ah|so|and|but|also|"
     r"plus|yes|yeah|yep|no|nope|thanks|thank you|by the way|btw|"
     r"fyi|just so you know|for your information|for the record|"
-    r"please note(?: that)?|note(?: that)?|remember(?: that)?|"
-    r"please remember(?: that)?|keep in mind(?: that)?|"
+    r"(?:please )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget|do not forget)(?: that)?|"
+    r"(?:(?:just|only) )?a (?:quick )?reminder(?: that)?|(?:i want|i'd like) you to (?:know|remember)(?: that)?|"
     r"you should know(?: that)?|as you know|again|first|second|"
     r"finally|sorry|i'm sorry|apologies|hmm|um|uh|to be clear|let me add|one more thing|"
     r"i forgot to (?:say|mention)(?: that)?|i should (?:say|mention)(?: that)?)\b[,:.!\s–—-]*)+",
