@@ -74,18 +74,22 @@ _LOOK_AROUND = """async (selector) => {
         }
     }
 }"""
-# What cannot be there unless a text has become markup: none of Loom's displays has one of these.
-# (JupyterLab itself makes links of addresses in plain text; browsers open no data: address from one.)
 _ONLY_PANELS = """() => {
     const cells = [...window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells];
     for (const cell of cells.slice(0, -1)) cell.setOutputs([]);
 }"""
+# What cannot be there unless a text has become markup: none of Loom's displays has one of these.
+# JupyterLab itself makes links of whatever looks like an address in plain text (`pre`); these are clicked below.
 _FOREIGN = """(selector) => [...document.querySelectorAll(selector)].flatMap((part) => [...part.querySelectorAll(
     "script:not([type='application/json']),iframe,object,embed,video,audio,form,meta,base,link,marquee,math,template,"
-    + "portal,frameset,noscript,xmp,img[src]:not([src^='data:']),a[href^='javascript' i],a[href^='data' i]:not(pre a),"
-    + "mjx-container"
+    + "portal,frameset,noscript,xmp,img[src]:not([src^='data:']),a[href^='javascript' i]:not(pre a),"
+    + "a[href^='data' i]:not(pre a),mjx-container"
 )].map((each) => each.outerHTML.slice(0, 200)))"""
-
+_CLICK_LINKS = """(selector) => {
+    const links = [...document.querySelectorAll(selector)].flatMap((part) => [...part.querySelectorAll("pre a[href]")]);
+    const found = links.filter((each) => !/^(https?|mailto):/i.test(each.getAttribute("href")));
+    for (const each of new Map(found.map((each) => [each.getAttribute("href"), each])).values()) each.click();
+}"""
 
 class Counter(ThreadingHTTPServer):
     """A server that notes what it is asked for: every address in the corpus is its own."""
@@ -137,10 +141,18 @@ def parameters(counter: Counter) -> str:
 
 def nothing_happened(seen: Watched, counter: Counter, within: str) -> None:
     """The page was touched everywhere; no text has become markup, none was run, none has fetched anything."""
-    seen.page.evaluate(_TOUCH, within)
-    seen.page.wait_for_timeout(300)  # an image that fails and a request on its way need a moment to be seen
-    foreign = seen.page.evaluate(_FOREIGN, within)
-    assert (seen.page.evaluate(_CANARY), counter.asked, seen.outside, foreign) == ([], [], [], [])
+    page = seen.page
+    address = page.url
+    page.evaluate(_TOUCH, within)
+    page.evaluate(_CLICK_LINKS, within)
+    page.wait_for_timeout(500)  # an image that fails, a page that opens, a request on its way need a moment to be seen
+    opened = page.context.pages
+    canaries = [each for one in opened for each in one.evaluate(_CANARY)]
+    for one in opened:
+        if one is not page:
+            one.close()
+    foreign = page.evaluate(_FOREIGN, within)
+    assert (page.url, canaries, counter.asked, seen.outside, foreign) == (address, [], [], [], [])
 
 
 @pytest.fixture(scope="module")

@@ -55,8 +55,6 @@ def test_the_launcher_has_a_card_for_each_panel_which_opens_its_notebook(
     loom = launcher.locator(".jp-Launcher-section", has=launcher.locator("h2", has_text=re.compile(r"^Loom$")))
     expect(loom.locator(".jp-LauncherCard-label")).to_have_text(list(PANELS), timeout=DRAWN_MS)
     loom.locator(".jp-LauncherCard", has_text="Test").click()
-    launcher.wait_for_timeout(15000)
-    launcher.screenshot(path="/tmp/w/pl/card.png")
     launcher.wait_for_function(_KERNEL_IDLE, timeout=DRAWN_MS)
     launcher.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
     panel_of(launcher, "Test")
