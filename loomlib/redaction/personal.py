@@ -156,6 +156,16 @@ PERSONAL_DATA: Final[tuple[Rule, ...]] = (
         )
         for pattern, anchors, check in NATIONAL.values()
     ),
+    # The United States' number has no check: it is known by what is said before it.
+    _rule(
+        "national id",
+        r"(?<![a-z])(?:ssn|social security(?: number| no\.?)?)[\"'\\]{0,4}\s{0,4}(?:[:=]|is|was)?\s{0,4}[\"'\\]{0,4}"
+        r"([0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4})(?![0-9A-Za-z_-])",
+        ignore_case=True,
+        part=1,
+        anchors=("ssn", "social security"),
+        canonical=_signs,
+    ),
     # The North American plan's own way of writing.
     _rule(
         "phone",

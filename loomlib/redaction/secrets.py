@@ -106,6 +106,24 @@ _NAMED: Final = (
         part=1,
         anchors=("secret", "key", "token"),
     ),
+    # As it is said: "my password is Sw0rdfish!9". A digit among letters or signs tells it from "is wrong" and "is 12
+    # characters".
+    _rule(
+        "password",
+        r"(?<![a-z])(?:password|passwd|passphrase|passcode|pwd)s?\s{1,4}(?:is|was|are|were|will be)\s{1,4}[\"'“‘`]?"
+        rf"(?=[^\s\d]{{1,64}}\d|\d{{1,64}}[^\s\d.,;:!?%])({_NAMED_VALUE}{{6,256}})",
+        ignore_case=True,
+        part=1,
+        anchors=("passw", "passphrase", "passcode", "pwd"),
+    ),
+    _rule(
+        "pin",
+        r"(?<![a-z])(?:pin|passcode)(?:\s(?:code|number))?(?:\s{1,4}(?:is|was)\s{1,4}|\s{0,4}[:=]\s{0,4})"
+        r"([0-9]{4,12})(?![\w-])",
+        ignore_case=True,
+        part=1,
+        anchors=("pin", "passcode"),
+    ),
 )
 
 _RANDOM_FROM: Final = 24

@@ -50,6 +50,7 @@ HARMLESS = [
     "4111 1111 1111 1112 and DE89370400440532013001 and 12345678A fail their checks",
     "123e4567-e89b-12d3-a456-426614174000",
     "the password is wrong; max_tokens: 10000000",
+    "My password is 12 characters, was changed on 3 May, and is not secret2me; the pin is 13; order 536-90-4399",
 ]
 
 
@@ -78,6 +79,11 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
         ("Authorization: Bearer abc.DEF-123456", "Authorization: Bearer [bearer token 1]"),
         ('{"password": "hunter2"}', '{"password": "[password 1]"}'),
         ("api_key='0123456789'", "api_key='[secret 1]'"),
+        ("My password is Sw0rdfish!9, remember it", "My password is [password 1], remember it"),
+        ("the passphrase was 'x9-abc-12'", "the passphrase was '[password 1]'"),
+        ("My PIN is 4821.", "My PIN is [pin 1]."),
+        ("My SSN is 536-90-4399.", "My SSN is [national id 1]."),
+        ("social security number: 536904399", "social security number: [national id 1]"),
         ("X-Amz-Signature=0f0f0f&X-Amz-Date=1", "X-Amz-Signature=[aws signature 1]&X-Amz-Date=1"),
         ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfi", "aws_secret_access_key = [aws secret key 1]"),
     ],
@@ -252,7 +258,22 @@ def test_whatever_stands_around_it_words_apart_a_value_goes(name: str, before: s
 
 _HOSTILE = [
     *("a", "0", "@", "a@", "+1", "-", "-----BEGIN PRIVATE KEY-----", "eyJ", "eyJaaaaaaaaa.", "://", "://a:", "41 "),
-    *("a1B2", "password=", "::", "1:", "192.168.", "secret key=", "DE89", " ", "é", "(415) ", "Bearer "),
+    *(
+        "a1B2",
+        "password=",
+        "::",
+        "1:",
+        "192.168.",
+        "secret key=",
+        "DE89",
+        " ",
+        "é",
+        "(415) ",
+        "Bearer ",
+        "password is ",
+        "pin is 1",
+    ),
+    *("password is ", "pin is 1", "password is a1", "ssn ", "ssn 123"),
 ]
 
 
