@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -62,12 +63,16 @@ def find_stale(
         owner, place = seen.owners[namespace], safe_id(namespace)
         if owner is not None and owner.session_id:
             continue
-        later = _said_later(seen, owner.actor_id if owner else "")
-        known = [each for record in records for each in stated_in(record.text)]
+        known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        for each in (each for record in records for each in stated_in(record.text)):
+            known[each.who, each.attribute].add(each.value)
+        said = _said_last(seen, owner.actor_id if owner else "", seen.now - extraction)
+        # Once for each attribute, not for each record: an actor may have thousands of both.
+        later = {key: last for key, last in said.items() if not _holds(known[key], last[1])}
         for record in records:
             if (why := passed(record.text, changed_at(record), seen.now)) is not None:
                 yield _finding(seen, record, f"a record in {place} speaks of a time that has passed ({why})")
-            elif (found := _replaced(record, known, later, seen.now - extraction)) is not None:
+            elif (found := _replaced(record, later)) is not None:
                 event, stated = found
                 what = f"a record in {place} was replaced by what was said later, and stayed: {stated.attribute}"
                 yield _finding(seen, record, what, event, stated.said)
@@ -128,41 +133,34 @@ def _end(match: re.Match[str]) -> date | None:
         return None
 
 
-def _said_later(seen: Seen, actor_id: str) -> list[tuple[MemoryEvent, Stated]]:
-    """What the actor's own messages state."""
-    if not actor_id:
-        return []
-    return [
-        (event, stated)
-        for event in seen.events_of.get(actor_id, [])
-        for message in event.messages
-        if message.role == "USER"
-        for stated in stated_in(message.text)
-    ]
+def _said_last(seen: Seen, actor_id: str, before: datetime) -> Mapping[tuple[str, str], tuple[MemoryEvent, Stated]]:
+    """What the actor's own messages state of each attribute, by the newest event of which extraction is through."""
+    found: dict[tuple[str, str], tuple[MemoryEvent, Stated]] = {}
+    for event in seen.events_of.get(actor_id, []) if actor_id else []:
+        if event.timestamp > before:
+            continue
+        for stated in (each for m in event.messages if m.role == "USER" for each in stated_in(m.text)):
+            last = found.get((stated.who, stated.attribute))
+            if last is None or event.timestamp > last[0].timestamp:
+                found[stated.who, stated.attribute] = (event, stated)
+    return found
 
 
 def _replaced(
-    record: MemoryRecord, known: list[Stated], later: list[tuple[MemoryEvent, Stated]], before: datetime
+    record: MemoryRecord, later: Mapping[tuple[str, str], tuple[MemoryEvent, Stated]]
 ) -> tuple[MemoryEvent, Stated] | None:
-    """The newest statement of an event after the record that says otherwise, and that no record holds."""
+    """What was said after the record was written, and says otherwise."""
     found: tuple[MemoryEvent, Stated] | None = None
     for mine in stated_in(record.text):
-        same = [
-            (event, each)
-            for event, each in later
-            if (each.who, each.attribute) == (mine.who, mine.attribute)
-            and changed_at(record) + timedelta(seconds=1) < event.timestamp <= before
-        ]
-        if not same:
-            continue
-        event, last = max(same, key=lambda each: each[0].timestamp)
-        holds = any(
-            (each.who, each.attribute) == (last.who, last.attribute) and agree(last.attribute, each.value, last.value)
-            for each in known
-        )
-        if not holds and not agree(mine.attribute, mine.value, last.value):
-            found = (event, last)
+        last = later.get((mine.who, mine.attribute))
+        if last is not None and last[0].timestamp > changed_at(record) + timedelta(seconds=1):
+            found = last if not agree(mine.attribute, mine.value, last[1].value) else found
     return found
+
+
+def _holds(values: set[str], last: Stated) -> bool:
+    """Whether one of the values agrees with what was said last."""
+    return last.value in values or any(agree(last.attribute, each, last.value) for each in values)
 
 
 def _finding(seen: Seen, record: MemoryRecord, what: str, event: MemoryEvent | None = None, said: str = "") -> Finding:
