@@ -10,12 +10,13 @@ from typing import Final
 from .lesson import TITLES
 from .progress import FOLDER, progress_file, read_progress
 
+_DATABASES: Final = ("loom.db", "logs.db", "memory.db", "runtimes.db", "telemetry.db", "memory-records.sqlite")
 OWN: Final = (
-    "*.db", "*.db-wal", "*.db-shm", "*.sqlite", "*.sqlite-wal", "*.sqlite-shm", "service.json", "service.log*",
-    "service.lock", "start.lock", "runtimes", "sessions", "environments", FOLDER,
+    *(f"{name}{journal}" for name in _DATABASES for journal in ("", "-wal", "-shm", "-journal")),
+    "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments", FOLDER,
 )  # fmt: skip
 """What Loom keeps in a home. Anything else that lies there is somebody's own, and stays."""
-_SIGNS: Final = ("loom.db", "service.lock", FOLDER)
+_SIGNS: Final = ("loom.db", "service.lock")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,9 @@ def learner_homes(folder: Path) -> list[Path]:
 
 
 def is_home(folder: Path) -> bool:
-    """Whether Loom has ever worked there."""
-    return any((folder / sign).exists() for sign in _SIGNS)
+    """Whether Loom has ever worked there. A folder called `workshop` alone is no sign: it may be somebody's own."""
+    signs = [*(folder / sign for sign in _SIGNS), *(progress_file(folder, number) for number in TITLES)]
+    return any(sign.is_file() for sign in signs)
 
 
 def clear_home(home: Path) -> Cleared:

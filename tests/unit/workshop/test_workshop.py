@@ -138,3 +138,20 @@ def test_a_home_begins_anew_without_what_is_not_looms(tmp_path: Path) -> None:
         assert not is_home(home)
     assert (outside / "precious").read_text() == "kept"
     assert learner_homes(tmp_path / "learners") == []
+
+
+def test_a_learners_own_folder_is_no_home_and_other_databases_stay(tmp_path: Path) -> None:
+    own = tmp_path / "ada"
+    for name in ("workshop", "sessions", "environments"):
+        (own / name).mkdir(parents=True)
+        (own / name / "mine.txt").write_text("kept")
+    (own / "thesis.db").write_text("kept")
+    assert not is_home(own)
+    assert learner_homes(tmp_path) == []
+    home = own / ".loom"
+    home.mkdir()
+    for name in ("loom.db", "loom.db-wal", "memory-records.sqlite", "thesis.sqlite"):
+        (home / name).write_text("x")
+    assert learner_homes(tmp_path) == [home]
+    assert clear_home(home).kept == ("thesis.sqlite",)
+    assert (own / "workshop" / "mine.txt").read_text() == "kept"
