@@ -36,7 +36,7 @@ def note_of(data: bytes) -> Note | None:
         return None
     try:
         value: object = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None

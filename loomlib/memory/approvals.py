@@ -87,7 +87,7 @@ def _approval(text: str) -> Approval | None:
             note=str(told.get("note") or ""),
             result=str(told.get("result") or ""),
         )
-    except (KeyError, ValueError, TypeError, RecursionError):
+    except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
         return None
 
 

@@ -176,6 +176,24 @@ def test_a_patch_that_does_not_apply_says_so(value: Any, patch: list[Any]) -> No
         apply_patch(value, patch)
 
 
+def test_copies_of_copies_end_before_they_fill_the_machine() -> None:
+    fold = AguiFold({"a": ["x"] * 1_000})
+    fold.feed({"type": "RUN_STARTED", "threadId": "t", "runId": "r"})
+    for delta in range(3):
+        copies = [{"op": "copy", "from": "", "path": f"/{delta}-{place}"} for place in range(60)]
+        fold.feed({"type": "STATE_DELTA", "delta": copies})
+    run = fold.run()
+    assert run.state == {"a": ["x"] * 1_000}
+    assert [each.partition(": ")[2] for each in run.problems] == [
+        "STATE_DELTA does not apply: operation 8: the copy makes the value too large"
+    ] * 3
+    assert apply_patch({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}]) == {"a": [1], "b": [1]}
+
+
+def test_an_event_that_is_nested_too_deeply_is_plain_text() -> None:
+    assert note_of(b'{"a":' * 100_000) is None
+
+
 def test_only_text_messages_are_the_answers_text() -> None:
     events: list[dict[str, Any]] = [
         STARTED,

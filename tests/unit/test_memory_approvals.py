@@ -82,3 +82,8 @@ def test_any_other_values_give_an_approval_of_a_known_state_or_none(changes: dic
     for found in read_approvals([event(json.dumps(BASE | changes))], now=ASKED):
         assert found.state in APPROVAL_STATES
         assert found.asked_at.tzinfo is not None
+
+
+def test_a_time_that_no_calendar_has_hides_no_other_approval() -> None:
+    told = read_approvals([noted(id="odd", expires_at="0001-01-01T00:00:00+14:00"), noted()], now=ASKED)
+    assert [each.id for each in told] == ["a1"]

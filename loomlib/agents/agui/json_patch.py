@@ -1,10 +1,16 @@
-"""JSON Patch (RFC 6902) on JSON values, with JSON Pointers (RFC 6901). The value that is patched stays as it was."""
+"""JSON Patch (RFC 6902) on JSON values, with JSON Pointers (RFC 6901). The value that is patched stays as it was.
+
+Patches are strangers': a few `copy` operations, each of the whole, would make a value that fills the machine.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
+
+MOST_COPIED: Final = 1_000_000
+"""Values and characters that a value may have together with what is copied within it."""
 
 _OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 
@@ -46,7 +52,10 @@ def _apply(value: Any, operation: Mapping[str, Any]) -> Any:
     if op == "remove":
         return _remove(value, keys)
     source = _keys(operation.get("from"))
-    moved = copy.deepcopy(_get(value, source))
+    found = _get(value, source)
+    if op == "copy" and _size(value) + _size(found) > MOST_COPIED:
+        raise PatchFailed("the copy makes the value too large")
+    moved = copy.deepcopy(found)
     if op == "copy":
         return _add(value, keys, moved)
     if keys[: len(source)] == source and len(keys) > len(source):
@@ -99,6 +108,23 @@ def _remove(value: Any, keys: Sequence[str]) -> Any:
     parent, last = _get(value, keys[:-1]), keys[-1]
     del parent[int(last) if isinstance(parent, list) else last]
     return value
+
+
+def _size(value: Any) -> int:
+    """How many values and characters there are; not counted further where they are too many."""
+    size, left = 0, [value]
+    while left and size <= MOST_COPIED:
+        each = left.pop()
+        size += 1
+        if isinstance(each, str):
+            size += len(each)
+        elif isinstance(each, dict):
+            fields = cast("dict[str, Any]", each)
+            size += sum(map(len, fields))
+            left.extend(fields.values())
+        elif isinstance(each, list):
+            left.extend(cast("list[Any]", each))
+    return size
 
 
 def _index(key: str, highest: int) -> int:
