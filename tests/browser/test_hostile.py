@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,6 +90,7 @@ _CLICK_LINKS = """(selector) => {
     const found = links.filter((each) => !/^(https?|mailto):/i.test(each.getAttribute("href")));
     for (const each of new Map(found.map((each) => [each.getAttribute("href"), each])).values()) each.click();
 }"""
+
 
 class Counter(ThreadingHTTPServer):
     """A server that notes what it is asked for: every address in the corpus is its own."""
@@ -199,8 +200,10 @@ def look_around(page: Page, title: str) -> None:
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_axe_finds_no_serious_violation_in_any_panel(opened: Watched, theme: str, tmp_path: Path) -> None:
     page = opened.page
+    rules = ["color-contrast"] if theme == "Dark" else []  # nothing but colours differs between the themes
     page.evaluate(_ONLY_PANELS)
-    ask(page, "0:3")
+    if not panel_of(page, "Test").locator(".loom-asked", has_text="0:3").count():
+        ask(page, "0:3")
     page.evaluate(
         "async (theme) => { await window.jupyterapp.commands.execute('apputils:change-theme', { theme }); }",
         f"JupyterLab {theme}",
@@ -209,16 +212,19 @@ def test_axe_finds_no_serious_violation_in_any_panel(opened: Watched, theme: str
     page.wait_for_timeout(300)  # the theme's style sheet is being loaded
     for name in NAMES:
         panel = panel_of(page, name.title())
-        for tab in panel.get_by_role("tab").all():
-            if tab.is_visible():
-                tab.click()
-                assert serious(page, f".loom-panel[aria-label='{name.title()}']") == []
-        assert serious(page, f".loom-panel[aria-label='{name.title()}']") == []
+        tabs = [tab for tab in panel.get_by_role("tab").all() if tab.is_visible()]
+        for tab in tabs or [panel.get_by_role("heading").first]:
+            tab.click()
+            assert serious(page, f".loom-panel[aria-label='{name.title()}']", rules=rules) == []
         screenshot(page, f"axe-{name}-{theme.lower()}", tmp_path)
 
 
-def serious(page: Page, within: str | None = None) -> list[tuple[str, list[str]]]:
-    found = Axe().run(page, context=within).response["violations"]
+def serious(page: Page, within: str | None = None, rules: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
+    """What axe finds serious or critical, by these rules or by all."""
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": list(rules)}
+    found = Axe().run(page, context=within, options=options).response["violations"]
     return [
         (each["id"], [f"{node['html'][:160]} {node['failureSummary'][:200]}" for node in each["nodes"][:3]])
         for each in found

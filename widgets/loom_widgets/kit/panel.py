@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
+_COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
 _FACE = """<style>.loom-face{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.45}
 .loom-face h3{margin:0 0 4px;font-size:15px}.loom-face p{margin:.2em 0}</style>"""
 
@@ -218,8 +220,9 @@ class Panel(anywidget.AnyWidget):
 
 @cache
 def text_of(package: str, name: str) -> str:
-    """The text of a file that lies beside the code."""
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    """The text of a file that lies beside the code; a script without the comments that have lines of their own."""
+    text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    return _COMMENTS.sub("", text) if name.endswith(".js") else text
 
 
 def static_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
