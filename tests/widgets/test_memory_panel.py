@@ -165,6 +165,20 @@ def test_an_actor_is_forgotten_only_when_the_id_was_typed(told: Watched) -> None
     assert told.ask("events")["count"] == 2
 
 
+def test_a_preview_is_not_carried_out_while_another_memory_is_shown(
+    told: Watched, bench: loom.Workbench, memory: Memory, tmp_path: Path
+) -> None:
+    other = bench.create_memory("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
+    told.ask("export", path=str(tmp_path / "copy.jsonl"))
+    for preview, act in (("forget", "forget_for_good"), ("import_preview", "import_now")):
+        told.ask(preview, actor="ben", path=str(tmp_path / "copy.jsonl"))
+        told.ask("refresh", memory=other.id)
+        assert told.ask(act, typed="ben") == {"failed": True}
+        assert "another memory" in told.panel.error["what"]
+        told.ask("refresh", memory=memory.id)
+    assert told.ask("forget", actor="ben")["events"] == 1
+
+
 def test_large_memories_are_read_a_part_at_a_time_and_stop_holds(watched: Watched, memory: Memory) -> None:
     for number in range(30):
         say(memory, f"event {number}", session=f"s{number % 3}")

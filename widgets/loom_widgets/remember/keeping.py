@@ -122,6 +122,7 @@ class Keeping(MemoryView):
         """Write what was previewed."""
         if self._import is None:
             raise LoomError("There is no preview of an import", try_="look at the file first")
+        self._is_of_this_memory(self._import)
         done = self._import.confirm(progress=self.told(cancel))
         self._import = None
         self.choose_actor(self.actor, self.session, again=True)
@@ -148,6 +149,7 @@ class Keeping(MemoryView):
                 on=form.text("typed")[:80] or "nothing was typed",
                 try_="type the id exactly as the preview shows it",
             )
+        self._is_of_this_memory(self._forget)
         actor, preview, self._forget = self._forget.actor_id, self._forget, None
         self.say(f"Forgetting {actor} …")
         self._forgotten = preview.confirm(progress=self.told())
@@ -183,6 +185,13 @@ class Keeping(MemoryView):
         self.show(snapshots=[])
 
     # How it is done.
+
+    def _is_of_this_memory(self, preview: ForgetPreview | ImportPreview) -> None:
+        """What was previewed of one memory is not done to it while the page shows another."""
+        of = preview.reader.memory
+        if of.memory_id != self.memory.id:
+            self._forget = self._import = None
+            raise LoomError("Nothing was done: the preview is of another memory", on=of.name, try_="preview it again")
 
     def _keep(self, what: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
         self._found[what] = value
