@@ -145,7 +145,7 @@ class _Seen:
             cold_start_p90=_percentile(self.cold_starts, 0.9),
             duration_p50=_percentile(durations, 0.5),
             duration_p90=_percentile(durations, 0.9),
-            cost=_cost(self.costs, without=max(0, ended - priced)),
+            cost=_cost(self.costs, without=max(0, ended + interrupted - priced)),
             priced=priced,
             simulated=sum(each.simulated for each in self.costs),
         )

@@ -105,6 +105,6 @@ def _cost(figures: Figures) -> str:
 
 
 def _cost_note(figures: Figures) -> str:
-    ended = figures.failed + figures.complete
+    ended = figures.failed + figures.complete + figures.interrupted
     looked = f"{number(figures.priced, 0)} of {number(ended, 0)} calls priced"
     return f"{looked}, {number(figures.simulated, 0)} simulated" if figures.simulated else looked

@@ -142,6 +142,16 @@ def test_a_cost_is_the_sum_of_what_is_known_and_says_how_much_is_not(store: Stor
     assert "at least $1.75" in next(each.value for each in headlines(found) if each.name == "cost")
 
 
+def test_the_price_of_an_interrupted_call_stands_for_no_other(store: Store) -> None:
+    id = agent(store)
+    call(store, id, session="unknown")
+    stopped = call(store, id, session="stopped", failure="cancelled")
+    store.figures.keep_cost(stopped, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
+    found = read_figures(store, [id], Window()).total
+    assert (found.cost.unknown, found.cost.state) == (1, "partial")
+    assert found.number("cost").open_above
+
+
 def test_calls_at_which_nobody_looked_are_listed_newest_first(store: Store) -> None:
     id = agent(store)
     first = call(store, id, session="a", cold_ms=300.0)

@@ -254,7 +254,7 @@ def _headline(found: Any) -> dict[str, str]:
 def _missing(figures: Figures) -> str:
     """What `catch_up` would look for."""
     starts = figures.sessions - figures.cold_start_mean.n
-    costs = figures.failed + figures.complete - figures.priced
+    costs = figures.failed + figures.complete + figures.interrupted - figures.priced
     parts = [plural(starts, "start")] if starts > 0 else []
     parts += [f"the cost of {plural(costs, 'call')}"] if costs > 0 else []
     return " and ".join(parts)
