@@ -22,6 +22,11 @@ _STRATEGIES: Final[Mapping[str, tuple[str, str]]] = {
     "preferences": ("userPreferenceMemoryStrategy", "/preferences/{actorId}/"),
     "episodic": ("episodicMemoryStrategy", "/episodes/{actorId}/{sessionId}/"),
 }
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "userpreference": "preferences", "userpreferences": "preferences", "preference": "preferences",
+    "summarization": "summary", "summaries": "summary",
+}  # fmt: skip
+"""AWS's own words for them, without their signs."""
 _EMPTY: Final = 'No memories yet. bench.create_memory("assistant", strategies=["semantic"]) makes one.'
 
 
@@ -75,7 +80,7 @@ class BenchMemory:
 
         Strategies are "semantic" (into /facts/{actorId}/), "summary" (/summaries/{actorId}/{sessionId}/),
         "preferences" (/preferences/{actorId}/) and "episodic" (/episodes/{actorId}/{sessionId}/, with reflections in
-        /reflections/{actorId}/), or mappings in AWS's own form.
+        /reflections/{actorId}/), by these names or AWS's ("userPreference"), or mappings in AWS's own form.
 
             bench.create_memory("assistant", strategies=["semantic", "preferences"])
         """
@@ -111,10 +116,12 @@ class BenchMemory:
 def _strategy(given: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(given, str):
         return given
-    if given not in _STRATEGIES:
+    plain = given.replace("_", "").replace("-", "").lower().removesuffix("memorystrategy").removesuffix("strategy")
+    name = _OTHER_NAMES.get(plain, plain)
+    if name not in _STRATEGIES:
         raise ValueError(f"{given!r} is no strategy: one of {', '.join(_STRATEGIES)}, or a mapping in AWS's form")
-    shape, template = _STRATEGIES[given]
-    asked: dict[str, Any] = {"name": given, "namespaceTemplates": [template]}
-    if given == "episodic":
+    shape, template = _STRATEGIES[name]
+    asked: dict[str, Any] = {"name": name, "namespaceTemplates": [template]}
+    if name == "episodic":
         asked["reflectionConfiguration"] = {"namespaceTemplates": ["/reflections/{actorId}/"]}
     return {shape: asked}

@@ -143,6 +143,17 @@ def test_a_session_needs_its_actor_and_a_strategy_its_name(memory_bench, kept):
         memory_bench.create_memory("nope", strategies=["telepathy"])
 
 
+@pytest.mark.parametrize("name", ["userPreference", "USER_PREFERENCE", "userPreferenceMemoryStrategy", "preferences"])
+def test_strategies_are_known_by_awss_names_too(memory_bench, name):
+    memory = new_memory(memory_bench, "summarization", name)
+    assert {each.name: each.namespaces[0] for each in memory.description.strategies} == {
+        "summary": "/summaries/{actorId}/{sessionId}/",
+        "preferences": "/preferences/{actorId}/",
+    }
+    with pytest.raises(ValueError, match="one of semantic, summary, preferences, episodic"):
+        new_memory(memory_bench, "semantics")
+
+
 def test_a_deleted_memory_is_gone(memory_bench):
     memory = new_memory(memory_bench)
     memory_bench.delete_memory(memory.arn)
