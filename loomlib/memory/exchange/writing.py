@@ -1,9 +1,14 @@
-"""The writing half of an import: events one by one in their order, records in batches, each with a request token."""
+"""The writing half of an import: events several at a time, records in batches, each with a request token.
+
+An event that others may stand on waits for those before it: of a branch, of a moment that another has too, and any at
+all where they are extracted, which goes by the order of their coming.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 COLUMNS: Final = ("what", "written", "here before", "failed")
 _TOLD_EVERY: Final = 100
+_EVENTS_AT_ONCE: Final = 64
+_WRITERS: Final = 8
 _MOST_FAILURES: Final = 20
 
 
@@ -74,31 +81,31 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
     written, before, failed = {"event": 0, "record": 0}, {"event": 0, "record": 0}, {"event": 0, "record": 0}
     failures: list[str] = []
     sources: dict[str, str] = {}
-    with Journal.of(preview.path, memory.memory_id, preview.checksum) as journal:
+    told = 0
+    with (
+        Journal.of(preview.path, memory.memory_id, preview.checksum) as journal,
+        ThreadPoolExecutor(_WRITERS, thread_name_prefix="loom-import") as writers,
+    ):
         skipped = preview.already | journal.done.keys()
-        for batch in _batches(read_lines(preview.path)):
+        for batch in _batches(read_lines(preview.path), in_order=extract):
             kind = str(batch[0]["kind"])
             todo = [each for each in batch if _id_of(each) not in skipped]
             before[kind] += len(batch) - len(todo)
             if not todo:
                 continue
-            try:
-                if kind == "event":
-                    _write_event(preview, journal, todo[0], extract)
-                    refused = dict[str, str]()
-                else:
-                    sources = sources or {told_form(old): told_form(new) for old, new in journal.done.items()}
-                    refused = _write_records(preview, journal, todo, strategies, sources)
-            except LoomError as error:
-                failed[kind] += len(todo)
-                failures.append(str(error))
-                if len(failures) >= _MOST_FAILURES:
-                    raise
-                continue
+            if kind == "event":
+                asked = [_event(preview, journal, each, extract) for each in todo]
+                refused, error = _write_events(preview, journal, todo, asked, writers)
+            else:
+                sources = sources or {told_form(old): told_form(new) for old, new in journal.done.items()}
+                refused, error = _write_records(preview, journal, todo, strategies, sources)
             written[kind] += len(todo) - len(refused)
             failed[kind] += len(refused)
-            failures += refused.values()
-            if progress is not None and (kind == "record" or written["event"] % _TOLD_EVERY == 0):
+            failures += refused.values() if kind == "event" or error is None else [str(error)]
+            if error is not None and len(failures) >= _MOST_FAILURES:
+                raise error
+            if progress is not None and (kind == "record" or written["event"] >= told + _TOLD_EVERY):
+                told = written["event"]
                 progress(f"{written['event']:,} events and {written['record']:,} records imported")
     return Imported(
         name=memory.name,
@@ -113,11 +120,25 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
     )
 
 
-def _batches(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Events alone, for one may be the root of the next one's branch; records a hundred at a time."""
+def _batches(lines: Iterator[dict[str, Any]], *, in_order: bool) -> Iterator[list[dict[str, Any]]]:
+    """Events that none of the others stands on, or one of which some may; records a hundred at a time."""
     for kind, some in groupby(lines, key=lambda each: str(each["kind"])):
-        while batch := list(islice(some, 1 if kind == "event" else service.BATCH)):
-            yield batch
+        if kind != "event":
+            while batch := list(islice(some, service.BATCH)):
+                yield batch
+            continue
+        wave = dict[tuple[str, ...], dict[str, Any]]()
+        for line in some:
+            place = (str(line["actorId"]), str(line["sessionId"]), str(line["eventTimestamp"]))
+            if wave and (in_order or line.get("branch") or place in wave or len(wave) >= _EVENTS_AT_ONCE):
+                yield list(wave.values())
+                wave = {}
+            if line.get("branch"):
+                yield [line]
+            else:
+                wave[place] = line
+        if wave:
+            yield list(wave.values())
 
 
 def _id_of(line: Mapping[str, Any]) -> str:
@@ -128,10 +149,10 @@ def _token(preview: ImportPreview, *ids: str) -> str:
     return hashlib.sha256("\n".join([preview.reader.memory.memory_id, preview.checksum, *ids]).encode()).hexdigest()
 
 
-def _write_event(preview: ImportPreview, journal: Journal, line: Mapping[str, Any], extract: bool) -> None:
-    reader = preview.reader
+def _event(preview: ImportPreview, journal: Journal, line: Mapping[str, Any], extract: bool) -> dict[str, Any]:
+    """What CreateEvent is asked for."""
     asked: dict[str, Any] = {
-        "memoryId": reader.memory.memory_id,
+        "memoryId": preview.reader.memory.memory_id,
         "actorId": line["actorId"],
         "sessionId": line["sessionId"],
         "eventTimestamp": moment_of(line["eventTimestamp"]),
@@ -145,8 +166,32 @@ def _write_event(preview: ImportPreview, journal: Journal, line: Mapping[str, An
     if branch := line.get("branch"):
         root = str(branch.get("rootEventId") or "")
         asked["branch"] = {"name": branch["name"], **({"rootEventId": journal.done.get(root, root)} if root else {})}
-    made = service.create_event(reader.clients, asked, region=reader.memory.region)
-    journal.note({str(line["eventId"]): str(made["eventId"])})
+    return asked
+
+
+def _write_events(
+    preview: ImportPreview,
+    journal: Journal,
+    lines: Sequence[Mapping[str, Any]],
+    asked: Sequence[Mapping[str, Any]],
+    writers: ThreadPoolExecutor,
+) -> tuple[dict[str, str], LoomError | None]:
+    """Why which were refused, and the last such error. What was written is noted as it comes."""
+    reader = preview.reader
+
+    def write(one: Mapping[str, Any]) -> str | LoomError:
+        try:
+            return str(service.create_event(reader.clients, one, region=reader.memory.region)["eventId"])
+        except LoomError as error:
+            return error
+
+    refused, last = dict[str, str](), None
+    for line, made in zip(lines, writers.map(write, asked), strict=True):
+        if isinstance(made, str):
+            journal.note({_id_of(line): made})
+        else:
+            refused[_id_of(line)], last = str(made), made
+    return refused, last
 
 
 def _write_records(
@@ -155,8 +200,8 @@ def _write_records(
     lines: Sequence[Mapping[str, Any]],
     strategies: Mapping[str, str],
     sources: Mapping[str, str],
-) -> dict[str, str]:
-    """Why which were refused."""
+) -> tuple[dict[str, str], LoomError | None]:
+    """Why which were refused, and the error where it was all of them."""
     reader, asked = preview.reader, list[dict[str, Any]]()
     for number, line in enumerate(lines):
         old_strategy = str(line.get("memoryStrategyId") or "")
@@ -173,11 +218,14 @@ def _write_records(
             shape["metadata"] = metadata
         asked.append(shape)
     token = _token(preview, *map(_id_of, lines))
-    made, refused = service.create_records(
-        reader.clients, reader.memory.memory_id, asked, token=token, region=reader.memory.region
-    )
+    try:
+        made, refused = service.create_records(
+            reader.clients, reader.memory.memory_id, asked, token=token, region=reader.memory.region
+        )
+    except LoomError as error:
+        return dict.fromkeys(map(_id_of, lines), str(error)), error
     journal.note({_id_of(line): made[f"r{n}"] for n, line in enumerate(lines) if f"r{n}" in made})
-    return refused
+    return refused, None
 
 
 def _strategies(preview: ImportPreview) -> dict[str, str]:

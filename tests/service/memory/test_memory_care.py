@@ -12,7 +12,7 @@ import pytest
 from inspected import new_memory, say, write
 
 import loomlib as loom
-from loomlib.errors import SettingsError
+from loomlib.errors import LoomError, SettingsError
 from loomlib.memory import read_snapshot
 from loomlib.workbench.memory import Memory
 
@@ -140,6 +140,22 @@ def test_an_import_goes_on_where_it_stopped_and_nothing_comes_twice(memory_bench
     assert sorted(other.records()["text"]) == sorted(memory.records()["text"])
 
 
+def test_an_import_keeps_the_order_of_what_was_said_in_one_moment(memory_bench: loom.Workbench, tmp_path: Path):
+    memory, other = (new_memory(memory_bench) for _ in range(2))
+    moment = datetime.now(UTC)
+    for number in range(10):
+        say(memory, f"at once {number}", eventTimestamp=moment, session=f"s{number % 2}")
+    for number in range(70):
+        say(memory, f"later {number}", eventTimestamp=moment + timedelta(seconds=number + 1))
+    memory.export(tmp_path / "m.jsonl", redact=False)
+    said: list[str] = []
+    assert other.import_(tmp_path / "m.jsonl").confirm(progress=said.append).is_complete
+    for session in ("s0", "s1"):
+        assert list(other.events("anna", session=session)["text"]) == list(
+            memory.events("anna", session=session)["text"]
+        )
+
+
 def test_an_export_that_comes_home_doubles_nothing(memory_bench: loom.Workbench, tmp_path: Path):
     memory = new_memory(memory_bench, "semantic")
     planted(memory)
@@ -165,6 +181,21 @@ def test_a_file_that_is_no_export_or_was_changed_is_refused(memory_bench: loom.W
             memory.import_(tmp_path / name)
     with pytest.raises(SettingsError, match="export"):
         memory.import_(tmp_path / "missing")
+
+
+def test_a_file_that_cannot_be_written_is_said_in_words(memory_bench: loom.Workbench, tmp_path: Path):
+    memory = new_memory(memory_bench, "semantic")
+    for write_to in (memory.export, memory.snapshot(events=False).save):
+        with pytest.raises(LoomError, match="cannot be written") as failed:
+            write_to(tmp_path / "none" / "file")
+        assert failed.value.on
+        assert failed.value.try_
+    file = tmp_path / "copy.jsonl"
+    memory.export(file)
+    preview = memory.import_(file)
+    (tmp_path / f"copy.jsonl.{memory.id}.imported").mkdir()
+    with pytest.raises(LoomError, match="cannot be written"):
+        preview.confirm()
 
 
 def test_forgetting_is_previewed_then_done_and_looked_for_again(memory_bench: loom.Workbench):
