@@ -229,7 +229,7 @@ def _intake(path: Path, seconds: float, rate: int = 300, offered: int = 310) -> 
         behind_s = _extracted(service, made["id"], load)
         mean = len(load.took) / load.lasted_s
         yield Row(
-            what=f"CreateEvent offered {offered} a second for {seconds:.0f} s, two strategies extract, {load.actors} actors",
+            what=f"CreateEvent, {offered} a second offered for {seconds:.0f} s, two strategies, {load.actors} actors",
             ours=f"{mean:.0f} a second, {ms(load.took)}",
             reference=f"p99 {percentile(load.took, 0.99):.0f} ms, refused {load.failed}, late {load.late_s:.2f} s",
             compared=f"all extracted {behind_s:.1f} s after the last",
