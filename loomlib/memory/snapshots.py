@@ -18,6 +18,7 @@ from ..errors import SettingsError
 from ..redaction import Redactor
 from .faces import safe_id
 from .reading import MemoryReader
+from .written import written
 
 FORMAT: Final = "loom memory snapshot"
 Progress = Callable[[str], None]
@@ -60,9 +61,10 @@ class MemorySnapshot:
             if self.events is None
             else [[actor, session, count] for (actor, session), count in self.events.items()],
         }
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(said, file)
-        os.replace(part, target)
+        with written("The snapshot", target):
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                json.dump(said, file)
+            os.replace(part, target)
         return target
 
     def __repr__(self) -> str:

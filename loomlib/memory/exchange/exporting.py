@@ -18,6 +18,7 @@ from ...redaction import Redactor
 from ..faces import frame_of, html_rows, text_rows
 from ..namespaces import every_path
 from ..reading import MemoryReader
+from ..written import written
 from .clean import Cleaner
 
 Progress = Callable[[str], None]
@@ -84,9 +85,10 @@ def export_memory(
     counts = {"event": 0, "record": 0}
     people = list(reader.actors()) if actors is None else list(dict.fromkeys(actors))
     digest = hashlib.sha256()
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with written("The export", target):
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        with written("The export", target), os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
 
             def write(line: Mapping[str, Any]) -> None:
                 text = json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n"
@@ -103,7 +105,8 @@ def export_memory(
                    "struck_out": cleaner.counts, "sha256": digest.hexdigest()})  # fmt: skip
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, target)
+        with written("The export", target):
+            os.replace(part, target)
     except BaseException:
         with suppress(OSError):
             part.unlink()

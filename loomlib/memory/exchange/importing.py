@@ -14,6 +14,7 @@ from ...aws import memory_writing as writing
 from ...errors import SettingsError
 from ..faces import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
+from ..written import written
 from .journal import Journal
 from .reading import check_whole, read_lines, read_manifest
 
@@ -58,7 +59,8 @@ class ImportPreview:
         """
         from .writing import write_import
 
-        return write_import(self, extract=extract, progress=progress or self.told)
+        with written("What was imported, noted beside the export,", self.path):
+            return write_import(self, extract=extract, progress=progress or self.told)
 
     def rows(self) -> list[dict[str, Any]]:
         """Events and records."""
