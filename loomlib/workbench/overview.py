@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _EMPTY = 'No agents yet. bench.deploy("calculator") gives you one in half a second.'
 _SHOWN = 50
+_LINES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +196,8 @@ class AgentOverview:
             ],
             more=len(self.bins) - BINS_SHOWN,
         )
-        lines = _cells(self.logs, ("timestamp", "level", "message"))
+        sessions = _cells(self.sessions.head(_LINES), ("session_id", "invocations", "failed", "last_done"))
+        lines = _cells(self.logs.tail(_LINES), ("timestamp", "level", "message"))
         return overview_page(
             f"{self.entry.name} · {self.qualifier} · {self.window}",
             self.labels,
@@ -203,14 +205,14 @@ class AgentOverview:
             self.headlines(),
             facts + failures,
             ("Latency over time", bins),
-            ("Sessions", table_html(*_cells(self.sessions, ("session_id", "invocations", "failed", "last_done")))),
+            ("Sessions", table_html(*sessions, more=len(self.sessions) - _LINES)),
             ("Recent log lines", table_html(*lines)),
             note=self.logs_problem,
         )
 
 
 def _cells(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    shown = frame[list(columns)].tail(20) if len(frame) else frame.head(0)
+    shown = frame[list(columns)] if len(frame) else frame
     found = [tuple(str(cell) for cell in row) for row in shown.itertuples(index=False, name=None)]
     return columns, found
 

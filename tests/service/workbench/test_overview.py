@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import loomlib as loom
@@ -110,3 +112,12 @@ def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench, 
     assert session
     for page in (echo.overview()._repr_html_(), bench.overview()._repr_html_(), loom.overview([bench])._repr_html_()):
         assert "<img" not in page
+
+
+def test_the_page_of_an_agent_shows_its_newest_sessions_and_says_how_many_more(echo: loom.Agent) -> None:
+    view = echo.overview(logs=0)
+    row = view.sessions.iloc[0].to_dict()
+    many = pd.DataFrame([{**row, "session_id": f"number-{place}."} for place in range(30)])
+    page = replace(view, sessions=many)._repr_html_()
+    assert [place for place in range(30) if f"number-{place}." in page] == list(range(20))
+    assert "10 more in the table" in page
