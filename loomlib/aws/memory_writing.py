@@ -14,7 +14,6 @@ from loomlib.errors import RequestRejected, ResourceNotFound
 
 from .connection import Clients
 from .memory_calls import asked_again, pages
-from .memory_shapes import MemoryRecord, record_of
 
 BATCH: Final = 100
 """Records of one batch at most."""
@@ -109,11 +108,6 @@ def get_event(
         return asked_again(clients.data(region).get_event, asked, "Reading an event", event_id)["event"]
     except (ResourceNotFound, RequestRejected):
         return None
-
-
-def record_value(shape: Mapping[str, Any]) -> MemoryRecord:
-    """A record's shape as a value."""
-    return record_of(shape)
 
 
 def _failed(answer: Mapping[str, Any]) -> list[dict[str, Any]]:

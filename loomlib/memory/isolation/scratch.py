@@ -25,6 +25,7 @@ class Scratch:
     root: str
     records: dict[str, Subject] = field(default_factory=dict[str, Subject])
     events: dict[str, Subject] = field(default_factory=dict[str, Subject])
+    speakers: list[Subject] = field(default_factory=list[Subject])
 
     def write_records(self, places: Sequence[tuple[Subject, str]], token: str) -> None:
         """One record in each namespace."""
@@ -59,13 +60,14 @@ class Scratch:
                 "clientToken": f"{token}-e{number}",
                 "extractionMode": "SKIP",
             }
+            self.speakers.append(who)
             made = writing.create_event(self.reader.clients, asked, region=memory.region)
             self.events[str(made["eventId"])] = who
 
     def clean(self) -> list[str]:
         """Delete everything, also what was written by a call whose answer never came; what could not be, in words."""
         memory, left = self.reader.memory, list[str]()
-        for event_id, who in self.events.items():
+        for event_id, who in [*self.events.items(), *self._unanswered(left)]:
             try:
                 writing.delete_event(
                     self.reader.clients, memory.memory_id, who.actor_id, SESSION, event_id, region=memory.region
@@ -80,6 +82,21 @@ class Scratch:
         except LoomError as error:
             left.append(f"records below {self.root}: {error}")
         return left
+
+    def _unanswered(self, left: list[str]) -> list[tuple[str, Subject]]:
+        """The events of those whose event was asked for, and of which nobody said that it was made."""
+        memory, found = self.reader.memory, list[tuple[str, Subject]]()
+        for who in self.speakers:
+            if who in self.events.values():
+                continue
+            try:
+                shapes = writing.iter_event_shapes(
+                    self.reader.clients, memory.memory_id, who.actor_id, SESSION, payloads=False, region=memory.region
+                )
+                found += [(str(each["eventId"]), who) for each in shapes if each["actorId"] == who.actor_id]
+            except LoomError as error:
+                left.append(f"events of {who.actor_id}: {error}")
+        return found
 
 
 def _batched(places: Sequence[tuple[Subject, str]], size: int) -> list[Sequence[tuple[Subject, str]]]:

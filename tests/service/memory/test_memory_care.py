@@ -14,6 +14,8 @@ from inspected import new_memory, say, write
 import loomlib as loom
 from loomlib.errors import LoomError, SettingsError
 from loomlib.memory import read_snapshot
+from loomlib.memory.isolation.scratch import Scratch
+from loomlib.memory.isolation.subjects import subjects
 from loomlib.workbench.memory import Memory
 
 KEY = "AKIA" + "QQQQWWWWEEEERRRR"
@@ -303,6 +305,18 @@ def test_ids_with_slashes_are_folders_of_each_other(memory_bench: loom.Workbench
         "retrieve_memory_records",
     }
     assert all("namespacePath" in each.call for each in found.crossings)
+
+
+def test_an_event_whose_answer_never_came_is_taken_away_too(memory_bench: loom.Workbench):
+    memory = new_memory(memory_bench, "semantic")
+    people = subjects(0, 3, "gone-")
+    scratch = Scratch(memory.reader, "/gone")
+    scratch.write_events(people, "gone")
+    lost = next(iter(scratch.events))
+    del scratch.events[lost]
+    assert scratch.clean() == []
+    for who in people:
+        assert not list(memory.reader.events(who.actor_id))
 
 
 def test_a_pattern_that_nobody_can_fill_in_is_refused_before_anything_is_written(memory_bench: loom.Workbench):
