@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +21,7 @@ from .panel import Choice, Panel
 from .place import StorePlace, place_of
 from .ports import Budget, Progress, Target
 from .progress import Snapshot, choose_progress
+from .run_rows import check_same, new_row
 from .stored_sets import stored_set
 from .work import RunWork
 
@@ -149,7 +149,7 @@ def _thread(
     )
     place = place_of(store if store is not None else getattr(target, "store", None))
     id = run_id or f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
-    row = _row(id, name, evalset, asked, target, panel, manner, listed(evaluators))
+    row = new_row(id, name, evalset, asked, target, panel, manner, listed(evaluators))
     return run_thread(
         lambda report: run_row(place, row, evalset, asked, panel, manner, report),
         progress or choose_progress(f"{asked.name} on {evalset.name}"),
@@ -208,7 +208,7 @@ async def run_row(
             store.eval_runs.create(row, stored_set(evalset))
             stored = row
         else:
-            _check_same(stored, row)
+            check_same(stored, row)
         if stored.state == "complete":
             return EvalRun(stored, place, evalset=evalset)
         async with held_lease(store.eval_runs, row.id, renew_every_s=LEASE_S / 3, refused=EvalError) as lost:
@@ -239,65 +239,6 @@ def _finish(store: Store, id: str, evalset: EvalSet, panel: Panel, state: str, r
         summary = summarize_gathered(read_gathered(store, id, evalset, panel.bench))
     store.eval_runs.save(
         id, state=state, reason=reason or None, finished_at=datetime.now(UTC), summary=summary.summary()
-    )
-
-
-def _check_same(stored: EvalRunRow, row: EvalRunRow) -> None:
-    """A run goes on only as what it began as."""
-    for what, old, new in (
-        ("set", stored.set_digest, row.set_digest),
-        ("target", stored.target_key, row.target_key),
-        ("number of repeats", stored.repeats, row.repeats),
-        ("evaluators", stored.design.get("evaluators"), _plain(row.design.get("evaluators"))),
-    ):
-        if _plain(old) != _plain(new):
-            raise EvalError(
-                f"The evaluation was begun with another {what}"
-                if what[-1] != "s"
-                else f"It was begun with other {what}",
-                on=row.id,
-                try_="leave run_id out: answers and scores that still fit are used again",
-            )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in cast("Sequence[Any]", value)]
-    return value
-
-
-def _row(
-    id: str,
-    name: str,
-    evalset: EvalSet,
-    asked: Target,
-    given: Any,
-    panel: Panel,
-    manner: Manner,
-    chosen: Sequence[Choice],
-) -> EvalRunRow:
-    from loomlib.store import EvalRunRow
-
-    return EvalRunRow(
-        id=id,
-        name=name or None,
-        set_digest=evalset.digest,
-        target_name=asked.name,
-        target_key=asked.key,
-        scope=getattr(given, "scope", None),
-        agent_arn=getattr(given, "arn", None),
-        repeats=manner.repeats,
-        created_at=datetime.now(UTC),
-        labels=tuple(asked.labels),
-        design={
-            **panel.bench.stored(),
-            "set_name": evalset.name,
-            "chosen": [each for each in chosen if isinstance(each, str)],
-            "concurrency": manner.concurrency,
-            "timeout_s": manner.timeout_s,
-            "retries": manner.retries,
-            "budget": asdict(manner.budget),
-        },
     )
 
 
