@@ -296,7 +296,9 @@ def test_a_plan_can_be_read_before_anything_is_called(store: Store) -> None:
 
 
 _KILLED = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite begun in the background would hand down "ignore"
 sys.path.insert(0, {here!r})
 from latency_agent import Reply, ScriptedAgent
 from loomlib.latency import LatencyStudy, Silent

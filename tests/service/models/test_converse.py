@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from strands import Agent, tool
 from strands.models import BedrockModel
 
+from loomlib.errors import PluginError
 from loomlib.local.models import PROFILES, ModelRefused, ModelRoom
 
 WEATHER = {
@@ -117,7 +118,7 @@ def test_a_profile_repeats_its_times_and_grows_with_the_input() -> None:
 
 
 def test_an_unknown_model_or_profile_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="openai, scripted"):
+    with pytest.raises(PluginError, match="openai, scripted"):
         ModelRoom(model="gpt")
     with pytest.raises(ModelRefused, match="field-notes"):
         ModelRoom(profile="slow")

@@ -16,6 +16,7 @@ from model_service import ConverseApp, ModelService, serving
 from strands import Agent, tool
 from strands.models import BedrockModel
 
+from loomlib.errors import PluginError
 from loomlib.local.models import ModelRoom
 
 KEY = "sk-a-secret-that-nobody-prints"
@@ -124,7 +125,7 @@ ASKED = {"modelId": "small-model", "messages": [{"role": "user", "content": [{"t
 def test_a_room_says_that_its_model_is_real() -> None:
     room = ModelRoom(model="openai", model_url="http://127.0.0.1:9/v1")
     assert (room.simulated, room.label) == (False, "openai-compatible 127.0.0.1:9")
-    with pytest.raises(ValueError, match="address"):
+    with pytest.raises(PluginError, match="address"):
         ModelRoom(model="openai")
 
 
