@@ -14,9 +14,8 @@ import traitlets as t
 from loomlib.agents import Chunk, InvocationError, SessionStart
 from loomlib.agents.agui import read_event, run_input
 from loomlib.errors import LoomError
-from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
-from .chat import Deciding, Frames, Turn, bar_rows, figures_of, tools_of, well_formed
+from .chat import Deciding, Frames, Looking, Turn, agent_line, asking_code, figures_of
 from .kit import Cancel, Form, action
 from .kit.failures import told
 from .kit.panel import text_of
@@ -26,12 +25,11 @@ if TYPE_CHECKING:
     from loomlib import Agent, Workbench
 
 _SHOWN_TURNS = 50
-_LOG_LINES = 10_000
 _CAPTURED = "captured.json"
 _TEXT_IN_ALL = 600_000
 
 
-class TestPanel(Deciding, Frames):
+class TestPanel(Deciding, Frames, Looking):
     """A conversation with an agent of the catalog, and the telemetry of its last answer."""
 
     __test__ = False  # the name looks like a test to pytest
@@ -90,48 +88,12 @@ class TestPanel(Deciding, Frames):
         agent = self._agent(form.text("agent"), form.text("qualifier", "DEFAULT"))
         run = next((each.run for each in reversed(self._turns) if each.run is not None), None)
         agui = run is not None or form.flag("agui")
-        self.show_code(_code(agent, prompt, session, agui=agui))
+        self.show_code(asking_code(agent, prompt, session, agui=agui))
         payload = None
         if agui:  # a run goes on in its thread, with the state as it was left
             thread, state = (run.thread_id or None, run.state) if run is not None else (None, None)
             payload = run_input(prompt, thread_id=thread, state=state)
         return self._ask(agent, prompt, session, cancel, payload=payload)
-
-    @action(lane="after")
-    def after(self, form: Form, cancel: Cancel) -> None:
-        """What is known afterwards: the agent's start, the spans, the cost, the lines of the session."""
-        turn = next((each for each in self._turns if each.id == form.get("turn")), None)
-        if turn is None or turn.invocation is None:
-            return
-        agent = self._agent(self.state["agent"], self.state["qualifier"])
-        invocation = agent.invocation(turn.invocation)
-
-        def progress(sentence: str) -> None:
-            cancel.check()
-            self.say(f"{turn.sentence} · {sentence}")
-
-        start = invocation.latency(progress=progress)
-        self._tell_figures(turn, figures_of(invocation, start))
-        self._put_logs(agent, turn.session)
-        trace = invocation.trace(progress=progress)
-        cancel.check()
-        turn.tools = tools_of(trace) or turn.tools
-        self._tell_figures(turn, figures_of(invocation, start, trace))
-        self._put_trace(turn.id, trace)
-        self._put_logs(agent, turn.session)
-        self.say(turn.sentence)
-
-    @action(lane="look")
-    def logs(self) -> None:
-        """Read the session's log lines again."""
-        agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
-        self.show_code(f"{_agent_line(agent)}\nagent.logs(session_id={self._session!r}, limit={_LOG_LINES})")
-        self._put_logs(agent, self._session)
-
-    @action(lane="after")
-    def look(self, form: Form, cancel: Cancel) -> None:
-        """The telemetry of a turn that was asked earlier."""
-        self.after(form, cancel)
 
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
@@ -140,16 +102,12 @@ class TestPanel(Deciding, Frames):
         if turn is None or turn.invocation is None:
             raise LoomError("This answer is not stored", try_="capture one that has ended")
         agent = self._agent(self.state["agent"], self.state["qualifier"])
-        self.show_code(f"{_agent_line(agent)}\nagent.capture_into({_CAPTURED!r}, {turn.invocation})")
+        self.show_code(f"{agent_line(agent)}\nagent.capture_into({_CAPTURED!r}, {turn.invocation})")
         found = agent.capture_into(_CAPTURED, turn.invocation)
         self.say(found.sentence())
         return {"sentence": found.sentence()}
 
     # How it is done.
-
-    @property
-    def _session(self) -> str:
-        return self.state.get("session", "")
 
     def _ask(
         self, agent: Agent, prompt: str, session: str, cancel: Cancel, *, payload: Mapping[str, Any] | None = None
@@ -214,11 +172,11 @@ class TestPanel(Deciding, Frames):
             turn.figures = figures_of(invocation)
 
     def _opening(self, agent: Agent) -> str:
-        return f"{connect_code(self.bench)}{_agent_line(agent)}"
+        return f"{connect_code(self.bench)}{agent_line(agent)}"
 
     def _open(self, session: str) -> None:
         agent = self._agent(self.state["agent"], self.state["qualifier"])
-        self.show_code(f"{_agent_line(agent)}\nagent.conversation({session!r})")
+        self.show_code(f"{agent_line(agent)}\nagent.conversation({session!r})")
         self._turns = []
         for invocation in agent.conversation(session, limit=_SHOWN_TURNS):
             self._number += 1
@@ -270,28 +228,6 @@ class TestPanel(Deciding, Frames):
     def _sessions(self, name: str) -> list[dict[str, Any]]:
         return [{**row, "agent": name} for row in frame_rows(self.bench.agent(name).sessions())]
 
-    def _put_logs(self, agent: Agent, session: str) -> None:
-        if not session:
-            return
-        rows = [
-            {"timestamp": row["timestamp"], "level": row["level"], "message": well_formed(str(row["message"] or ""))}
-            for row in frame_rows(agent.logs(session_id=session, limit=_LOG_LINES))
-        ]
-        self.tell("logs", count=self.tables.put("logs", rows))
-
-    def _put_trace(self, turn: int, trace: Any) -> None:
-        rows = bar_rows(trace)
-        total = trace.breakdown().total_ns / 1e6
-        first = min((0.0, *(row["start_ms"] for row in rows)))
-        last = max((total, *(row["start_ms"] + row["duration_ms"] for row in rows)))
-        self.tables.put("bars", rows)
-        parts = {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES}
-        self.tell("trace", turn=turn, count=len(rows), first=first, last=last, parts=parts, sentences=trace.sentences())
-
-    def _tell_figures(self, turn: Turn, figures: list[dict[str, Any]]) -> None:
-        turn.figures = figures
-        self.tell("looked", **turn.told(text=False))
-
     def welcome(self) -> Mapping[str, Any]:
         """The conversation so far (of very long ones the later answers whole), and what waits for a decision."""
         turns, left = [], _TEXT_IN_ALL
@@ -309,17 +245,3 @@ class TestPanel(Deciding, Frames):
             for turn in self._turns[-10:]
         )
         return asked or "<p>Nothing asked yet.</p>"
-
-
-def _agent_line(agent: Agent) -> str:
-    at = "" if agent.qualifier == "DEFAULT" else f".at({agent.qualifier!r})"
-    return f"agent = bench.agent({agent.name!r}){at}"
-
-
-def _code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
-    again = f", session_id={session!r}" if session else ""
-    if agui:
-        call = f"inv = ask_agui(agent, {prompt!r}{again})\ninv.text, inv.agui().state"
-        return f"{connect_code(agent.bench)}from loomlib.workbench import ask_agui\n\n{_agent_line(agent)}\n{call}"
-    call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
-    return f"{connect_code(agent.bench)}{_agent_line(agent)}\n{call}"

@@ -1,0 +1,28 @@
+"""What the Test panel does, as Python."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..kit.source import connect_code
+
+if TYPE_CHECKING:
+    from loomlib import Agent
+
+
+def agent_line(agent: Agent) -> str:
+    """The line that finds the agent."""
+    at = "" if agent.qualifier == "DEFAULT" else f".at({agent.qualifier!r})"
+    return f"agent = bench.agent({agent.name!r}){at}"
+
+
+def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
+    """The lines that ask it."""
+    again = f", session_id={session!r}" if session else ""
+    if agui:
+        call = f"inv = ask_agui(agent, {prompt!r}{again})\ninv.text, inv.agui().state"
+        return f"{connect_code(agent.bench)}from loomlib.workbench import ask_agui\n\n{agent_line(agent)}\n{call}"
+    call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
+    return f"{connect_code(agent.bench)}{agent_line(agent)}\n{call}"
