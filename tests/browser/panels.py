@@ -29,7 +29,12 @@ CONNECT = "import loomlib as loom, loom_widgets\nbench = loom.connect()"
 
 
 def run_notebook(page: Page, lab: Lab, name: str, cells: Sequence[str]) -> None:
-    """Write a notebook of these cells, open it, run them all and wait until they ran without an error."""
+    """Write a notebook of these cells, open it, run them all and wait until they ran without an error.
+
+    Its home is its own: no test sees the agents and memories of another.
+    """
+    own = f"import os\nos.environ['LOOM_HOME'] = {str(lab.root.parent / 'homes' / Path(name).stem)!r}\n"
+    cells = [own + cells[0], *cells[1:]]
     sources = [
         {"cell_type": "code", "id": f"c{at}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
         for at, source in enumerate(cells)

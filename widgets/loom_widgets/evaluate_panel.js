@@ -4,6 +4,7 @@ const WORD_KIND = {
   passed: "good", "low score": "bad", failed: "bad", "answer failed": "bad", "judge failed": "wait", "not judged": "wait",
   scored: "wait", "not applicable": "wait", won: "good", lost: "bad", missed: "bad", unclear: "wait", better: "good", worse: "bad",
 };
+const cases_ = (count) => `${num(count)} ${count === 1 ? "case" : "cases"}`;
 const SIGNS_OF_PATH = { kept: "=", changed: "~", moved: ">", missing: "−", extra: "+" };
 const dot = (word) => statusDot(word, WORD_KIND[word]);
 const score = (value, word) => h("span", { title: word }, word === "judge failed" ? "? judge" : value === null || value === undefined
@@ -147,7 +148,7 @@ export default {
     const sift = async () => {
       const found = await act(model, "filter", { state: state.value, tag: tag.value, text: text.value });
       if (!found) return;
-      shown.say(found.shown === found.of ? `${num(found.of)} cases` : `${num(found.shown)} of ${num(found.of)} cases`);
+      shown.say(found.shown === found.of ? cases_(found.of) : `${num(found.shown)} of ${num(found.of)} cases`);
       cases?.reload();
     };
     for (const each of [state, tag, text]) each.control.addEventListener("change", sift);
@@ -170,7 +171,7 @@ export default {
       state.options([["", `all (${num(found.answered)})`], ...counted.map(([word, count]) => [word, `${word} (${num(count)})`])], "");
       tag.options([["", "all tags"], ...found.tags], "");
       state.value = ""; tag.value = ""; text.value = "";
-      shown.say(`${num(found.answered)} cases`);
+      shown.say(cases_(found.answered));
       const names = found.evaluators.slice(0, 4);
       cases = table({
         model, table: "cases", label: "cases of this run", onOpen: openCase, height: 340, empty: "No case fits.",

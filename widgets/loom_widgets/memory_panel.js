@@ -113,7 +113,7 @@ export default {
       const on = button("Read 10 000 more", () => ask("more", { what, count: 10000 }));
       const all = button("Read all", () => ask("more", { what, count: 10000000 }));
       const show = ({ count, whole }) => {
-        said.say(count === 0 ? "" : `${num(count)} ${what} read${whole ? ", all there are" : "; there are more. What is sorted is what was read"}.`);
+        said.say(count === 0 ? "" : `${num(count)} ${count === 1 ? what.slice(0, -1) : what} read${whole ? ", all there are" : "; there are more. What is sorted is what was read"}.`);
         on.hidden = all.hidden = whole || count === 0;
         list.reload();
       };
