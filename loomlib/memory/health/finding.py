@@ -121,7 +121,8 @@ class HealthReport:
 
     def sentence(self) -> str:
         """What was found, in words."""
-        seen = f"{self.records:,} records and {self.events:,} events of {self.actors:,} actors looked at"
+        actors = f"{self.actors:,} actor{'s' * (self.actors != 1)}"
+        seen = f"{self.records:,} records and {self.events:,} events of {actors} looked at"
         said = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in self.counts().items())
         skipped = f". Not looked at: {'; '.join(self.skipped)}" if self.skipped else ""
         return f"{said or 'Nothing to mend'} · {seen}{skipped}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -60,7 +61,7 @@ class IsolationReport:
         """What was found, in words."""
         tried = f"{self.reads:,} reads by {len(self.actors)} actors with ids alike (seed {self.seed})"
         found = (
-            f"{len(self.crossings):,} reads crossed, {len(self.across_tenants):,} of them from tenant to tenant"
+            f"{_reads(self.crossings):,} of them crossed, {_reads(self.across_tenants):,} from tenant to tenant"
             if self.crossings
             else "none crossed"
         )
@@ -81,3 +82,8 @@ class IsolationReport:
 
     def _repr_html_(self) -> str:
         return html_rows(f"Isolation of {self.name}", self.sentence(), self.rows(), COLUMNS)
+
+
+def _reads(crossings: Sequence[Crossing]) -> int:
+    """How many reads they are of: one read may bring what is of several others."""
+    return len({(each.reader, each.pattern, each.call) for each in crossings})

@@ -294,6 +294,8 @@ def test_patterns_that_mix_tenants_up_are_found_with_the_call(memory_bench: loom
     assert found.across_tenants
     assert not found.is_isolated
     assert "list_memory_records(memoryId=" in found.crossings[0].call
+    crossed = int(found.sentence().partition(" of them crossed")[0].rpartition(" ")[2])
+    assert 0 < crossed <= found.reads
     assert mend in found.crossings[0].mend
     assert len(memory.records()) == 0
 

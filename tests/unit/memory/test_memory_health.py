@@ -137,6 +137,14 @@ def test_what_was_said_later_makes_a_record_stale_unless_it_is_known_or_just_sai
     assert not list(find_stale(seen([old], [event("I live in Rome.", "bert", days_ago=2)])))
 
 
+def test_thousands_of_statements_of_one_actor_are_compared_attribute_by_attribute():
+    old = [record(f"The user's favorite number {n} is {n}.", days_ago=30) for n in range(3_000)]
+    said = [event(f"My favorite number {n} is {n}.", days_ago=20) for n in range(3_000)]
+    changed = event("My favorite number 7 is 8.", days_ago=2)
+    (found,) = find_stale(seen(old, [*said, event("My favorite number 7 is 9.", days_ago=3), changed]))
+    assert {each.id for each in found.evidence} == {old[7].record_id, changed.event_id}
+
+
 def test_records_untouched_for_long_are_a_note():
     (found,) = find_stale(seen([record("The user likes tea.", days_ago=400), record("The user likes it.")]))
     assert (found.severity, found.count) == ("note", 1)
