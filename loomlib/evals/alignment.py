@@ -237,8 +237,8 @@ def view_html(table: Sequence[Mapping[str, Any]], sentence: str = "") -> str:
     )
     caption = f'<caption style="text-align:left">{html.escape(sentence)}</caption>' if sentence else ""
     head = "".join(f'<th scope="col">{each}</th>' for each in ("", "step", "expected", "step", "called"))
-    table = '<table class="loom-alignment mathjax_ignore">'
-    return f"{table}{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    opened = '<table class="loom-alignment mathjax_ignore">'
+    return f"{opened}{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _code(call: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.evals import CaseFailure, NotApplicable, Score
 from loomlib.evals.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
@@ -149,7 +149,7 @@ def _turns(case: EvalCase, each: Judgement) -> list[dict[str, Any]]:
 
 def _paths(name: str, said: object) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for each in said if isinstance(said, tuple) else ():
+    for each in cast("tuple[Score, ...]", said) if isinstance(said, tuple) else ():
         rows = alignment_rows(each)
         if rows:
             title = " · ".join(filter(None, (name, each.part)))
