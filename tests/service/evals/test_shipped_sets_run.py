@@ -79,12 +79,13 @@ def test_an_agent_that_guesses_is_seen_by_the_trajectory_alone(bench: loom.Workb
 
 
 def test_a_detour_is_seen_by_trajectory_and_efficiency(bench: loom.Workbench) -> None:
-    run = ask(bench, "calculator_detour", chosen("calculator", *DETOURS))
+    for _ in range(3):  # on a busy machine the last spans may come after the trace was read: the answer then says so
+        run = ask(bench, "calculator_detour", chosen("calculator", *DETOURS))
+        (answer,) = [judgement.answer for judgement in run.judgements()]
+        if all(turn.tools_state == "complete" for turn in answer.turns):
+            break
     assert failing(run) == {"trajectory": set(DETOURS), "efficiency": set(DETOURS)}
-    (answer,) = [judgement.answer for judgement in run.judgements()]
-    # On a busy machine the last spans may come after the trace was read: then the answer says so.
-    whole = all(turn.tools_state == "complete" for turn in answer.turns)
-    assert len(answer.tools or ()) == 25 or not whole
+    assert len(answer.tools or ()) == 25
 
 
 def test_a_wrong_argument_with_the_right_answer_is_seen_by_the_trajectory(bench: loom.Workbench) -> None:
