@@ -6,14 +6,12 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from loomlib.agents.mcp_apps import VIEW_SANDBOX, frame_document
 
-CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = [pytest.mark.browser]
 
 HOST = """<!doctype html><title>host</title><p id="host">host</p><script>
@@ -96,28 +94,23 @@ def canary() -> Iterator[tuple[str, list[str], dict[str, str]]]:
     server.server_close()
 
 
-@pytest.mark.skipif(not CHROMIUM.exists(), reason="needs chromium")
-def test_a_views_frame_can_talk_to_its_page_and_reach_nothing(canary: tuple[str, list[str], dict[str, str]]) -> None:
+def test_a_views_frame_can_talk_to_its_page_and_reach_nothing(
+    chromium: Browser, canary: tuple[str, list[str], dict[str, str]]
+) -> None:
     address, asked, pages = canary
     for name, html in (("polite", POLITE), ("hostile", HOSTILE.replace("LEAK", f"{address}/leak"))):
         document = json.dumps(frame_document(html)).replace("<", "\\u003c")
         pages[f"/{name}"] = HOST.replace("SANDBOX", json.dumps(VIEW_SANDBOX)).replace("DOCUMENT", document)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        )
-        try:
-            page = browser.new_page()
-            page.goto(f"{address}/polite")
-            page.wait_for_function("window.got.some((each) => each.heard === 5)")
-            page.goto(f"{address}/hostile")
-            page.wait_for_function("window.got.length > 0")
-            tried = page.evaluate("window.got[0].tried")
-            page.wait_for_timeout(2_500)  # what it tries later: a refresh after a second, going elsewhere itself
-            assert len(tried) == 15
-            assert page.url == f"{address}/hostile"
-            assert page.title() == "host"
-            assert len(browser.contexts[0].pages) == 1
-        finally:
-            browser.close()
+    with chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{address}/polite")
+        page.wait_for_function("window.got.some((each) => each.heard === 5)")
+        page.goto(f"{address}/hostile")
+        page.wait_for_function("window.got.length > 0")
+        tried = page.evaluate("window.got[0].tried")
+        page.wait_for_timeout(2_500)  # what it tries later: a refresh after a second, going elsewhere itself
+        assert len(tried) == 15
+        assert page.url == f"{address}/hostile"
+        assert page.title() == "host"
+        assert len(context.pages) == 1
     assert [each for each in asked if each != "/favicon.ico"] == []
