@@ -88,6 +88,11 @@ class TraceView:
         return self._found.row.id
 
     @property
+    def agent_name(self) -> str:
+        """Who was asked, as the catalog calls it."""
+        return self._agent_name
+
+    @property
     def session_id(self) -> str:
         """The runtime session."""
         return self._found.row.session_id

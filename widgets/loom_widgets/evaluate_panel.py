@@ -53,6 +53,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     called: ClassVar[str] = "Evaluate"
     script: ClassVar[tuple[str, str]] = ("loom_widgets", "evaluate_panel.js")
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.judged", "case.js"),)
 
     def __init__(self, bench: Workbench, **options: Any) -> None:
         self._rows: list[dict[str, Any]] = []

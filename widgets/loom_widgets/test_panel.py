@@ -9,8 +9,6 @@ import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import traitlets as t
-
 from loomlib.agents import Chunk, InvocationError, SessionStart
 from loomlib.agents.agui import read_event, run_input
 from loomlib.errors import LoomError
@@ -18,7 +16,6 @@ from loomlib.errors import LoomError
 from .chat import Deciding, Frames, Looking, Turn, agent_line, asking_code, figures_of
 from .kit import Cancel, Form, action
 from .kit.failures import told
-from .kit.panel import text_of
 from .kit.source import connect_code, frame_rows
 
 if TYPE_CHECKING:
@@ -36,6 +33,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets", "test_panel.js")
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.chat", "chat.js"),)
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
         from loomlib import Agent
@@ -50,12 +48,6 @@ class TestPanel(Deciding, Frames, Looking):
         else:
             self._look_around("", "DEFAULT")
         self.later("approvals")
-
-    @t.default("_esm")
-    def _joined_script(self) -> str:
-        return "\n".join(
-            text_of(*each) for each in (("loom_widgets.kit", "kit.js"), ("loom_widgets.chat", "chat.js"), self.script)
-        )
 
     # Actions.
 

@@ -319,11 +319,12 @@ const ROW_PX = 28, SETTLED_MS = 60;
  *   columns  [{key, name, kind: "text" | "ms" | "number" | "time" | "status", width, show(row) → node or text, sort: false}]
  *   rows     the rows, or
  *   model + table  the name of a table that the kernel keeps (`self.tables.put(name, rows)`): pages are asked for
+ *   given    {rows, total}: its first page, where the view has that already (100 rows, or all)
  *   onOpen(row)    called on click, Enter or Space of a row
  *   height   in px (default 280); empty: the sentence when there is no row; label: the table's name for screen readers
  * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
  */
-function table({ columns, rows = null, model = null, table: name = "", onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
+function table({ columns, rows = null, model = null, table: name = "", given = null, onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
   let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0;
   const pages = new Map();
   const PAGE = 100;
@@ -456,7 +457,8 @@ function table({ columns, rows = null, model = null, table: name = "", onOpen = 
   };
   node.toEnd = () => { scroller.scrollTop = scroller.scrollHeight; draw(true); };
   node.chosen = null;
-  if (model) node.reload(); else draw(true);
+  if (given) { pages.set(0, given.rows); total = given.total; }
+  if (model && !given) node.reload(); else draw(true);
   return node;
 }
 

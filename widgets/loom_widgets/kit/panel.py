@@ -42,6 +42,9 @@ class Panel(anywidget.AnyWidget):
     script: ClassVar[tuple[str, str]] = ("loom_widgets.kit", "blank.js")
     """The package and the file of the panel's own script; the kit's text is put in front of it."""
 
+    parts: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Scripts that stand between the kit and the panel's own: what it shares with others."""
+
     called: ClassVar[str] = "Panel"
     """The panel's title; a subclass gives its own (a plain `title = …` would take the trait away)."""
 
@@ -70,7 +73,7 @@ class Panel(anywidget.AnyWidget):
 
     @t.default("_esm")
     def _joined_script(self) -> str:
-        return text_of("loom_widgets.kit", "kit.js") + "\n" + text_of(*self.script)
+        return "\n".join(text_of(*each) for each in (("loom_widgets.kit", "kit.js"), *self.parts, self.script))
 
     @t.default("_css")
     def _shared_style(self) -> str:

@@ -1,0 +1,64 @@
+// What Evaluate and the display of a run share: words with their signs, a case opened, and where two paths part.
+
+const WORD_KIND = {
+  passed: "good", "low score": "bad", failed: "bad", "answer failed": "bad", "judge failed": "wait", "not judged": "wait",
+  scored: "wait", "not applicable": "wait", won: "good", lost: "bad", missed: "bad", unclear: "wait", better: "good", worse: "bad",
+};
+const cases_ = (count) => `${num(count)} ${count === 1 ? "case" : "cases"}`;
+const SIGNS_OF_PATH = { kept: "=", changed: "~", moved: ">", missing: "−", extra: "+" };
+const dot = (word) => statusDot(word, WORD_KIND[word]);
+const score = (value, word) => h("span", { title: word }, word === "judge failed" ? "? judge" : value === null || value === undefined
+  ? "–" : `${word === "low" ? "▼ " : word === "passed" ? "✓ " : ""}${num(value, 2)}`);
+const dollars = (value) => value === null || value === undefined ? "–" : `$${Number(value).toPrecision(2)}`;
+const list = (items) => (items ?? []).map((each) => h("p", null, each));
+const gateLines = (gates) => (gates ?? []).map((each) => h("p", null, dot(each.outcome), " ", each.sentence));
+const fold = (title, ...children) => h("details", null, h("summary", null, title), ...children);
+
+/** A table of a few rows that is never scrolled: evidence, verdicts, paths. */
+function small(label, heads, rows) {
+  return h("div", { class: "loom-scroll", style: { margin: "6px 0" } }, h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px", "text-align": "left" } },
+    h("thead", null, h("tr", null, heads.map((each) => h("th", { scope: "col", style: { ...CELL, "white-space": "nowrap" } }, each)))),
+    h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, each)))))));
+}
+const SPACED = { style: { margin: "10px 0 4px" } };
+const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "white-space": "pre-wrap", "overflow-wrap": "break-word" };
+
+/** Where the expected path and the one taken part. */
+function pathView(path) {
+  const parted = path.rows.some((row) => row.kind !== "kept");
+  return h("div", null, h("h5", SPACED, `${path.title}: ${parted ? "the paths part" : "the path is the expected one"}`),
+    small(`${path.title}: expected and called`, ["step", "expected", "called"], path.rows.map((row) => [
+      h("span", { class: row.kind === "kept" ? "" : "loom-bad", style: { "white-space": "nowrap" } }, `${SIGNS_OF_PATH[row.kind] ?? "?"} ${row.kind}`),
+      row.expected ? [h("span", { class: "loom-hint" }, `${row.expected_step ?? ""} `), h("code", null, row.expected)] : "",
+      row.actual ? [h("span", { class: "loom-hint" }, `${row.actual_step ?? ""} `), h("code", null, row.actual)] : "",
+    ])));
+}
+
+/** One case with all that is known of it. `extra` are buttons. */
+function caseView(model, found, title) {
+  const traced = h("div");
+  const look = button("Its trace", async () => {
+    look.disabled = true;
+    refill(traced, h("p", { class: "loom-empty" }, "Reading the trace …"));
+    const trace = await act(model, "trace", { run: found.run, invocation: found.invocation });
+    look.disabled = false;
+    if (!trace?.table) return void refill(traced);
+    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}` }));
+  });
+  const said = found.turns.map((turn, at) => facts([
+    [found.turns.length > 1 ? `asked (turn ${at + 1})` : "asked", pre(turn.asked)],
+    ["answered", turn.answered === null ? h("em", null, "no answer") : pre(turn.answered || "(nothing)")],
+    turn.expected !== null && ["expected", pre(turn.expected)],
+  ].filter(Boolean)));
+  return card(title ?? found.case, { state: found.state, kind: WORD_KIND[found.state], level: 4 },
+    said,
+    found.failure && h("p", null, h("strong", null, "No answer: "), found.failure),
+    found.assertions.length > 0 && [h("h5", SPACED, "Asserted"), list(found.assertions)],
+    found.verdicts.length > 0 && small("what each evaluator says", ["evaluator", "verdict", "score", "why"],
+      found.verdicts.map((row) => [row.evaluator, dot(row.verdict), row.score, row.why])),
+    found.paths.map(pathView),
+    h("p", { class: "loom-hint" }, found.facts, found.is_reused ? " · kept from an earlier run" : "", found.tags.length ? ` · tags: ${found.tags.join(", ")}` : ""),
+    found.invocation !== null && look, traced);
+}
+const pre = (text) => h("span", { style: { "white-space": "pre-wrap" } }, text);
+
