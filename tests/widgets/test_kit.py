@@ -10,7 +10,7 @@ import pytest
 
 import loomlib as loom
 from loom_widgets.kit import Cancel, Form, Panel, Stream, action
-from loom_widgets.kit.panel import static_table, text_of
+from loom_widgets.kit.panel import script_of, static_table
 from loomlib.errors import LoomError
 
 from .conftest import Watched, wait_until
@@ -175,7 +175,7 @@ def test_the_faces_escape_and_stay_the_same(watched: Watched) -> None:
 
 
 def test_the_kit_can_set_no_markup() -> None:
-    kit = text_of("loom_widgets.kit", "kit.js")
+    kit = script_of(Panel)
     for forbidden in (
         "innerHTML",
         "outerHTML",

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
+KIT = ("kit.js", "page.js", "table.js", "chart.js", "frame.js")
+"""The kit's scripts, in this order in front of a panel's own."""
+
 _COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
 _FACE = """<style>.loom-face{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.45}
 .loom-face h3{margin:0 0 4px;font-size:15px}.loom-face p{margin:.2em 0}</style>"""
@@ -73,7 +76,7 @@ class Panel(anywidget.AnyWidget):
 
     @t.default("_esm")
     def _joined_script(self) -> str:
-        return "\n".join(text_of(*each) for each in (("loom_widgets.kit", "kit.js"), *self.parts, self.script))
+        return script_of(type(self))
 
     @t.default("_css")
     def _shared_style(self) -> str:
@@ -219,6 +222,12 @@ class Panel(anywidget.AnyWidget):
         if nobody_draws():
             data = {mime: value for mime, value in data.items() if mime != WIDGET_VIEW}
         return {**data, "text/plain": repr(self), "text/html": self._repr_html_()}, metadata
+
+
+def script_of(panel: type[Panel]) -> str:
+    """The whole script of a panel's view: the kit, the parts that it shares, its own."""
+    kit = (("loom_widgets.kit", name) for name in KIT)
+    return "\n".join(text_of(*each) for each in (*kit, *panel.parts, panel.script))
 
 
 @cache

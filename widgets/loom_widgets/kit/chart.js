@@ -1,0 +1,69 @@
+// Charts as small SVG.
+
+const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
+const SIGNS = ["●", "■", "◆", "✚", "▲", "★"];
+
+/** Charts as small SVG, each with its numbers as a table behind "Show as table". */
+const chart = {
+  /** `series: [{name, points: [[x, y], …]}]`; `x: {name, kind}`, `y: {name, kind}` with kind time, ms or number. */
+  line: (options) => drawn("line", options),
+  dots: (options) => drawn("dots", options),
+  /** `bars: [{name, value}]`, `y: {name, kind}`. */
+  bars: ({ bars, y = {}, ...rest }) => drawn("bars", { ...rest, y, series: [{ name: y.name ?? "value", points: bars.map((bar, i) => [i, bar.value]) }], names: bars.map((bar) => bar.name) }),
+};
+
+function shownAs(kind, value) { return kind === "ms" ? ms(value) : kind === "time" ? when(value) : num(value); }
+
+function ticks(low, high, count = 4) {
+  const raw = (high - low) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw);
+  const found = [];
+  for (let at = Math.ceil(low / step) * step; at <= high + step / 1e6; at += step) found.push(at);
+  return found;
+}
+
+function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180, empty = "Nothing to draw yet." }) {
+  const good = series.map((each) => ({ ...each, points: each.points.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)) }));
+  const all = good.flatMap((each) => each.points);
+  const figure = h("figure", { class: "loom-chart" }, title && h("figcaption", null, title));
+  if (!all.length) return put(figure, h("p", { class: "loom-empty" }, empty));
+  const W = 640, H = height, L = 64, R = 12, T = 8, B = 30;
+  const extent = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  let [x0, x1] = extent(all.map(([a]) => a));
+  if (form === "bars") [x0, x1] = [-0.5, names.length - 0.5];
+  if (x0 === x1) { x0 -= 0.5; x1 += 0.5; }
+  const y1 = Math.max(1e-9, extent(all.map(([, b]) => b))[1]) * 1.05, y0 = Math.min(0, extent(all.map(([, b]) => b))[0]);
+  const px = (value) => L + ((value - x0) / (x1 - x0)) * (W - L - R);
+  const py = (value) => H - B - ((value - y0) / (y1 - y0)) * (H - T - B);
+  const said = good.map((each) => {
+    const [low, high] = extent(each.points.map(([, b]) => b));
+    return `${each.name}: ${each.points.length} values from ${shownAs(y.kind, low)} to ${shownAs(y.kind, high)}`;
+  }).join("; ");
+  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${title ?? "chart"}. ${said}` });
+  for (const tick of ticks(y0, y1)) {
+    svg.append(s("line", { x1: L, x2: W - R, y1: py(tick), y2: py(tick), class: "loom-grid" }),
+      s("text", { x: L - 6, y: py(tick) + 4, "text-anchor": "end" }, shownAs(y.kind, tick)));
+  }
+  if (names) names.slice(0, 24).forEach((name, i) => svg.append(s("text", { x: px(i), y: H - 10, "text-anchor": "middle" }, short(name, 16))));
+  else [[x0, "start"], [x1, "end"]].forEach(([at, anchor]) => svg.append(s("text", { x: px(at), y: H - 10, "text-anchor": anchor }, shownAs(x.kind, at))));
+  good.forEach((each, i) => {
+    const colour = PALETTE[i % PALETTE.length];
+    const points = each.points;
+    if (form === "line") svg.append(s("polyline", { points: points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" "), fill: "none", stroke: colour, "stroke-width": 2 }));
+    if (form === "bars") for (const [a, b] of points) svg.append(s("rect", { x: px(a - 0.35), width: Math.max(1, px(a + 0.35) - px(a - 0.35)), y: Math.min(py(b), py(0)), height: Math.abs(py(0) - py(b)), fill: colour }));
+    else if (form === "dots" || points.length < 60) for (const [a, b] of points.slice(-2000)) svg.append(s("circle", { cx: px(a), cy: py(b), r: 3, fill: colour }));
+  });
+  const legend = good.length > 1 && h("p", { class: "loom-legend" }, good.map((each, i) => h("span", null,
+    h("span", { "aria-hidden": "true", style: { color: PALETTE[i % PALETTE.length] } }, SIGNS[i % SIGNS.length]), ` ${each.name}  `)));
+  const rows = good.flatMap((each) => each.points.map(([a, b]) => ({ series: each.name, x: names ? names[a] : a, y: b })));
+  const numbers = h("details", { class: "loom-numbers" }, h("summary", null, "Show as table"));
+  numbers.addEventListener("toggle", () => {
+    if (!numbers.open || numbers.childElementCount > 1) return;
+    numbers.append(table({
+      label: title ?? "the chart's numbers", rows,
+      columns: [...(good.length > 1 ? [{ key: "series" }] : []), { key: "x", name: x.name ?? "x", kind: names ? "text" : x.kind ?? "number" }, { key: "y", name: y.name ?? "value", kind: y.kind ?? "number" }],
+    }));
+  });
+  return put(figure, [svg, legend, numbers]);
+}

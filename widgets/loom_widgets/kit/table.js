@@ -1,0 +1,187 @@
+// Tables of any length, and spans as bars over time.
+
+const ROW_PX = 28, SETTLED_MS = 60;
+
+/**
+ * A table of any length: only the rows in sight are in the page.
+ *   columns  [{key, name, kind: "text" | "ms" | "number" | "time" | "status", width, show(row) → node or text, sort: false}]
+ *   rows     the rows, or
+ *   model + table  the name of a table that the kernel keeps (`self.tables.put(name, rows)`): pages are asked for
+ *   given    {rows, total}: its first page, where the view has that already (100 rows, or all)
+ *   onOpen(row)    called on click, Enter or Space of a row
+ *   height   in px (default 280); empty: the sentence when there is no row; label: the table's name for screen readers
+ * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
+ */
+function table({ columns, rows = null, model = null, table: name = "", given = null, onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
+  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0;
+  const pages = new Map();
+  const PAGE = 100;
+  const body = h("tbody");
+  const above = h("tr", { "aria-hidden": "true", class: "loom-space" }, h("td", { colspan: columns.length }));
+  const below = h("tr", { "aria-hidden": "true", class: "loom-space" }, h("td", { colspan: columns.length }));
+  const heads = columns.map((column) => {
+    const head = h("th", { scope: "col", class: `loom-${column.kind ?? "text"}`, style: column.width ? { width: column.width } : {} });
+    if (column.sort === false) return put(head, column.name ?? column.key);
+    return put(head, h("button", { type: "button", class: "loom-sort", onclick: () => order(column.key) }, column.name ?? column.key));
+  });
+  const none = h("p", { class: "loom-empty" }, empty);
+  const grid = h("table", {
+    class: "loom-table", role: "grid", "aria-label": label, tabindex: 0, "aria-colcount": columns.length,
+    style: { "min-width": `${columns.length * 7.5}em` },
+  }, h("thead", null, h("tr", { "aria-rowindex": 1 }, heads)), body);
+  const scroller = h("div", { class: "loom-scroll", style: { "max-height": `${height}px` } }, grid);
+  const node = h("div", { class: "loom-tablebox" }, scroller, none);
+  const rowIds = newId("row");
+
+  const at = (index) => model ? pages.get(Math.floor(index / PAGE))?.[index % PAGE] : local[index];
+  const cell = (column, row) => {
+    if (column.show) return column.show(row);
+    const value = row[column.key];
+    if (column.kind === "ms") return ms(value);
+    if (column.kind === "number") return num(value);
+    if (column.kind === "time") return when(value);
+    if (column.kind === "status") return statusDot(String(value ?? "–"));
+    return short(value ?? "–", 400);
+  };
+  const ask = async (page) => {
+    if (pages.has(page)) return;
+    pages.set(page, []);
+    const mine = asked;
+    const found = await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down });
+    if (!found || mine !== asked) return void pages.delete(page);
+    pages.set(page, found.rows);
+    if (found.total !== total) { total = found.total; if (active >= total) active = -1; }
+    draw(true);
+  };
+  const draw = (again = false) => {
+    none.hidden = total > 0;
+    scroller.hidden = total === 0;
+    const seen = Math.ceil((scroller.clientHeight || height) / ROW_PX);
+    const first = Math.max(0, Math.min(Math.floor(scroller.scrollTop / ROW_PX) - 6, total - seen - 12));
+    if (first === firstRow && !again) return;
+    firstRow = first;
+    drawnAt = performance.now();
+    const last = Math.min(total, first + seen + 12);
+    if (model) {
+      // Pages that only fly past are not asked for.
+      wanted = [];
+      for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last - 1) / PAGE); page += 1) wanted.push(page);
+      clearTimeout(settling);
+      if (again) wanted.forEach(ask); else settling = setTimeout(() => wanted.forEach(ask), SETTLED_MS);
+    }
+    const made = [];
+    for (let i = first; i < last; i += 1) {
+      const row = at(i);
+      made.push(h("tr", {
+        id: `${rowIds}-${i}`, role: "row", "aria-rowindex": i + 2, "aria-selected": onOpen ? String(i === active) : null,
+        class: `${i === active ? "loom-active" : ""} ${onOpen ? "loom-opens" : ""} ${i % 2 ? "loom-odd" : ""}`, "data-index": i,
+      }, columns.map((column) => h("td", { role: "gridcell", class: `loom-${column.kind ?? "text"}` }, row ? cell(column, row) : "…"))));
+    }
+    above.firstChild.style.height = `${first * ROW_PX}px`;
+    below.firstChild.style.height = `${Math.max(0, total - last) * ROW_PX}px`;
+    above.hidden = first === 0;
+    below.hidden = last === total;
+    body.replaceChildren(above, ...made, below);
+    grid.setAttribute("aria-rowcount", String(total + 1));
+  };
+  const order = (key) => {
+    down = sort === key ? !down : false;
+    sort = key;
+    heads.forEach((head, i) => columns[i].key === key
+      ? head.setAttribute("aria-sort", down ? "descending" : "ascending") : head.removeAttribute("aria-sort"));
+    if (model) return node.reload();
+    const rank = (row) => row[key];
+    local = [...local].sort((a, b) => compare(rank(a), rank(b), down));
+    draw(true);
+  };
+  const choose = (index) => {
+    active = Math.max(0, Math.min(index, total - 1));
+    node.chosen = at(active) ?? null;
+    const top = active * ROW_PX, room = scroller.clientHeight - 2 * ROW_PX;
+    if (top < scroller.scrollTop) scroller.scrollTop = top;
+    else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+    draw(true);
+    grid.setAttribute("aria-activedescendant", `${rowIds}-${active}`);
+  };
+  grid.addEventListener("keydown", (event) => {
+    if (event.target !== grid) return;
+    const seen = Math.max(1, Math.floor(scroller.clientHeight / ROW_PX) - 2);
+    const to = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + seen, PageUp: active - seen, Home: 0, End: total - 1 }[event.key];
+    if (to !== undefined) { event.preventDefault(); event.stopPropagation(); choose(to); }
+    else if ((event.key === "Enter" || event.key === " ") && onOpen && at(active)) {
+      event.preventDefault();
+      event.stopPropagation();
+      onOpen(at(active));
+    }
+  });
+  body.addEventListener("click", (event) => {
+    const row = event.target.closest("tr[data-index]");
+    if (!row || event.target.closest("button,a,input,select")) return;
+    choose(Number(row.dataset.index));
+    if (onOpen && at(active)) onOpen(at(active));
+  });
+  scroller.addEventListener("scroll", () => {
+    if (!frame) frame = requestAnimationFrame(() => {
+      frame = 0;
+      // Rows that fly past are not all drawn: a page as large as JupyterLab takes long to lay out new ones.
+      const flies = Math.abs(scroller.scrollTop / ROW_PX - firstRow) > 60 && performance.now() - drawnAt < 150;
+      clearTimeout(later);
+      if (flies) later = setTimeout(draw, SETTLED_MS); else draw();
+    });
+  });
+  scroller.addEventListener("loom-shown", () => draw(true));
+  node.rows = (list) => {
+    local = list;
+    total = list.length;
+    active = -1;
+    if (sort) { const key = sort; down = !down; order(key); } else draw(true);
+  };
+  node.reload = () => { asked += 1; pages.clear(); active = -1; firstRow = -1; total ||= 1; draw(true); };
+  node.goTo = async (index) => {
+    const page = Math.floor(index / PAGE);
+    const found = model && await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down });
+    if (found) { pages.set(page, found.rows); total = found.total; firstRow = -1; draw(true); }
+    if (index < total) choose(index);
+  };
+  node.toEnd = () => { scroller.scrollTop = scroller.scrollHeight; draw(true); };
+  node.chosen = null;
+  if (given) { pages.set(0, given.rows); total = given.total; }
+  if (model && !given) node.reload(); else draw(true);
+  return node;
+}
+
+function compare(a, b, down) {
+  const nothing = (value) => value === null || value === undefined || value === "" || Number.isNaN(value);
+  if (nothing(a) || nothing(b)) return Number(nothing(a)) - Number(nothing(b));
+  const found = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+  return down ? -found : found;
+}
+
+const PARTS = {
+  model: ["#0072B2", "model"], tools: ["#D55E00", "tools"], memory: ["#CC79A7", "memory"], agent: ["#009E73", "agent overhead"],
+};
+/**
+ * Spans as bars over time, any number of them.
+ *   bars   [{label, depth, start_ms, duration_ms, part, failed, marks}], parents before their children
+ *   model, table, first, last   instead of bars: the table that the kernel keeps, and the ms at which all begins and ends
+ *   total  the whole in ms; parts: {part: [colour, name]} (the kernel's own theme; see `PART_COLOURS`)
+ */
+function waterfall({ bars = [], total = 0, first = null, last = null, parts = PARTS, label = "waterfall", ...rest }) {
+  first ??= bars.reduce((least, bar) => Math.min(least, bar.start_ms), 0);
+  last ??= bars.reduce((most, bar) => Math.max(most, bar.start_ms + bar.duration_ms), total);
+  const width = Math.max(last - first, 1e-6);
+  const share = (value) => `${((100 * value) / width).toFixed(3)}%`;
+  const columns = [
+    { key: "label", name: "span", width: "34%", sort: false, show: (bar) => h("span", {
+      class: "loom-span", style: { "padding-left": `${Math.min(bar.depth, 12) * 0.9}em` }, title: short(bar.label, 200),
+    }, short(bar.label), bar.failed && h("strong", null, " failed"), bar.marks && h("em", null, ` ${bar.marks}`)) },
+    { key: "part", name: "part", width: "10em", sort: false, show: (bar) => parts[bar.part]?.[1] ?? bar.part },
+    { key: "start_ms", name: "after", kind: "ms", width: "6.5em", sort: false },
+    { key: "duration_ms", name: "took", kind: "ms", width: "6.5em", sort: false },
+    { key: "bar", name: "when", sort: false, show: (bar) => h("div", { class: "loom-lane", "aria-hidden": "true" }, h("span", {
+      class: `loom-bar ${bar.failed ? "loom-failed" : ""}`,
+      style: { left: share(bar.start_ms - first), width: share(bar.duration_ms), background: parts[bar.part]?.[0] ?? "#767b84" },
+    })) },
+  ];
+  return table({ height: 300, empty: "No spans.", ...rest, columns, rows: bars, label });
+}
