@@ -31,11 +31,12 @@ class Payload:
 def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None = None) -> Payload:
     """`{"prompt": …}` for a prompt; a mapping as JSON; bytes as they are. A prompt is added to a mapping without one.
 
-    Raises `RequestRejected` above 100 MB, `ValueError` when there is nothing to send and `TypeError` for a value that
-    JSON cannot hold.
+    Raises `RequestRejected` above 100 MB, `ValueError` when there is nothing to send and `TypeError` for a prompt that
+    is no text, a payload that is neither mapping nor bytes, and a value that JSON cannot hold.
     """
     if prompt is None and payload is None:
         raise ValueError("give a prompt or a payload")
+    _check_kinds(prompt, payload)
     if isinstance(payload, bytes):
         body, asked = payload, prompt or payload[:_PROMPT_KEPT].decode("utf-8", "replace")
     else:
@@ -52,6 +53,17 @@ def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None =
             try_="put the data in S3 and send its address",
         )
     return Payload(body=body, prompt=asked, digest=hashlib.sha256(body).hexdigest())
+
+
+def _check_kinds(prompt: object, payload: object) -> None:
+    """A mapping in the prompt's place would be sent as the prompt's value, and the agent would find no words in it."""
+    kinds = [type(each).__name__ for each in (prompt, payload)]
+    if prompt is not None and not isinstance(prompt, str):
+        how = "; a mapping is sent as it is with payload={…}" if isinstance(prompt, Mapping) else ""
+        raise TypeError(f"a prompt is a text, not {kinds[0]}{how}")
+    if payload is not None and not isinstance(payload, (Mapping, bytes)):
+        how = "; a text is sent as the prompt" if isinstance(payload, str) else ""
+        raise TypeError(f"a payload is a mapping or bytes, not {kinds[1]}{how}")
 
 
 def new_session_id() -> str:

@@ -16,9 +16,9 @@ from typing import Any, Final, cast
 from ..aws import memory_writing as writing
 from ..errors import SettingsError
 from ..redaction import Redactor
+from ..running.written import whole_file
 from .faces import safe_id
 from .reading import MemoryReader
-from .written import written
 
 FORMAT: Final = "loom memory snapshot"
 Progress = Callable[[str], None]
@@ -47,7 +47,6 @@ class MemorySnapshot:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it to a file that only its owner reads; `read_snapshot(path)` brings it back."""
         target = Path(path)
-        part = target.with_name(target.name + ".part")
         said = {
             "format": FORMAT,
             "version": 1,
@@ -61,10 +60,8 @@ class MemorySnapshot:
             if self.events is None
             else [[actor, session, count] for (actor, session), count in self.events.items()],
         }
-        with written("The snapshot", target):
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                json.dump(said, file)
-            os.replace(part, target)
+        with whole_file("The snapshot", target) as file:
+            json.dump(said, file)
         return target
 
     def __repr__(self) -> str:

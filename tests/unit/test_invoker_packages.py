@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +88,22 @@ def test_a_payload_is_the_prompt_a_mapping_or_bytes() -> None:
         make_payload(None)
     with pytest.raises(TypeError):
         make_payload(None, {"x": object()})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "payload", "said"),
+    [
+        ({"question": "hi"}, None, "a prompt is a text, not dict; a mapping is sent as it is with payload="),
+        (["hi"], None, "a prompt is a text, not list"),
+        (None, "hi", "a payload is a mapping or bytes, not str; a text is sent as the prompt"),
+        ("hi", 5, "a payload is a mapping or bytes, not int"),
+    ],
+)
+def test_what_can_be_no_prompt_and_no_payload_is_refused_with_what_is_taken(
+    prompt: Any, payload: Any, said: str
+) -> None:
+    with pytest.raises(TypeError, match=re.escape(said)):
+        make_payload(prompt, payload)
 
 
 def test_a_new_session_id_keeps_the_rule_and_is_new() -> None:

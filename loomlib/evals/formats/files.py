@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Final, cast
 
 from loomlib.errors import EvalSetInvalid, LoomError
+from loomlib.running import whole_file
 
 from ..cases import EvalCase
 from ..eval_set import EvalSet
@@ -232,19 +231,5 @@ def _may_configure(target: FilePath, config: FilePath, text: str | None) -> bool
 
 def _replace(path: FilePath, parts: Iterable[str]) -> None:
     """The file with this text; the old one stays until the new one is complete."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.writelines(parts)
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current
+    with whole_file("The eval set", path, private=False) as file:
+        file.writelines(parts)

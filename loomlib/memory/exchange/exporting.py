@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -15,10 +14,10 @@ from typing import Any, Final
 
 from ...aws import memory_writing as writing
 from ...redaction import Redactor
+from ...running.written import whole_file
 from ..faces import frame_of, html_rows, text_rows
 from ..namespaces import every_path
 from ..reading import MemoryReader
-from ..written import written
 from .clean import Cleaner
 
 Progress = Callable[[str], None]
@@ -81,36 +80,24 @@ def export_memory(
     Events come session by session, the oldest first, as an import must make them: a session is held in memory at once.
     """
     target, cleaner = Path(path), Cleaner(redactor)
-    part = target.with_name(target.name + ".part")
     counts = {"event": 0, "record": 0}
     people = list(reader.actors()) if actors is None else list(dict.fromkeys(actors))
     digest = hashlib.sha256()
-    with written("The export", target):
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with written("The export", target), os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+    with whole_file("The export", target) as file:
 
-            def write(line: Mapping[str, Any]) -> None:
-                text = json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n"
-                digest.update(text.encode())
-                file.write(text)
+        def write(line: Mapping[str, Any]) -> None:
+            text = json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n"
+            digest.update(text.encode())
+            file.write(text)
 
-            write(_manifest(reader, redactor, cleaner, actors))
-            for line in _lines(reader, people, cleaner, everybody=actors is None):
-                write(line)
-                counts[line["kind"]] += 1
-                if progress is not None and sum(counts.values()) % _TOLD_EVERY == 0:
-                    progress(f"{counts['event']:,} events and {counts['record']:,} records exported")
-            write({"kind": "end", "events": counts["event"], "records": counts["record"],
-                   "struck_out": cleaner.counts, "sha256": digest.hexdigest()})  # fmt: skip
-            file.flush()
-            os.fsync(file.fileno())
-        with written("The export", target):
-            os.replace(part, target)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
+        write(_manifest(reader, redactor, cleaner, actors))
+        for line in _lines(reader, people, cleaner, everybody=actors is None):
+            write(line)
+            counts[line["kind"]] += 1
+            if progress is not None and sum(counts.values()) % _TOLD_EVERY == 0:
+                progress(f"{counts['event']:,} events and {counts['record']:,} records exported")
+        write({"kind": "end", "events": counts["event"], "records": counts["record"],
+               "struck_out": cleaner.counts, "sha256": digest.hexdigest()})  # fmt: skip
     return Exported(
         path=target,
         name=reader.memory.name,

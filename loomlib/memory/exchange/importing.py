@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...aws import memory_writing as writing
 from ...errors import SettingsError
+from ...running.written import written
 from ..faces import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
-from ..written import written
 from .journal import Journal
 from .reading import check_whole, read_lines, read_manifest
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ...errors import SettingsError
 from .exporting import FORMAT, VERSION
+from .fields import check_line, check_manifest
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -20,6 +21,7 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise SettingsError(
             "The file is no export of a memory", on=str(path), try_="one that memory.export(path) wrote"
         )
+    check_manifest(first, str(path))
     if first.get("version") != VERSION:
         raise SettingsError(
             f"The export is of version {first.get('version')}, and {VERSION} is known",
@@ -30,9 +32,10 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The events and records of an export, in its order."""
-    for line in _lines(Path(path)):
+    """The events and records of an export, in its order. Raises `SettingsError` where one lacks what it must have."""
+    for number, line in enumerate(_lines(Path(path)), 1):
         if line.get("kind") in ("event", "record"):
+            check_line(line, f"{path}, line {number}")
             yield line
 
 

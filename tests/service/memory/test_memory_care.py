@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -183,6 +184,38 @@ def test_a_file_that_is_no_export_or_was_changed_is_refused(memory_bench: loom.W
             memory.import_(tmp_path / name)
     with pytest.raises(SettingsError, match="export"):
         memory.import_(tmp_path / "missing")
+
+
+def test_an_export_that_somebody_made_by_hand_says_what_it_lacks_and_where(
+    memory_bench: loom.Workbench, tmp_path: Path
+):
+    memory = new_memory(memory_bench, "semantic")
+    say(memory, "hello")
+    write(memory, "/facts/anna/", "The user plays chess.")
+    path = tmp_path / "m.jsonl"
+    memory.export(path)
+    whole = [json.loads(line) for line in path.read_text().splitlines()]
+    spoiled = [
+        *[(0, "memory", value) for value in (None, "assistant")],
+        *[(1, name, value) for name in ("eventId", "actorId", "sessionId", "eventTimestamp") for value in (None, 5)],
+        *[(1, "payload", value) for value in (None, "hello", [5])],
+        *[(1, "branch", value) for value in ("fork", {"name": ""})],
+        *[(1, "metadata", value) for value in (["food"], {"topic": "food"}, {"topic": {}})],
+        *[(2, name, value) for name in ("memoryRecordId", "text", "createdAt") for value in (None, 5)],
+        *[(2, "namespaces", value) for value in (None, "/facts/anna/", [5])],
+        (0, "strategies", [{"name": "semantic"}]),
+    ]
+    for at, name, value in spoiled:
+        lines = [dict(line) for line in whole[:-1]]
+        lines[at] = {key: each for key, each in {**lines[at], name: value}.items() if each is not None}
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        end = {"kind": "end", "sha256": hashlib.sha256(body.encode()).hexdigest()}
+        path.write_text(body + json.dumps(end) + "\n")
+        with pytest.raises(SettingsError, match=rf"^The export's (manifest|event|record) has .*{name}") as refused:
+            memory.import_(path)
+        assert name in refused.value.try_
+        assert str(path) in refused.value.on
+        assert at == 0 or refused.value.on.endswith(f"line {at + 1}")
 
 
 def test_a_file_that_cannot_be_written_is_said_in_words(memory_bench: loom.Workbench, tmp_path: Path):
