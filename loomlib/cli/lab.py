@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ..errors import LoomError
-from .launcher import prepare_jupyter
+from .launcher import FOLDER, prepare_jupyter
 from .output import say
 from .place import Place, pass_place
 
@@ -26,7 +26,7 @@ def lab(place: Place, arguments: tuple[str, ...]) -> None:
     home = place.settings.home
     os.environ["LOOM_HOME"] = str(home)
     os.environ["JUPYTER_PATH"] = os.pathsep.join(
-        filter(None, (str(prepare_jupyter(home / "jupyter", notebooks)), os.environ.get("JUPYTER_PATH")))
+        filter(None, (str(prepare_jupyter(home / FOLDER)), os.environ.get("JUPYTER_PATH")))
     )
     own = {
         "--ServerApp.root_dir": str(notebooks.parent),

@@ -1,9 +1,9 @@
-"""What `loom lab` adds to JupyterLab: launcher cards for the panels, and the reports as templates.
+"""What `loom lab` adds to JupyterLab: launcher cards for the panels of plugins, and the reports as templates.
 
 Both are files in a folder that Jupyter is told to look into (`JUPYTER_PATH`): jupyter-app-launcher reads
 `jupyter_app_launcher/jp_app_launcher_*.yaml`, jupyterlab-templates `notebook_templates/*/*.ipynb`. An installed
-loom-widgets brings the shipped reports as templates for any JupyterLab; what is there is not added again. Written anew
-each time, so that what plugins give is there too.
+loom-widgets brings its own panels' cards and the shipped reports to any JupyterLab; they are not added again. Written
+anew each time, so that what plugins give is there too.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from typing import Any, Final
 from ..errors import LoomError
 from ..plugins import find_plugins
 
+FOLDER: Final = "loom_lab"
+"""Where `loom lab` writes it, in the home."""
 _CATALOG: Final = "Loom"
-_PANELS: Final = ("build", "test", "operate", "evaluate", "memory")
-"""Those that have a notebook in `notebooks/panels`, in the order of the work."""
+_OWN: Final = ("build", "test", "operate", "evaluate", "memory")
+"""Those of loom-widgets, which brings their cards."""
 
 
-def prepare_jupyter(folder: Path, notebooks: Path) -> Path:
+def prepare_jupyter(folder: Path) -> Path:
     """Writes cards and templates below `folder` and gives it back. Raises `LoomError` when it cannot be written."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "jupyter_app_launcher").mkdir(parents=True)
         (folder / "notebook_templates" / "Loom").mkdir(parents=True)
-        _write_cards(folder / "jupyter_app_launcher", notebooks / "panels")
+        _write_cards(folder / "jupyter_app_launcher")
         _write_templates(folder / "notebook_templates" / "Loom")
     except OSError as error:
         raise LoomError(
@@ -39,30 +41,16 @@ def prepare_jupyter(folder: Path, notebooks: Path) -> Path:
     return folder
 
 
-def _write_cards(folder: Path, panels: Path) -> None:
-    icon = str(panels / "loom.svg")
-    cards = [{**_opening(panels / f"{name}.ipynb"), "icon": icon} for name in _PANELS]
+def _write_cards(folder: Path) -> None:
+    cards: list[dict[str, str]] = []
     for name in find_plugins("panels").names("panels"):
-        if name not in _PANELS and (safe := _file_name(name)):
-            notebook = folder / f"{safe}.ipynb"
-            notebook.write_text(json.dumps(_panel_notebook(name), ensure_ascii=False), "utf-8")
-            card = {"title": name, "description": "A panel of a plugin", "type": "notebook", "source": str(notebook)}
-            cards.append({**card, "catalog": _CATALOG, "icon": icon})
+        if name not in _OWN and (safe := _file_name(name)):
+            (folder / f"{safe}.ipynb").write_text(json.dumps(_panel_notebook(name), ensure_ascii=False), "utf-8")
+            card = {"title": name, "description": "A panel of a plugin", "catalog": _CATALOG}
+            # It is run with a kernel of its own, and the page shows what it puts out.
+            cards.append({**card, "type": "notebook-grid", "source": f"{safe}.ipynb"})
     # JSON is YAML, too.
-    (folder / "jp_app_launcher_loom.yaml").write_text(json.dumps(cards, ensure_ascii=False), "utf-8")
-
-
-def _opening(notebook: Path) -> dict[str, Any]:
-    """A card that opens the notebook, whose first heading is `# Title: description`."""
-    first = "".join(json.loads(notebook.read_text("utf-8"))["cells"][0]["source"]).partition("\n")[0]
-    title, _, description = first.removeprefix("# ").partition(": ")
-    path = "/".join(notebook.parts[-3:])  # as JupyterLab sees it from the folder above the notebooks
-    # It is not run as well: a command that runs cells before the kernel is there asks for one.
-    steps: list[dict[str, object]] = [
-        {"label": "open", "id": "docmanager:open", "args": {"path": path, "factory": "Notebook"}}
-    ]
-    card = {"title": title, "description": description, "catalog": _CATALOG}
-    return {**card, "type": "jupyterlab-commands", "source": steps}
+    (folder / "jp_app_launcher_loom_plugins.yaml").write_text(json.dumps(cards, ensure_ascii=False), "utf-8")
 
 
 def _write_templates(folder: Path) -> None:
@@ -74,10 +62,13 @@ def _write_templates(folder: Path) -> None:
 
 
 def _panel_notebook(name: str) -> dict[str, Any]:
-    sources = ["import loomlib as loom\n\nbench = loom.connect()\nbench", f"bench.panel({name!r})"]
+    cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "outputs": []}
+    whole = {"col": 0, "row": 0, "width": 12, "height": 22, "hidden": False}
+    view = {"jupyter_dashboards": {"activeView": "grid_default", "views": {"grid_default": whole}}}
+    connect = "import loomlib as loom\n\nbench = loom.connect()"
     cells: list[dict[str, object]] = [
-        {"cell_type": "code", "id": str(at), "metadata": {}, "execution_count": None, "outputs": [], "source": source}
-        for at, source in enumerate(sources)
+        {**cell, "id": "connect", "metadata": dict[str, object](), "source": connect},
+        {**cell, "id": "panel", "metadata": {"extensions": view}, "source": f"bench.panel({name!r})"},
     ]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}

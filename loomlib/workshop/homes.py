@@ -13,7 +13,8 @@ from .progress import FOLDER, progress_file, read_progress
 _DATABASES: Final = ("loom.db", "logs.db", "memory.db", "runtimes.db", "telemetry.db", "memory-records.sqlite")
 OWN: Final = (
     *(f"{name}{journal}" for name in _DATABASES for journal in ("", "-wal", "-shm", "-journal")),
-    "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments", FOLDER,
+    "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",
+    "loom_lab", FOLDER,
 )  # fmt: skip
 """What Loom keeps in a home. Anything else that lies there is somebody's own, and stays."""
 _SIGNS: Final = ("loom.db", "service.lock")

@@ -1,4 +1,4 @@
-"""What `loom lab` puts within a click: the panels as launcher cards, the reports as templates, a panel under Voilà."""
+"""What is within a click: the panels as launcher cards, the reports as templates, a panel under Voilà."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from loomlib import local
 from loomlib.reports import report_notebooks
@@ -29,9 +29,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 LOOM = str(Path(sys.executable).with_name("loom"))
 PANELS = ("Build", "Test", "Operate", "Evaluate", "Memory")
 
-_KERNEL_IDLE = """() => {
-    const panel = window.jupyterapp?.shell?.currentWidget;
-    return panel?.content?.model?.cells?.length > 1 && panel?.sessionContext?.session?.kernel?.status === "idle";
+_CLOSE = "() => { window.jupyterapp.shell.currentWidget.dispose(); }"
+_NO_KERNEL = """async () => {
+    const sessions = window.jupyterapp.serviceManager.sessions;
+    await sessions.refreshRunning();
+    return [...sessions.running()].length === 0;
 }"""
 
 
@@ -41,29 +43,39 @@ def loom_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     yield from running_lab(tmp_path_factory.mktemp("loom-lab"), LOOM, "lab")
 
 
-@pytest.fixture
-def launcher(loom_lab: Lab, watched: Watched) -> Page:
+def launcher_of(lab: Lab, watched: Watched) -> Page:
     page = watched.page
-    page.goto(f"{loom_lab.url}/lab?token={loom_lab.token}&reset")
+    page.goto(f"{lab.url}/lab?token={lab.token}&reset")
     page.locator(".jp-Launcher").wait_for(timeout=180_000)
     return page
 
 
-def test_the_launcher_has_a_card_for_each_panel_which_opens_its_notebook(
-    launcher: Page, watched: Watched, tmp_path: Path
-) -> None:
-    loom = launcher.locator(".jp-Launcher-section", has=launcher.locator("h2", has_text=re.compile(r"^Loom$")))
+def cards_of(page: Page) -> Locator:
+    loom = page.locator(".jp-Launcher-section", has=page.locator("h2", has_text=re.compile(r"^Loom$")))
     expect(loom.locator(".jp-LauncherCard-label")).to_have_text(list(PANELS), timeout=DRAWN_MS)
-    loom.locator(".jp-LauncherCard", has_text="Test").click()
-    launcher.wait_for_function(_KERNEL_IDLE, timeout=DRAWN_MS)
-    launcher.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
-    panel_of(launcher, "Test")
-    screenshot(launcher, "launcher-test-panel", tmp_path)
-    end_kernels(launcher)
-    assert watched.outside == []
+    return loom.locator(".jp-LauncherCard")
 
 
-def test_new_from_template_offers_the_reports(launcher: Page, watched: Watched) -> None:
+def test_a_click_on_a_card_is_all_it_takes_to_work_with_a_panel_in_any_jupyterlab(
+    lab: Lab, watched: Watched, tmp_path: Path
+) -> None:
+    page = launcher_of(lab, watched)
+    cards = cards_of(page)
+    for place, title in enumerate(PANELS[:2]):
+        cards.nth(place).click()
+        panel = panel_of(page, title)
+        if title == "Build":
+            panel.get_by_role("button", name="Deploy", exact=True).click()
+            expect(panel.get_by_role("status")).to_contain_text("calculator is READY", timeout=DRAWN_MS)
+        screenshot(page, f"launcher-{title.lower()}-panel", tmp_path)
+        page.evaluate(_CLOSE)
+    page.wait_for_function(_NO_KERNEL, timeout=DRAWN_MS)
+    assert (watched.errors, watched.outside) == ([], [])
+
+
+def test_loom_lab_has_each_card_once_and_new_from_template_offers_the_reports(loom_lab: Lab, watched: Watched) -> None:
+    launcher = launcher_of(loom_lab, watched)
+    cards_of(launcher)
     launcher.locator(".jp-LauncherCard", has_text=re.compile("Template")).first.click()
     offered = launcher.locator(".jp-Dialog select")
     offered.first.wait_for(timeout=DRAWN_MS)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from loomlib.cli.launcher import prepare_jupyter
 from loomlib.errors import LoomError
 from loomlib.reports import report_notebooks
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+WIDGETS = NOTEBOOKS.parent / "widgets"
 
 
 def plug_in(folder: Path, panels: str) -> None:
@@ -24,17 +28,28 @@ def plug_in(folder: Path, panels: str) -> None:
     (info / "entry_points.txt").write_text("[loom.plugins]\nmore = loom_more\n")
 
 
-def test_each_panel_has_a_card_that_opens_its_notebook(tmp_path: Path) -> None:
-    folder = prepare_jupyter(tmp_path / "jupyter", NOTEBOOKS)
-    cards = json.loads((folder / "jupyter_app_launcher" / "jp_app_launcher_loom.yaml").read_text())
-    shipped = cards[:5]
-    assert [card["title"] for card in shipped] == ["Build", "Test", "Operate", "Evaluate", "Memory"]
-    for card in shipped:
-        assert card["catalog"] == "Loom"
-        assert card["description"]
-        (opened,) = card["source"]
-        assert (NOTEBOOKS.parent / opened["args"]["path"]).is_file()
-        assert Path(card["icon"]).read_text().startswith("<svg")
+def layout(cell: dict[str, Any]) -> dict[str, Any]:
+    """What jupyter-app-launcher's page makes of a cell."""
+    return cell["metadata"]["extensions"]["jupyter_dashboards"]["views"]["grid_default"]
+
+
+def test_each_panel_has_a_card_that_runs_its_notebook_in_any_jupyterlab() -> None:
+    wheel = tomllib.loads((WIDGETS / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    installed = {to: WIDGETS / source for source, to in wheel["shared-data"].items()}
+    launcher = "share/jupyter/jupyter_app_launcher/"
+    cards = yaml.safe_load(installed[f"{launcher}jp_app_launcher_loom.yaml"].read_text())
+    assert [card["title"] for card in cards] == ["Build", "Test", "Operate", "Evaluate", "Memory"]
+    for card in cards:
+        assert (card["catalog"], card["type"]) == ("Loom", "notebook-grid")
+        notebook, icon = (
+            installed[launcher + (at := Path(card[key])).parts[0]] / at.name for key in ("source", "icon")
+        )
+        assert icon.read_text().startswith("<svg")
+        heading, connecting, panel, hint = json.loads(notebook.read_text())["cells"]
+        title, _, described = heading["source"][0].strip().removeprefix("# ").partition(": ")
+        assert (title, described[0].upper() + described[1:]) == (card["title"], card["description"])
+        assert [layout(each)["hidden"] for each in (heading, panel, hint)] == [True, False, True]
+        assert connecting["metadata"] == {}  # it says nothing, unless it fails: then that is on the page
 
 
 def test_a_plugins_panel_has_a_card_too_and_its_name_makes_no_path(
@@ -42,10 +57,10 @@ def test_a_plugins_panel_has_a_card_too_and_its_name_makes_no_path(
 ) -> None:
     plug_in(tmp_path, "{'mood': print, '../../evil': print, 'build': print}")
     monkeypatch.syspath_prepend(tmp_path)
-    folder = prepare_jupyter(tmp_path / "jupyter", NOTEBOOKS)
-    cards = json.loads((folder / "jupyter_app_launcher" / "jp_app_launcher_loom.yaml").read_text())
-    assert [card["title"] for card in cards[5:]] == ["mood"]
-    cells = json.loads(Path(cards[5]["source"]).read_text())["cells"]
+    folder = prepare_jupyter(tmp_path / "jupyter")
+    cards = json.loads((folder / "jupyter_app_launcher" / "jp_app_launcher_loom_plugins.yaml").read_text())
+    assert [(card["title"], card["type"]) for card in cards] == [("mood", "notebook-grid")]
+    cells = json.loads((folder / "jupyter_app_launcher" / cards[0]["source"]).read_text())["cells"]
     assert cells[-1]["source"] == "bench.panel('mood')"
 
 
@@ -56,23 +71,23 @@ def test_every_report_is_a_template_unless_it_is_installed_as_one(
     installed.mkdir(parents=True)
     (installed / "latency_study.ipynb").write_text("{}")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "share"))
-    folder = prepare_jupyter(tmp_path / "jupyter", NOTEBOOKS)
+    folder = prepare_jupyter(tmp_path / "jupyter")
     written = {path.stem for path in (folder / "notebook_templates" / "Loom").iterdir()}
     assert "latency_study" not in written
     assert written <= set(report_notebooks())
 
 
 def test_what_was_written_before_is_replaced(tmp_path: Path) -> None:
-    folder = prepare_jupyter(tmp_path / "jupyter", NOTEBOOKS)
+    folder = prepare_jupyter(tmp_path / "jupyter")
     (folder / "notebook_templates" / "Loom" / "old.ipynb").write_text("{}")
-    prepare_jupyter(tmp_path / "jupyter", NOTEBOOKS)
+    prepare_jupyter(tmp_path / "jupyter")
     assert not (folder / "notebook_templates" / "Loom" / "old.ipynb").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LoomError, match=r"launcher cannot be prepared.*--home"):
-        prepare_jupyter(tmp_path / "file" / "jupyter", NOTEBOOKS)
+        prepare_jupyter(tmp_path / "file" / "jupyter")
 
 
 @pytest.mark.parametrize("panel", ["build", "test", "operate", "evaluate", "memory"])

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from loomlib import workshop
+from loomlib.cli.launcher import FOLDER
 from loomlib.errors import LoomError
 from loomlib.settings import Settings
 from loomlib.workshop.exercise import Exercise, NotYet
@@ -128,12 +129,13 @@ def test_a_home_begins_anew_without_what_is_not_looms(tmp_path: Path) -> None:
         (home / "loom.db").write_text("x")
         (home / "notes.txt").write_text("mine")
         (home / "runtimes").symlink_to(outside)
+        (home / FOLDER).mkdir()  # what `loom lab` writes
     (tmp_path / "learners" / "no_home").mkdir()
     homes = learner_homes(tmp_path / "learners")
     assert [standing(home).right[1] for home in homes] == [1, 1]
     for home in homes:
         cleared = clear_home(home)
-        assert cleared.deleted == ("loom.db", "runtimes", "workshop")
+        assert cleared.deleted == ("loom.db", "loom_lab", "runtimes", "workshop")
         assert cleared.kept == ("notes.txt",)
         assert not is_home(home)
     assert (outside / "precious").read_text() == "kept"
