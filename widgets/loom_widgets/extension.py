@@ -11,14 +11,19 @@ if TYPE_CHECKING:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Bring `%%agent`."""
+    """Bring `%%agent`, and the views of Loom's objects."""
+    from .displays import enable
     from .magic import AgentMagics
 
     shell.register_magics(AgentMagics)
+    enable(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take `%%agent` away, and close the workbench that it opened."""
+    """Take `%%agent` away, close the workbench that it opened, and show the static faces alone."""
+    from .displays import disable
+
+    disable()
     manager = shell.magics_manager
     magics = manager.registry.pop("AgentMagics", None)
     manager.magics["cell"].pop("agent", None)

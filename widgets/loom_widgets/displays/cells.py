@@ -1,0 +1,29 @@
+"""Which cell shows which views: when a cell is run again its old output is gone, and so are the views in it."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .display import Display
+
+
+class Cells:
+    """The views of each cell, by the id that the front end gives it (a notebook's cell id)."""
+
+    def __init__(self) -> None:
+        self._now: str | None = None
+        self._shown: dict[str, list[Display]] = {}
+
+    def begin(self, info: Any) -> None:
+        """A cell begins (IPython's `pre_run_cell`): the views of its last run are closed."""
+        self._now = getattr(info, "cell_id", None)
+        for display in self._shown.pop(self._now, ()) if self._now else ():
+            display.close()
+
+    def add(self, display: Display) -> None:
+        """The cell that runs now shows this. A front end whose cells have no ids never tells that one is gone."""
+        if self._now:
+            self._shown.setdefault(self._now, []).append(display)

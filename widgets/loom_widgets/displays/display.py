@@ -1,0 +1,158 @@
+"""A display: a thin panel over one object that a cell shows, which holds it no longer than somebody looks."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from loomlib.errors import LoomError
+
+from ..kit import Form, Panel, action
+from ..kit.panel import WIDGET_VIEW
+from .rows import FrameRows, told_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONGEST_TEXT = 200_000
+"""Characters of one text that a view gets."""
+PARTS = ("loom_widgets.displays", "parts.js")
+
+
+class Display(Panel):
+    """The view of one object. A display gives `called`, `script`, `fill()`, and actions for what is read on demand.
+
+    What the view draws first is in `state`, so it is on the page while the kernel still runs the cells below. The
+    object is held while a page shows it: after that only weakly, and its tables are dropped.
+    """
+
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (PARTS,)
+
+    def __init__(self, value: Any, **options: Any) -> None:
+        self._held: Any = value
+        self._kept = weakref.ref(value)
+        self._seen_by: set[str] = set()
+        self._frames: dict[str, tuple[pd.DataFrame, str]] = {}
+        super().__init__(None, **options)  # type: ignore[arg-type]
+        if self.comm is not None:
+            self.comm.on_close(lambda _message: self.close())
+        self._fill()
+
+    @classmethod
+    def helps(cls, value: Any) -> bool:
+        """Whether a view gives more than the static face."""
+        return True
+
+    @property
+    def value(self) -> Any:
+        """What is shown. Raises `LoomError` when it is gone."""
+        found = self._kept()
+        if found is None:
+            raise LoomError("What was shown here is gone", on=self.title, try_="run the cell again")
+        return found
+
+    def fill(self) -> Mapping[str, Any]:
+        """The state that the view begins with; small. Tables are put as well."""
+        return {}
+
+    def begin(self) -> None:
+        """Begins what is read beside the cell, when the view's first state stands."""
+
+    def view(self) -> dict[str, Any]:
+        """The part of a mimebundle that a front end draws."""
+        data, _ = self._repr_mimebundle_()
+        return {WIDGET_VIEW: data[WIDGET_VIEW]}
+
+    def face(self) -> str:
+        """The object's own static HTML."""
+        made = getattr(self.value, "_repr_html_", None)
+        return str(made()) if made is not None else ""
+
+    def receive(self, message: Any) -> None:
+        """A message of a view; that it has opened or gone is one as well."""
+        said = message.get("do") if isinstance(message, Mapping) else None
+        if said not in ("seen", "unseen"):
+            super().receive(message)
+            return
+        view = str(Form(message.get("with") or {}).get("view"))
+        if said == "seen":
+            self._seen_by.add(view)
+            self._look_again()
+        elif view in self._seen_by:
+            self._seen_by.discard(view)
+            if not self._seen_by:
+                self._let_go()
+
+    def close(self) -> None:
+        """End it; nothing is held any more."""
+        self._held = None
+        if hasattr(self, "_frames"):
+            self._drop()
+        super().close()
+
+    # Tables that are DataFrames.
+
+    def put_frame(self, name: str, frame: pd.DataFrame, source: str) -> dict[str, Any]:
+        """Keep a DataFrame as a table; what the view needs to draw it. `source` is Python that names it `table`."""
+        self._frames[name] = frame, source
+        self.tables.put(name, FrameRows(frame))
+        return told_frame(name, frame)
+
+    @action(lane="table")
+    def sift(self, form: Form) -> Mapping[str, Any]:
+        """Only the rows of a table that hold a text, in any column."""
+        name, text = form.text("table"), form.text("text").strip()
+        frame, source = self._frame(name)
+        has = f"has = table.astype(str).apply(lambda each: each.str.contains({text!r}, case=False, regex=False))"
+        self.show_code("\n".join([source, *([has, "table[has.any(axis=1)]"] if text else [])]))
+        found = FrameRows(frame).holding(text) if text else FrameRows(frame)
+        return {"shown": self.tables.put(name, found), "of": len(frame)}
+
+    @action(lane="table")
+    def row(self, form: Form) -> Mapping[str, Any]:
+        """One row of a table in full."""
+        frame, source = self._frame(form.text("table"))
+        place = form.count("at", most=2**53)
+        if place >= len(frame):
+            raise LoomError("The row is not there", on=str(place), try_="run the cell again")
+        self.show_code(f"{source}\ntable.iloc[{place}]")
+        return {"cells": FrameRows(frame).whole(place, LONGEST_TEXT)}
+
+    # How it is done.
+
+    def _frame(self, name: str) -> tuple[pd.DataFrame, str]:
+        found = self._frames.get(name)
+        if found is None:
+            raise LoomError("What was shown here is gone", on=self.title, try_="run the cell again")
+        return found
+
+    def _look_again(self) -> None:
+        value = self._kept()
+        if value is not None and self._held is None and self.comm is not None:
+            self._held = value
+            self._fill()
+
+    def _fill(self) -> None:
+        self.state = {"asked": {}, **self.fill()}
+        self.begin()
+
+    def _let_go(self) -> None:
+        self.stop()
+        self._held = None
+        self._drop()
+        with suppress(Exception):  # the page may be gone with its view
+            self.show(asked={})
+
+    def _drop(self) -> None:
+        for name in self._frames:
+            self.tables.put(name, ())
+        self._frames = {}
+
+
+def small_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> dict[str, Any]:
+    """A table of a few rows as the state of a view has it."""
+    return {"head": list(head), "rows": [[str(cell) for cell in row] for row in rows]}

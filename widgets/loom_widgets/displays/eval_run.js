@@ -1,0 +1,48 @@
+// An evaluation: what came out, its cases with those that failed first, and one of them opened.
+
+export default {
+  render: (given) => shown(given, (body, model, state) => {
+    const top = h("div", null, hint("Reading the cases …")), below = h("div"), detail = h("div", { "aria-live": "off" });
+    const word = select("State"), text = field("Search", { placeholder: "case or question" }), said = live({ class: "loom-hint" });
+    let cases = null;
+    const sift = async () => {
+      const found = await act(model, "filter", { state: word.value, text: text.value });
+      if (!found) return;
+      said.say(found.shown === found.of ? "" : `${num(found.shown)} of ${cases_(found.of)}`);
+      cases.reload();
+    };
+    word.control.addEventListener("change", sift);
+    text.control.addEventListener("change", sift);
+    const open = async (row) => {
+      const found = await act(model, "case", { place: row.place, repeat: row.repeat });
+      if (found?.case === undefined) return;
+      refill(detail, caseView(model, found, row.case));
+      detail.scrollIntoView?.({ block: "nearest" });
+    };
+    const draw = ({ head, summary, cases: first }) => {
+      refill(top, h("p", null, dot(head.state), ` ${num(head.answered)} of ${num(head.owed)} answered`, head.reason && `: ${head.reason}`,
+        h("span", { class: "loom-hint" }, ` · ${[head.set, head.name, when(head.created_at), head.run, ...head.labels].filter(Boolean).join(" · ")}`)),
+      list(head.sentences), folded("Each evaluator's numbers", plainTable("each evaluator's numbers", summary)));
+      word.options([["", `all (${num(head.answered)})`], ...Object.entries(head.states).map(([each, count]) => [each, `${each} (${num(count)})`])], "");
+      cases = table({
+        model, table: "cases", given: first, label: "cases of this run", onOpen: open, height: 320, empty: "No case fits.",
+        columns: [
+          { key: "case", width: "18em" }, { key: "state", width: "8.5em", show: (row) => dot(row.state) }, { key: "asked", width: "20em" },
+          ...head.evaluators.map((name, at) => ({ key: `e${at}`, name, width: "7em", show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
+          { key: "duration_ms", name: "took", kind: "ms", width: "6em" }, { key: "ttft_ms", name: "TTFT", kind: "ms", width: "6em" },
+          { key: "tokens", kind: "number", width: "6em" }, { key: "cost", width: "6.6em", show: (row) => dollars(row.cost) },
+        ],
+      });
+      refill(below, h("div", { class: "loom-row" }, word, text, said), cases,
+        hint("Failed cases come first; a row opens: Enter or a click. ✓ passed, ▼ low, ? the judge failed."));
+    };
+    put(body, [top, below, detail]);
+    let drawn = "";
+    body.keep(onState(model, "state", () => {
+      const asked = model.get("state").asked ?? {};
+      if (!asked.head || drawn === JSON.stringify(asked.head)) return;
+      drawn = JSON.stringify(asked.head);
+      draw(asked);
+    }));
+  }),
+};

@@ -1,0 +1,86 @@
+"""An evaluation: its cases, those that failed first; a case opens to answer, expectation, verdicts and paths."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from loomlib.errors import EvalError
+from loomlib.evals.case_states import CASE_STATES
+from loomlib.evals.compare.summaries import COLUMNS
+
+from ..judged.cases import STATE_WORDS, case_rows, case_told, head_sentence, head_told
+from ..kit import Form, action
+from .display import Display, small_table
+from .rows import FIRST
+
+if TYPE_CHECKING:
+    from loomlib import EvalRun
+
+_RANKS: Final[Mapping[str, int]] = {STATE_WORDS.get(state, state): rank for rank, state in enumerate(CASE_STATES)}
+
+
+class EvalRunDisplay(Display):
+    """One evaluation as it is stored."""
+
+    called: ClassVar[str] = "Evaluation"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "eval_run.js")
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (*Display.parts, ("loom_widgets.judged", "case.js"))
+    _rows: Sequence[Mapping[str, Any]] = ()
+
+    def fill(self) -> Mapping[str, Any]:
+        """Who was asked what; the cases are read beside the cell."""
+        run: EvalRun = self.value
+        self.title = f"Evaluation of {run.target.name}"
+        self.show_code(self._line(run))
+        return {"labels": list(run.labels), "run": run.id}
+
+    def begin(self) -> None:
+        """Reads the cases."""
+        self.later("read")
+
+    @action(lane="read")
+    def read(self) -> None:
+        """Read every case, those that failed first."""
+        run: EvalRun = self.value
+        rows = case_rows(run)
+        rows.sort(key=lambda row: _RANKS.get(row["state"], len(_RANKS)))
+        head = head_told(run, rows)
+        summary = small_table(COLUMNS, run.summary().rows())
+        self._rows = rows
+        self.tables.put("cases", rows)
+        self.say(head_sentence(head))
+        self.show(asked={"head": head, "summary": summary, "cases": {"rows": rows[:FIRST], "total": len(rows)}})
+
+    @action(lane="look")
+    def filter(self, form: Form) -> Mapping[str, Any]:
+        """Only the cases of a state, that hold a text."""
+        state, text = form.text("state"), form.text("text").strip().casefold()
+        rows = [
+            row
+            for row in self._rows
+            if (not state or row["state"] == state)
+            and (not text or text in row["case"].casefold() or text in row["asked"].casefold())
+        ]
+        return {"shown": self.tables.put("cases", rows), "of": len(self._rows)}
+
+    @action(lane="look")
+    def case(self, form: Form) -> Mapping[str, Any]:
+        """One case with all that is known of it."""
+        run: EvalRun = self.value
+        found = run.judgements_at([(form.count("place"), form.count("repeat"))])
+        if not found:
+            raise EvalError("The case is not answered yet", on=run.id)
+        self.show_code(f"{self._line(run)}\nrun[{found[0].case_id!r}][{found[0].repeat}]")
+        # Its trace is the workbench's to read, which a run does not know: the Evaluate panel has it.
+        return {**case_told(run, found[0]), "invocation": None}
+
+    def _line(self, run: EvalRun) -> str:
+        return f"from loomlib import EvalRun\n\nrun = EvalRun.load(bench.store, {run.id!r})"
+
+    def _drop(self) -> None:
+        self._rows = ()
+        self.tables.put("cases", ())
+        super()._drop()

@@ -1,0 +1,35 @@
+"""A table of Loom's: sorted, filtered and paged where it lies."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from .display import Display
+from .rows import flat
+
+FEW_ROWS = 10
+"""So many rows are read at a glance: the static table shows them whole."""
+
+
+class FrameDisplay(Display):
+    """A DataFrame with more rows than a glance takes in."""
+
+    called: ClassVar[str] = "Table"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "frame.js")
+
+    @classmethod
+    def helps(cls, value: Any) -> bool:
+        """Whether there is something to scroll, sort or filter."""
+        return len(value) > FEW_ROWS and value.shape[1] > 0
+
+    def fill(self) -> Mapping[str, Any]:
+        """Its first rows."""
+        frame = self.value
+        self.title = str(frame.attrs.get("title") or self.called)
+        rows, columns = frame.shape
+        told = self.put_frame("rows", flat(frame), "# table: what this cell shows")
+        size = f"{rows:,} rows, {columns:,} {'column' if columns == 1 else 'columns'}"
+        return {"size": size, "note": str(frame.attrs.get("note", "")), "frame": told}

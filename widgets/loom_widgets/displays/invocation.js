@@ -1,0 +1,58 @@
+// An answer: its text and figures; trace, pieces, events and logs when they are asked for.
+
+const FOLDED_AT = 3000;
+
+function answerView(state) {
+  const text = h("div", { class: "loom-answer", style: { "white-space": "pre-wrap", "unicode-bidi": "plaintext" } }, calm(state.answer));
+  const fold = button("", () => folding(!isFolded), { class: "loom-quiet", hidden: state.answer.length <= FOLDED_AT });
+  let isFolded = false;
+  const folding = (yes) => {
+    isFolded = yes;
+    for (const [name, value] of Object.entries(yes ? { "max-height": "18em", overflow: "auto" } : { "max-height": "none", overflow: "visible" })) text.style.setProperty(name, value);
+    if (yes) text.tabIndex = 0; else text.removeAttribute("tabindex");
+    fold.textContent = yes ? `Show all ${num(state.answer.length)} characters` : "Fold it";
+  };
+  folding(state.answer.length > FOLDED_AT);
+  return h("div", null, text, fold, state.left_out > 0 && hint(`${num(state.left_out)} more characters are in .text`));
+}
+
+function figuresView(rows) {
+  const said = (row) => (row.kind === "ms" ? ms(row.value) : row.kind === "time" ? when(row.value) : row.kind === "number" ? num(row.value) : String(row.value));
+  return facts(rows.map((row) => [row.name, [said(row), row.note && h("span", { class: "loom-hint" }, ` ${calm(row.note)}`)]]));
+}
+
+export default {
+  render: (given) => shown(given, (body, model, state) => {
+    const figures = h("div");
+    const spans = h("div"), pieces = h("div"), logs = h("div");
+    const stopping = button("Stop", () => stop(model), { disabled: true });
+    const wanted = (title, name, into, empty) => {
+      const ask = button(title, async () => { ask.disabled = true; await act(model, name); ask.disabled = false; });
+      return h("div", null, h("div", { class: "loom-row" }, ask), into, !into.childElementCount && hint(empty));
+    };
+    const parts = tabs([
+      ["Figures", h("div", null, figures, h("div", { class: "loom-row" }, button("When did the agent start?", () => act(model, "start"))))],
+      ["Trace", wanted("Read the trace", "trace", spans, "Its spans arrive within a second here, after minutes on AWS.")],
+      ["Events", wanted("Read the events", "events", pieces, "When each piece of the answer came, and its typed events.")],
+      ["Logs", wanted("Read the logs", "logs", logs, "The log lines of its session.")],
+    ], { label: "what is known of the answer" });
+    put(body, [
+      h("p", null, statusDot(state.status), h("span", { class: "loom-hint" }, ` session ${state.session}${state.labels.map((each) => ` · ${each}`).join("")}`)),
+      folded("What was asked", block("the prompt", state.prompt)),
+      state.failure && h("p", null, h("strong", null, "Failed: "), calm(state.failure)),
+      answerView(state), parts, h("div", { class: "loom-row" }, stopping),
+    ]);
+    const drawn = {};
+    const once = (name, value, draw) => { if (value && drawn[name] !== JSON.stringify(value)) { drawn[name] = JSON.stringify(value); draw(value); } };
+    body.keep(onState(model, "state", () => {
+      const asked = model.get("state").asked ?? {};
+      once("figures", asked.figures ?? state.figures, (found) => refill(figures, figuresView(found)));
+      once("trace", asked.trace, (found) => refill(spans, traceView(model, found)));
+      once("logs", asked.logs, (found) => refill(logs, frameTable(model, found, { label: "log lines of its session", empty: "No log lines yet." })));
+      once("pieces", asked.pieces, (found) => refill(pieces,
+        asked.events && [head4("Events"), frameTable(model, asked.events, { label: "events of the answer" })],
+        head4("Pieces"), frameTable(model, found, { label: "pieces of the answer", height: 200, empty: "No pieces are kept." })));
+    }));
+    body.keep(onState(model, "busy", () => { stopping.disabled = !model.get("busy"); }));
+  }),
+};

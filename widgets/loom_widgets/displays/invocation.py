@@ -1,0 +1,117 @@
+"""An invocation: what was answered and how long it took; its trace, start, events and logs when they are asked for."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from ..chat.figures import figures_of
+from ..chat.words import well_formed
+from ..kit import Cancel, Form, action
+from ..kit.source import connect_code
+from .display import LONGEST_TEXT, Display
+from .rows import flat
+from .traced import Traced
+
+if TYPE_CHECKING:
+    from loomlib import Invocation
+
+
+class InvocationDisplay(Traced):
+    """One request with its answer."""
+
+    called: ClassVar[str] = "Invocation"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "invocation.js")
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (*Display.parts, ("loom_widgets.displays", "spans.js"))
+
+    def fill(self) -> Mapping[str, Any]:
+        """The answer and the client's figures."""
+        invocation: Invocation = self.value
+        record = invocation.record
+        self.title = f"Answer of {record.agent_name}"
+        self.show_code(self._line(invocation))
+        answer = well_formed(invocation.text)
+        return {
+            "status": record.status,
+            "labels": list(record.labels),
+            "prompt": well_formed(record.prompt or "")[:LONGEST_TEXT],
+            "answer": answer[:LONGEST_TEXT],
+            "left_out": max(0, len(answer) - LONGEST_TEXT),
+            "failure": "" if invocation.ok else well_formed(invocation.sentence()),
+            "session": record.session_id,
+            "figures": [row for row in figures_of(invocation) if row["value"] is not None],
+        }
+
+    @action(lane="after")
+    def start(self, form: Form, cancel: Cancel) -> None:
+        """When the agent began, by its logs."""
+        invocation: Invocation = self.value
+        self.show_code(f"{self._line(invocation)}\ninv.latency()")
+        found = invocation.latency(progress=self._told(cancel))
+        self.say(found.sentence() if found.state != "found" else "")
+        figures = [row for row in figures_of(invocation, found) if row["value"] is not None]
+        self._ask(figures=figures)
+
+    @action(lane="after")
+    def trace(self, form: Form, cancel: Cancel) -> None:
+        """Where the time went: the agent's spans, as far as they have arrived."""
+        invocation: Invocation = self.value
+        line = f"{self._line(invocation)}\ntrace = inv.trace()"
+        self.show_code(line)
+        found = invocation.trace(progress=self._told(cancel))
+        cancel.check()
+        self.say("")
+        self._ask(trace=self.put_trace(found, line))
+
+    @action(lane="look")
+    def events(self) -> None:
+        """What came, piece by piece: when each arrived, and the typed events of an answer that has some."""
+        invocation: Invocation = self.value
+        line = f"{self._line(invocation)}\n"
+        offsets = invocation.record.chunk_offsets_ms
+        pieces = pd.DataFrame({"piece": range(1, len(offsets) + 1), "after_ms": [float(each) for each in offsets]})
+        named = "import pandas as pd\ntable = pd.DataFrame({'after_ms': inv.record.chunk_offsets_ms})"
+        stored = invocation.agent.store.invocations.events(invocation.record.id)
+        typed = pd.DataFrame({"kind": [_kind(each) for each in stored], "event": [str(each) for each in stored]})
+        kept = "table = inv.agent.store.invocations.events(inv.record.id)"
+        self.show_code(f"{line}inv.record.chunk_offsets_ms")
+        self._ask(
+            pieces=self.put_frame("pieces", pieces, f"{line}{named}"),
+            events=self.put_frame("events", typed, f"{line}{kept}") if stored else None,
+        )
+
+    @action(lane="look")
+    def logs(self) -> None:
+        """The log lines of its session."""
+        invocation: Invocation = self.value
+        line = f"{self._line(invocation)}\ntable = inv.logs()"
+        self.show_code(line)
+        self._ask(logs=self.put_frame("logs", flat(invocation.logs()), line))
+
+    def _ask(self, **found: Any) -> None:
+        self.show(asked={**self.state.get("asked", {}), **found})
+
+    def _told(self, cancel: Cancel) -> Any:
+        def say(sentence: str) -> None:
+            cancel.check()
+            self.say(sentence)
+
+        return say
+
+    def _line(self, invocation: Invocation) -> str:
+        agent = invocation.agent
+        opened = connect_code(agent.bench)
+        return f"{opened}inv = bench.agent({agent.name!r}).invocation({invocation.record.id})"
+
+
+def _kind(event: str) -> str:
+    try:
+        found = json.loads(event)
+    except (ValueError, RecursionError):
+        return "text"
+    return str(found.get("type") or found.get("kind") or "–") if isinstance(found, dict) else type(found).__name__

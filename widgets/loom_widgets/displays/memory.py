@@ -1,0 +1,68 @@
+"""A memory: its actors, their sessions, the events in them, the records made of them, and search."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..kit import action
+from ..remember import Reading
+from .display import Display
+
+if TYPE_CHECKING:
+    from loomlib.workbench.memory import Memory
+
+
+class MemoryDisplay(Display, Reading):
+    """One memory, looked into."""
+
+    called: ClassVar[str] = "Memory"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "memory.js")
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that is shown."""
+        return self.value
+
+    def fill(self) -> Mapping[str, Any]:
+        """What it is; its actors are read beside the cell."""
+        memory: Memory = self.value
+        self.title = f"Memory {memory.name}"
+        self._chosen = memory
+        self.show_call("memory")
+        return {
+            "labels": [*memory.labels, memory.description.region],
+            "about": self._about(),
+            "actor": "",
+            "session": "",
+        }
+
+    def begin(self) -> None:
+        """Reads the actors."""
+        self.later("people")
+
+    @action(lane="look")
+    def people(self) -> None:
+        """Read the actors."""
+        self.show_call("memory.actors()")
+        self.choose_actor("", again=True)
+
+    @action(lane="look")
+    def choose(self, form: Any) -> None:
+        """Another actor or session."""
+        actor, session = form.text("actor"), form.text("session")
+        self.choose_actor(actor, session)
+        self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
+
+    def show_call(self, *lines: str, memory: bool = True) -> None:
+        """The last call as Python."""
+        opened = [f"memory = bench.memory({self.value.name!r})"] if memory and lines != ("memory",) else []
+        self.show_code("\n".join([*opened, *(lines if opened else [f"bench.memory({self.value.name!r})"])]))
+
+    def _drop(self) -> None:
+        self._chosen = self._events = self._records = None
+        for name in ("actors", "sessions", "events", "records"):
+            self.tables.put(name, ())
+        super()._drop()

@@ -1,0 +1,72 @@
+// What all displays share: the frame of a view that says when it opens and goes, texts, small tables, and DataFrames.
+
+const COLOURS = /\u001b\[[0-9;:]*m/g, CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
+
+/** Colour codes of terminals are left out, other control characters are shown as their signs (␀, ␛). */
+function calm(text) {
+  return String(text ?? "").replace(COLOURS, "")
+    .replace(CONTROLS, (sign) => String.fromCharCode(sign === "\x7f" ? 0x2421 : 0x2400 + sign.charCodeAt(0)));
+}
+
+/** The view of an object: the kernel hears that it is seen, and that it is not any more. */
+function shown(given, build) {
+  return panel(given, (body, model) => {
+    const view = newId("view");
+    const tell = (what) => { try { model.send({ do: what, with: { view } }); } catch { /* the kernel is gone */ } };
+    tell("seen");
+    body.keep(() => tell("unseen"));
+    return build(body, model, model.get("state") ?? {});
+  });
+}
+
+const hint = (...children) => h("p", { class: "loom-hint" }, children);
+const lines = (texts) => (texts ?? []).map((text) => h("p", null, calm(text)));
+const folded = (title, ...children) => h("details", null, h("summary", null, title), children);
+const block = (label, text) => h("pre", { tabindex: 0, "aria-label": label, style: { "unicode-bidi": "plaintext" } }, calm(text));
+
+/** A table of a few rows, as it is: `{head, rows}`. */
+function plainTable(label, { head, rows }) {
+  const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "overflow-wrap": "break-word" };
+  return h("div", { class: "loom-scroll", tabindex: 0, role: "region", "aria-label": label, style: { margin: "6px 0" } },
+    h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px" } },
+      h("thead", null, h("tr", null, head.map((each) => h("th", { scope: "col", style: CELL }, each)))),
+      h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, calm(each))))))));
+}
+
+/** One row of a DataFrame, each column by its name. */
+function wholeRow(cells) {
+  return facts(cells.map(([name, text]) => [name, h("span", { style: { "white-space": "pre-wrap" } }, calm(text))]));
+}
+
+/**
+ * A DataFrame that the kernel keeps (`put_frame`): sorted and filtered there, its rows open in full. `open(row)` is
+ * called instead where it is given.
+ */
+function frameTable(model, told, { label, open = null, height = 280, empty = "No rows." }) {
+  const detail = h("div", { "aria-live": "off" });
+  const said = live({ class: "loom-hint" });
+  const number = (value) => (Number.isInteger(value) || Math.abs(value) >= 1000 ? num(value) : String(Number(Number(value).toPrecision(6))));
+  const openRow = open ?? (async (row) => {
+    const found = await act(model, "row", { table: told.table, at: row.at });
+    if (found?.cells) refill(detail, card(`Row ${num(row.at + 1)} of ${label}`, {}, wholeRow(found.cells)));
+  });
+  const grid = table({
+    model, table: told.table, given: told, key: "at", label, height, empty, onOpen: openRow,
+    columns: told.columns.map(({ key, name, kind, width }) => ({
+      key, name, kind, width,
+      show: kind === "number" ? (row) => (row[key] === null ? "–" : number(row[key])) : kind === "text" ? (row) => short(calm(row[key] ?? "–"), 400) : null,
+    })),
+  });
+  grid.querySelector("table").style.setProperty("min-width", "0");
+  const text = field("Filter", { placeholder: "text in any column" });
+  const sift = async () => {
+    const found = await act(model, "sift", { table: told.table, text: text.value });
+    if (!found) return;
+    said.say(found.shown === found.of ? "" : `${num(found.shown)} of ${num(found.of)} rows`);
+    grid.reload();
+  };
+  text.control.addEventListener("change", sift);
+  return h("div", null, told.total > 5 && h("div", { class: "loom-row" }, text, said), grid, detail);
+}
+
+const head4 = (text) => h("h4", { style: { margin: "10px 0 4px" } }, text);

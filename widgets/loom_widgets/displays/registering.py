@@ -1,0 +1,101 @@
+"""Which of Loom's objects get a view, and how IPython comes to know: by their names, so that nothing is imported."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from .cells import Cells
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from .display import Display
+
+VIEWS: Final = {
+    ("loomlib.workbench.invocation", "Invocation"): ("invocation", "InvocationDisplay"),
+    ("loomlib.workbench.trace_view", "TraceView"): ("trace", "TraceDisplay"),
+    ("loomlib.latency.result", "StudyResult"): ("study", "StudyDisplay"),
+    ("loomlib.evals.runs.eval_run", "EvalRun"): ("eval_run", "EvalRunDisplay"),
+    ("loomlib.workbench.memory", "Memory"): ("memory", "MemoryDisplay"),
+    ("loomlib.charts.text_frame", "TextFrame"): ("frame", "FrameDisplay"),
+    ("loomlib.workbench.memory_frame", "MemoryFrame"): ("frame", "FrameDisplay"),
+}
+"""Module and name of a class, and of the display that shows it."""
+
+_LOG = logging.getLogger(__name__)
+_enabled: tuple[Any, Cells, dict[str, Any]] | None = None
+
+
+def enable(shell: InteractiveShell | None = None) -> None:
+    """Show Loom's objects as views that can be clicked: invocations, traces, studies, evaluations, memories, tables.
+
+    Each keeps its static HTML and its text, in the same output; where nobody could draw a view (papermill, nbconvert,
+    a terminal) nothing else goes out. Outside of IPython this does nothing. `%load_ext loom_widgets` calls it.
+    """
+    global _enabled
+    found: Any = shell if shell is not None else _shell()
+    if found is None or found.display_formatter is None:
+        return
+    if _enabled is not None:
+        if _enabled[0] is found:
+            return
+        disable()
+    cells = Cells()
+    formatter = found.display_formatter.mimebundle_formatter
+    before = {
+        f"{module}.{name}": formatter.for_type_by_name(module, name, _shown_as(found, cells, *view))
+        for (module, name), view in VIEWS.items()
+    }
+    found.events.register("pre_run_cell", cells.begin)
+    _enabled = found, cells, before
+
+
+def disable() -> None:
+    """Show the static faces alone again; views that are open stay. `%unload_ext loom_widgets` calls it."""
+    global _enabled
+    if _enabled is None:
+        return
+    shell, cells, before = _enabled
+    _enabled = None
+    formatter = shell.display_formatter.mimebundle_formatter
+    for key, old in before.items():
+        formatter.pop(key, None)
+        if old is not None:
+            formatter.for_type_by_name(*key.rsplit(".", 1), old)
+    shell.events.unregister("pre_run_cell", cells.begin)
+
+
+def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any], dict[str, Any] | None]:
+    """What makes the view of an object; IPython puts the object's own faces beside it."""
+
+    def view_of(value: Any) -> dict[str, Any] | None:
+        if "text/html" not in shell.display_formatter.active_types:  # a terminal
+            return None
+        from ..kit.front_end import nobody_draws
+
+        if nobody_draws():
+            return None
+        try:
+            kind: type[Display] = getattr(import_module(f".{module}", __package__), name)
+            if not kind.helps(value):
+                return None
+            display = kind(value)
+        except Exception as error:  # noqa: BLE001 -- a view that cannot be made must not cost the reader the static face
+            _LOG.warning("no view of %s: %s; its static face is shown", type(value).__name__, type(error).__name__)
+            return None
+        cells.add(display)
+        return display.view()
+
+    return view_of
+
+
+def _shell() -> Any:
+    import sys
+
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()

@@ -1,0 +1,145 @@
+"""A DataFrame as a view's table: rows are made when they are asked for, and pandas sorts and filters."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+import pandas as pd
+
+from ..chat.words import well_formed
+from ..kit.source import plain
+
+FIRST = 100
+"""Rows that a view begins with: a page of its table."""
+_LONGEST_FIRST = 300
+_LONGEST_PAGED = 2_000
+_WIDTHS = (5, 44)
+
+
+class FrameRows(Sequence[Mapping[str, Any]]):
+    """The rows of a DataFrame as JSON values under `c0`, `c1` …, each with its place in the whole as `at`."""
+
+    def __init__(self, frame: pd.DataFrame, places: Sequence[int] | None = None) -> None:
+        self._frame = frame
+        self._places = range(len(frame)) if places is None else places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Mapping[str, Any]]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        if isinstance(at, slice):
+            return self._rows(list(self._places[at]))
+        return self._rows([self._places[at]])[0]
+
+    def in_order(self, column: str, down: bool) -> FrameRows:
+        """The same sorted by a column; what is nothing comes last."""
+        number = int(column[1:]) if column[1:].isdigit() else -1
+        if not 0 <= number < self._frame.shape[1]:
+            return self
+        values = self._frame.iloc[:, number].iloc[list(self._places)].reset_index(drop=True)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = values.astype(object)
+        options: dict[str, Any] = {"ascending": not down, "na_position": "last", "kind": "stable"}
+        try:
+            ordered = values.sort_values(**options)
+        except TypeError:  # of several kinds
+            ordered = values.sort_values(key=lambda each: each.map(str, na_action="ignore"), **options)
+        return FrameRows(self._frame, [self._places[each] for each in ordered.index])
+
+    def holding(self, text: str) -> FrameRows:
+        """Those rows that hold a text in any column, whatever its case."""
+        wanted, found = text.casefold(), set[int]()
+        for number in range(self._frame.shape[1]):
+            for at, value in enumerate(self._frame.iloc[:, number]):
+                if at not in found and wanted in str(value).casefold():
+                    found.add(at)
+        return FrameRows(self._frame, sorted(found))
+
+    def whole(self, place: int, longest: int) -> list[list[str]]:
+        """One row as names and texts, in full."""
+        names = names_of(self._frame)
+        return [
+            [name, "–" if (found := cell(value)) is None else _cut(str(found), longest)]
+            for name, value in zip(names, (self._frame.iloc[place, n] for n in range(len(names))), strict=True)
+        ]
+
+    def _rows(self, places: Sequence[int]) -> list[Mapping[str, Any]]:
+        columns = [self._frame.iloc[:, number].iloc[list(places)].tolist() for number in range(self._frame.shape[1])]
+        return [
+            {"at": place, **{f"c{n}": _cut_cell(column[at], _LONGEST_PAGED) for n, column in enumerate(columns)}}
+            for at, place in enumerate(places)
+        ]
+
+
+def told_frame(name: str, frame: pd.DataFrame) -> dict[str, Any]:
+    """What a view needs to draw the table at once: its columns, how many rows, and the first of them."""
+    first = [{key: _cut_cell(value, _LONGEST_FIRST) for key, value in row.items()} for row in FrameRows(frame)[:FIRST]]
+    columns = [
+        {"key": f"c{n}", "name": title, "kind": _kind(title, frame.iloc[:, n]), "width": _width(title, f"c{n}", first)}
+        for n, title in enumerate(names_of(frame))
+    ]
+    return {"table": name, "columns": columns, "total": len(frame), "rows": first}
+
+
+def flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame as plain columns; an index that says something becomes one. What its owner changes is not seen."""
+    kept = pd.DataFrame(frame.copy(deep=False))
+    plain_index = isinstance(kept.index, pd.RangeIndex) and kept.index.name is None
+    if plain_index:
+        return kept
+    index = kept.index.to_frame(index=False)
+    index.columns = ["" if each is None else str(each) for each in kept.index.names]
+    return pd.concat([index, kept.reset_index(drop=True)], axis=1)
+
+
+def names_of(frame: pd.DataFrame) -> list[str]:
+    """The columns' names as texts."""
+    return [well_formed(str(each)) for each in frame.columns]
+
+
+def cell(value: Any) -> Any:
+    """One value as JSON has it."""
+    if value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list | tuple | dict | set | frozenset) or getattr(value, "ndim", 0):
+        return well_formed(str(value))
+    found = plain(value)
+    if isinstance(found, int) and not isinstance(found, bool) and abs(found) > 2**53:
+        return str(found)
+    return well_formed(found) if isinstance(found, str) else found
+
+
+def _cut_cell(value: Any, longest: int) -> Any:
+    found = cell(value)
+    return _cut(found, longest) if isinstance(found, str) else found
+
+
+def _cut(text: str, longest: int) -> str:
+    left = len(text) - longest
+    return text if left <= 0 else f"{text[:longest]}… ({left:,} more characters)"
+
+
+def _kind(name: str, values: pd.Series[Any]) -> str:
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return "time"
+    if not pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_bool_dtype(values.dtype):
+        return "text"
+    if name.endswith("_ms"):
+        return "ms"
+    return "text" if name in ("id", "at") or name.endswith(("_id", "_ns")) else "number"
+
+
+def _width(name: str, key: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """As wide as its longest text among the first, within bounds; in em."""
+    longest = max((len(str(row[key])) for row in rows if row[key] is not None), default=0)
+    least, most = _WIDTHS
+    return f"{max(least, min(most, max(longest, len(name) + 2))) * 0.58 + 1.4:.1f}em"

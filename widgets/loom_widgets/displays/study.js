@@ -1,0 +1,43 @@
+// A study: sentences, intervals, every call as a dot, the calls as a table.
+
+/** A value with its interval for each scenario and quantile: a line from low to high with a dot in it. */
+function intervalChart(intervals) {
+  const W = 640, L = 130, R = 20, ROW = 24, H = intervals.length * ROW + 28;
+  const most = intervals.reduce((found, each) => Math.max(found, each.high), 0) * 1.05 || 1;
+  const px = (value) => L + (value / most) * (W - L - R);
+  const said = intervals.map((each) => `${each.scenario} ${each.quantile} ${ms(each.value)}, from ${ms(each.low)} to ${each.open ? "at least " : ""}${ms(each.high)}`);
+  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Percentiles with their 95 % intervals. ${said.join("; ")}` });
+  for (const tick of ticks(0, most)) {
+    svg.append(s("line", { x1: px(tick), x2: px(tick), y1: 0, y2: H - 24, class: "loom-grid" }), s("text", { x: px(tick), y: H - 8, "text-anchor": "middle" }, ms(tick)));
+  }
+  const names = [...new Set(intervals.map((each) => each.scenario))];
+  intervals.forEach((each, i) => {
+    const y = i * ROW + 13, colour = PALETTE[names.indexOf(each.scenario) % PALETTE.length];
+    svg.append(s("text", { x: 0, y: y + 4 }, `${each.scenario} ${each.quantile}`),
+      s("line", { x1: px(each.low), x2: px(each.high), y1: y, y2: y, stroke: colour, "stroke-width": 3, "stroke-dasharray": each.open ? "5 3" : null }),
+      s("circle", { cx: px(each.value), cy: y, r: 5, fill: colour }));
+  });
+  const numbers = folded("Show as table", plainTable("percentiles with their intervals", {
+    head: ["scenario", "percentile", "value", "from", "to"],
+    rows: intervals.map((each) => [each.scenario, each.quantile, ms(each.value), ms(each.low), `${each.open ? "≥ " : ""}${ms(each.high)}`]),
+  }));
+  return h("figure", { class: "loom-chart" }, h("figcaption", null, "Percentiles with their 95 % intervals"), svg,
+    hint("A broken line: the calls are too few to bound the upper end."), numbers);
+}
+
+export default {
+  render: (given) => shown(given, (body, model, state) => {
+    const found = state.findings;
+    put(body, [
+      hint(calm(state.heading)), lines(state.sentences), plainTable("each scenario's percentiles", state.summary), hint(state.floor),
+      tabs([
+        ["Intervals", state.intervals.length ? intervalChart(state.intervals) : hint("Too few calls for a percentile.")],
+        ["Each call", chart.dots({ title: "Each call's duration", series: state.dots, x: { name: "position in the plan", kind: "number" }, y: { name: "duration", kind: "ms" }, height: 220, empty: "No call was answered." })],
+        ["Calls", frameTable(model, state.calls, { label: "calls of the study", height: 320 })],
+        [`What to look at (${found.length})`, h("div", null, found.length === 0 && hint("Nothing stands out."),
+          found.map((each) => card(each.title, { level: 5 }, h("p", null, calm(each.evidence)), hint(each.advice))))],
+        ["How it was measured", h("ul", null, state.notes.map((each) => h("li", null, each)))],
+      ], { label: "parts of the study" }),
+    ]);
+  }),
+};

@@ -1,0 +1,66 @@
+"""A latency study: the answer, each scenario with its interval, each call as a dot, and the calls as a table."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from loomlib.latency.figures import floor_note
+from loomlib.latency.method import cannot_tell, method_notes, run_again
+from loomlib.latency.tables import COLUMNS, summary_rows
+
+from ..chat.words import well_formed
+from .display import Display, small_table
+from .rows import flat
+
+if TYPE_CHECKING:
+    from loomlib.latency import StudyResult
+
+_MOST_DOTS: Final = 1_000  # of one scenario
+_QUANTILES: Final = ("p50", "p90", "p99")
+
+
+class StudyDisplay(Display):
+    """A study as it is stored now."""
+
+    called: ClassVar[str] = "Latency study"
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "study.js")
+
+    def fill(self) -> Mapping[str, Any]:
+        """All of it."""
+        result: StudyResult = self.value
+        estimates = result.estimates()
+        self.title = f"Latency of {result.agent_name}"
+        load = f"from loomlib import StudyResult\n\nresult = StudyResult.load(bench.store, {result.study_id!r})"
+        self.show_code(f"{load}\nresult.sentences()\n\n# the same again:\n{run_again(result)}")
+        dots: dict[str, list[list[float]]] = {}
+        for call in result.calls:
+            if call.is_done and call.duration_ms is not None:
+                dots.setdefault(call.scenario.value, []).append([call.position + 1, call.duration_ms])
+        return {
+            "heading": well_formed(result.title()),
+            "sentences": result.sentences(),
+            "summary": small_table(COLUMNS, summary_rows(estimates)),
+            "floor": floor_note(result.floor),
+            "dots": [
+                {"name": name, "points": points[:: max(1, -(-len(points) // _MOST_DOTS))]}
+                for name, points in dots.items()
+            ],
+            "intervals": [
+                {
+                    "scenario": each.scenario.value, "quantile": name, "value": found.value, "low": found.low,
+                    "high": found.high, "open": found.open_above,
+                }
+                for each in estimates.scenarios
+                for name in _QUANTILES
+                if (found := getattr(each, name)).value is not None
+            ],
+            "findings": [
+                {"title": each.title, "evidence": well_formed(each.evidence), "advice": each.advice}
+                for each in result.findings()
+            ],
+            "notes": [*method_notes(result), *cannot_tell(result)],
+            "calls": self.put_frame("calls", flat(result.measurements()), f"{load}\ntable = result.measurements()"),
+        }  # fmt: skip

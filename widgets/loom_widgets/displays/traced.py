@@ -1,0 +1,131 @@
+"""A trace as a view has it: the answer, the parts, the causes, the waterfall and the spans."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import LoomError
+from loomlib.workbench.cards import milliseconds
+from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES, share
+
+from ..chat.figures import bar_rows
+from ..chat.words import short_text, well_formed
+from ..kit import Form, action
+from .display import Display, small_table
+from .rows import FIRST, flat
+
+if TYPE_CHECKING:
+    from loomlib.workbench.trace_view import TraceView
+
+_SPANS = (
+    "name", "operation", "part", "start_ms", "duration_ms", "status", "tool", "model", "input_tokens", "output_tokens",
+    "ttft_ms", "status_message", "marks", "span_id",
+)  # fmt: skip
+_PARTS = ("part", "time", "share", "", "from")
+_MOST_CAUSES, _MOST_VALUES, _LONGEST_LABEL = 20, 200, 200
+
+
+class Traced(Display):
+    """A display that has a trace, at once or when it was asked for."""
+
+    _trace: TraceView | None = None
+
+    def put_trace(self, trace: TraceView, source: str) -> dict[str, Any]:
+        """Keep the trace's tables; what the view needs to draw it. `source` is Python that names it `trace`."""
+        self._trace, self._source = trace, source
+        bars = [
+            {**row, "label": well_formed(str(row["label"]))[:_LONGEST_LABEL], "id": bar.span_id}
+            for row, bar in zip(bar_rows(trace), trace.bars(), strict=True)
+        ]
+        self.tables.put("bars", bars)
+        found = trace.breakdown()
+        parts = [
+            (
+                PART_NAMES[part.name], milliseconds(part.duration_ms), share(part.share), part.certainty,
+                " · ".join(filter(None, (part.derived_from, part.doubt))),
+            )
+            for part in found.parts
+        ]  # fmt: skip
+        whole = ("the whole", milliseconds(found.total_ms), "100 %", "", found.whole)
+        spans = flat(trace.spans())
+        return {
+            "heading": trace.title(),
+            "sentences": trace.sentences(),
+            "first": min((0.0, *(row["start_ms"] for row in bars))),
+            "last": max((found.total_ms, *(row["start_ms"] + row["duration_ms"] for row in bars))),
+            "parts": {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES},
+            "bars": {"rows": bars[:FIRST], "total": len(bars)},
+            "spans": self.put_frame("spans", spans[list(_SPANS)], f"{source}\ntable = trace.spans()"),
+            "where": small_table(_PARTS, [*parts, whole]) if found.total_ns else None,
+            "causes": [
+                {
+                    "title": well_formed(cause.title),
+                    "stake": f"{milliseconds(cause.ms_at_stake)} at stake, {cause.confidence} confidence",
+                    "evidence": well_formed("; ".join(each.text for each in cause.evidence)),
+                    "try": "; ".join(cause.try_),
+                }
+                for cause in trace.findings().findings[:_MOST_CAUSES]
+            ]
+            if bars
+            else [],
+        }
+
+    @action(lane="look")
+    def span(self, form: Form) -> Mapping[str, Any]:
+        """One span with all that was said of it."""
+        trace, id = self._known_trace(), form.text("id")
+        span = trace.trace.span(id)
+        if span is None:
+            raise LoomError("The span is not there", on=id, try_="run the cell again")
+        self.show_code(f"{self._source}\ntrace.trace.span({id!r})")
+        said = trace.trace.records_by_span().get(span.span_id, [])
+        return {
+            "name": well_formed(span.name),
+            "failed": span.is_failed,
+            "facts": [
+                ["operation", span.operation],
+                ["took", milliseconds(span.duration_ns / 1e6)],
+                ["status", " ".join(filter(None, (span.status, well_formed(span.status_message))))],
+                ["kind", span.kind],
+                ["scope", well_formed(span.scope)],
+                ["marks", ", ".join(sorted(span.marks)) or "none"],
+                ["span id", well_formed(span.span_id)],
+            ],
+            "attributes": [
+                [well_formed(str(name)[:_LONGEST_LABEL]), short_text(value)]
+                for name, value in list(span.attributes.items())[:_MOST_VALUES]
+            ],
+            "events": [
+                [
+                    well_formed(event.name),
+                    milliseconds((event.time_ns - span.start_ns) / 1e6) if event.time_ns else "–",
+                    short_text(dict(event.attributes)),
+                ]
+                for event in span.events[:_MOST_VALUES]
+            ],
+            "said": [[well_formed(each.event_name), short_text(each.body)] for each in said[:_MOST_VALUES]],
+        }
+
+    @action(lane="look")
+    def cost(self) -> Mapping[str, Any]:
+        """What it cost, line by line."""
+        trace = self._known_trace()
+        self.show_code(f"{self._source}\ntrace.cost().total, trace.costs()")
+        cost = trace.cost()
+        simulated = " · simulated tokens, nobody is billed" if cost.is_simulated else ""
+        rows = trace.costs()
+        lines = small_table([str(each) for each in rows.columns], rows.astype(str).to_numpy().tolist())
+        return {"sentence": f"model {cost.model} · runtime {cost.runtime}{simulated}", "lines": lines}
+
+    def _known_trace(self) -> TraceView:
+        if self._trace is None:
+            raise LoomError("The trace is not here any more", on=self.title, try_="read it, or run the cell again")
+        return self._trace
+
+    def _drop(self) -> None:
+        self._trace = None
+        self.tables.put("bars", ())
+        super()._drop()
