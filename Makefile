@@ -19,6 +19,8 @@ report: $(READY)  ## the latency study against the local AgentCore, end to end
 lab: $(READY)  ## JupyterLab, opened on Start here
 	@$(BIN)/loom lab
 
+# The notebooks run once: the browser looks at the exports of what nbval has run.
+test: export LOOM_EXECUTED := $(CURDIR)/.loom/executed
 test: check unit notebooks browser  ## everything
 
 check: $(READY)  ## style, types, floors, stripped notebooks
@@ -34,7 +36,8 @@ long: $(READY)  ## what takes minutes: a hundred kills, every case of the shippe
 	@$(BIN)/python -m pytest tests -q -m long --durations=0
 
 notebooks: $(READY)
-	@$(BIN)/python -m pytest --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider
+	@$(BIN)/python -m pytest -p tests.executed_notebooks --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider \
+		-n 2 --dist loadfile
 
 browser: $(READY) chromium
 	@$(BIN)/python -m pytest tests/browser -q -m browser

@@ -1,6 +1,8 @@
 """Every notebook that ships, exported twice and opened without any network: by Loom, and plainly by nbconvert.
 
 What a reader needs is there: each heading, every word of every output, each chart's numbers, and no hole.
+
+A notebook that nbval has just run (`LOOM_EXECUTED`) is exported as nbval left it; the others are run here.
 """
 
 from __future__ import annotations
@@ -13,16 +15,20 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from executed_notebooks import executed
 from nbconvert import HTMLExporter
 
 from loomlib import local
 from loomlib.charts import plain
+from loomlib.reports.page import PageFacts, render_page
+from loomlib.reports.summary import stated_summary, versions
 
 from .conftest import DRAWN_MS, REPOSITORY, Watched, poor_contrast, turned
 
@@ -48,8 +54,12 @@ NBCONVERTS_OWN = re.compile(r"https://(?:cdnjs\.cloudflare\.com|cdn\.jsdelivr\.n
 class Exported:
     """An executed notebook, and Loom's page of it."""
 
-    notebook: Path
+    notebook: Any
     page: Path
+
+
+def of_outcome(notebook: str, page: str) -> Exported:
+    return Exported(notebook=nbformat.read(notebook, as_version=4), page=Path(page))
 
 
 def loom_report(name: str, home: Path) -> Exported:
@@ -62,7 +72,23 @@ def loom_report(name: str, home: Path) -> Exported:
     done = subprocess.run([*command, "--out", str(out)], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 2), f"{name}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     summary = json.loads(done.stdout)
-    return Exported(notebook=Path(summary["notebook"]), page=Path(summary["html"]))
+    return of_outcome(summary["notebook"], summary["html"])
+
+
+def page_of(notebook: Any, name: str, folder: Path) -> Exported:
+    """Loom's page of a notebook that has run already."""
+    facts = PageFacts(
+        report=Path(name).stem,
+        command=f"loom report {name}",
+        parameters={},
+        begun_at=datetime.now(UTC),
+        took_s=0.0,
+        versions=versions(),
+        summary=stated_summary(notebook),
+    )
+    page = folder / name.replace("/", "-").replace(".ipynb", ".html")
+    page.write_text(render_page(notebook, facts), encoding="utf-8")
+    return Exported(notebook=notebook, page=page)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +101,9 @@ def exported(
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
     }
-    own = [name for name in EVERY if name in wanted and name not in (*TRACED, "reports/latency_study.ipynb")]
+    pages = tmp_path_factory.mktemp("pages")
+    kept = {name: page_of(found, name, pages) for name in wanted if (found := executed(name)) is not None}
+    own = [name for name in EVERY if name in wanted - {*kept, *TRACED, "reports/latency_study.ipynb"}]
     runs_first = ("00", "01", "reports/compare_runs", "reports/eval_set", "workshop/solutions")
     lanes = {name: "runs" if name.startswith(runs_first) else "others" for name in own}
     homes = {lane: tmp_path_factory.mktemp(lane) / "home" for lane in sorted(set(lanes.values()))}
@@ -87,12 +115,14 @@ def exported(
     }
 
     def get(name: str) -> Exported:
+        if name in kept:
+            return kept[name]
         if name in running:
             return running[name].result()
         given = "traced" if name in TRACED else "latency"
         outcome = request.getfixturevalue(given)
         outcome = outcome[Path(name).stem] if name in TRACED else outcome
-        return Exported(notebook=Path(outcome.notebook), page=Path(outcome.html))
+        return of_outcome(outcome.notebook, outcome.html)
 
     yield get
     for pool in pools.values():
@@ -137,7 +167,7 @@ def test_looms_page_of_a_notebook_has_everything_for_its_reader(
     exported: Callable[[str], Exported], watched: Watched, name: str
 ) -> None:
     made = exported(name)
-    notebook: Any = nbformat.read(made.notebook, as_version=4)
+    notebook = made.notebook
     outputs = outputs_of(notebook)
     charts = sum(PLOTLY in output.get("data", {}) for output in outputs)
     page = watched.page
@@ -165,7 +195,7 @@ def test_a_plain_export_has_everything_for_its_reader(
     exported: Callable[[str], Exported], watched: Watched, tmp_path: Path, name: str
 ) -> None:
     made = exported(name)
-    notebook: Any = nbformat.read(made.notebook, as_version=4)
+    notebook = made.notebook
     assert not any(WIDGET in output.get("data", {}) for output in outputs_of(notebook))
     markup, _ = HTMLExporter().from_notebook_node(notebook)  # what `jupyter nbconvert --to html` does
     file = tmp_path / "plain.html"

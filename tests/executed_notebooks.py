@@ -1,0 +1,66 @@
+"""What nbval's run of the shipped notebooks needs beside nbval: `pytest -p tests.executed_notebooks --nbval-lax …`.
+
+Each process of the run has a home of its own, and so a local AgentCore of its own. With `LOOM_EXECUTED` in the
+environment, the notebooks are kept in that folder with the outputs that nbval has seen: who looks at their exports
+(`tests/browser`) need not run them again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from loomlib import local
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+ENVIRONMENT = "LOOM_EXECUTED"
+
+
+def executed(name: str) -> Any | None:
+    """The notebook of this name with its outputs, if it was kept and nobody has changed it since."""
+    if not (folder := os.environ.get(ENVIRONMENT)) or not (kept := Path(folder) / name).exists():
+        return None
+    found, shipped = (nbformat.read(each, as_version=4) for each in (kept, NOTEBOOKS / name))
+    same = [cell.source for cell in found.cells] == [cell.source for cell in shipped.cells]
+    return found if same else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and (folder := os.environ.get(ENVIRONMENT)):
+        shutil.rmtree(folder, ignore_errors=True)
+    if getattr(config.option, "numprocesses", None):
+        return  # the one that hands out the work runs nothing
+    home = Path(tempfile.mkdtemp(prefix="loom-notebooks-"))
+    os.environ["LOOM_HOME"] = str(home / "home")
+
+    def leave() -> None:
+        local.stop(home / "home")
+        shutil.rmtree(home, ignore_errors=True)
+
+    config.add_cleanup(leave)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: Any) -> Iterator[None]:
+    yield
+    item.cell.outputs = item.test_outputs
+    item.cell.execution_count = item.cell_num + 1
+
+
+def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
+    """Keep the notebook after its last cell, if all of them ran as they should."""
+    notebook, folder = item.parent.nb, os.environ.get(ENVIRONMENT)
+    ends = nextitem is None or nextitem.parent is not item.parent
+    if not folder or not ends:
+        return
+    if all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code"):
+        kept = Path(folder) / item.path.relative_to(NOTEBOOKS)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(notebook, kept)
