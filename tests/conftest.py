@@ -17,6 +17,16 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatabl
 
 @pytest.fixture(scope="module", autouse=True)
 def swept() -> Iterator[None]:
-    """Collect what a file of tests left unclosed at its end: the warning is an error of that file, not of the next."""
+    """Collect what a file of tests left unclosed at its end: the warning is an error of that file, not of the next.
+
+    What was there before the file began is set aside: to look through all that the imports of a whole suite made took
+    more than a second for each file. `pytest_sessionfinish` looks through it once.
+    """
+    gc.freeze()
     yield
     gc.collect()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
