@@ -165,6 +165,23 @@ def test_a_table_is_sent_by_pages_and_sorted_where_it_is(watched: Watched) -> No
     assert watched.ask("page", table=7) == {"failed": True}
 
 
+def test_a_table_tells_where_a_row_is_now(watched: Watched) -> None:
+    rows = [{"id": f"r{at}", "part": at % 2, "text": "x" * 3_000 if at == 7 else "", "n": 10 - at} for at in range(10)]
+    watched.panel.tables.put("kept", [{"id": "new", "part": 0, "text": "", "n": 99}, *rows])
+
+    def place(near: int = 0, /, **find: object) -> object:
+        return watched.ask("page", table="kept", find=find, near=near, count=1)["at"]
+
+    assert place(4, id="r4", part=0) == 5
+    assert place(5, id="r4", part=0) == 5
+    assert place(50, id="r4", part=1) is None
+    shown = watched.ask("page", table="kept", **{"from": 8})["rows"][0]
+    assert place(id="r7", text=shown["text"]) == 8
+    assert watched.ask("page", table="kept", find={"id": "r9"}, sort="n")["at"] == 0
+    assert watched.ask("page", table="kept", find={"id": "r9"}, sort="n", down=True)["at"] == 10
+    assert "at" not in watched.ask("page", table="kept", find=None)
+
+
 def test_the_faces_escape_and_stay_the_same(watched: Watched) -> None:
     watched.panel.say(HOSTILE)
     data, _ = watched.panel._repr_mimebundle_()

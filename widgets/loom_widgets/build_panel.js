@@ -19,7 +19,7 @@ export default {
     const labels = h("p", { class: "loom-hint" });
     const detail = h("div");
     const agents = table({
-      model, table: "agents", label: "agents of the catalog", height: 312,
+      model, table: "agents", key: "arn", label: "agents of the catalog", height: 312,
       empty: "No agents yet. Choose a blueprint above and press Deploy: half a second later it is here. In code: bench.deploy(\"calculator\").",
       onOpen: (row) => choose(row.arn),
       columns: [

@@ -110,9 +110,10 @@ export default {
       tag.options([["", "all tags"], ...found.tags], "");
       state.value = ""; tag.value = ""; text.value = "";
       shown.say(cases_(found.answered));
+      if (!changed) return cases.reload();
       const names = found.evaluators.slice(0, 4);
       cases = table({
-        model, table: "cases", label: "cases of this run", onOpen: openCase, height: 340, empty: "No case fits.",
+        model, table: "cases", key: ["place", "repeat"], label: "cases of this run", onOpen: openCase, height: 340, empty: "No case fits.",
         columns: [
           { key: "case", name: "case", width: "20%" }, { key: "state", name: "state", width: "8.5em", show: (row) => dot(row.state) },
           ...names.map((name, at) => ({ key: `e${at}`, name, show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
@@ -123,7 +124,7 @@ export default {
       refill(table0, h("div", { class: "loom-row" }, state, tag, text, shown), cases,
         found.evaluators.length > 4 && h("p", { class: "loom-hint" }, `A case opens to all ${found.evaluators.length} evaluators; the table shows the first four.`),
         h("p", { class: "loom-hint" }, "A row opens: Enter or a click. ✓ passed, ▼ low, ? the judge failed. Failures to answer and to judge are no low scores: they are in no mean."));
-      if (changed) refill(detail);
+      refill(detail);
     };
     const results = h("div", null, h("p", { class: "loom-empty" }, "No run is open. Run a set, or open one of the stored runs."));
 
@@ -136,7 +137,7 @@ export default {
       newer.value = found.new; older.value = found.baseline;
       const sides = h("div");
       const flips = table({
-        model, table: "flips", label: "cases that went differently", empty: "No case went differently.", height: 240,
+        model, table: "flips", key: ["place", "evaluator"], label: "cases that went differently", empty: "No case went differently.", height: 240,
         onOpen: async (row) => {
           const both = await act(model, "flip", { new: found.new, baseline: found.baseline, place: row.place, case: row.case });
           if (both) refill(sides, h("div", { class: "loom-columns" }, [[found.names[1], both.baseline, "baseline"], [found.names[0], both.new, "new"]].map(([name, side, role]) =>
@@ -156,7 +157,7 @@ export default {
 
     // ---- stored runs ----
     const stored = table({
-      model, table: "runs", label: "stored runs", height: 340, empty: "No run is stored yet.",
+      model, table: "runs", key: "id", label: "stored runs", height: 340, empty: "No run is stored yet.",
       onOpen: async (row) => { if (await act(model, "open_run", { run: row.id })) parts.open(1); },
       columns: [
         { key: "created_at", name: "begun", kind: "time", width: "12em" }, { key: "target", name: "agent" }, { key: "set" },
@@ -170,7 +171,7 @@ export default {
     const expected = checkbox("Expect what it answered and did", { checked: true }), whole = checkbox("The whole session");
     const kept = h("div", { "aria-live": "polite" });
     const asked = table({
-      model, table: "asked", label: "what the agent was asked", height: 220, empty: "This agent was not asked yet.", onOpen: () => {},
+      model, table: "asked", key: "id", label: "what the agent was asked", height: 220, empty: "This agent was not asked yet.", onOpen: () => {},
       columns: [
         { key: "at", name: "asked", kind: "time", width: "12em" }, { key: "prompt", name: "question" }, { key: "response", name: "answer" },
         { key: "status", kind: "status", width: "8em" },

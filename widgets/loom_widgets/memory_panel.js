@@ -82,7 +82,7 @@ export default {
           const found = await ask("provenance", { id: record.id });
           if (!found) return;
           refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
-            found.rows.length > 0 && table({ rows: found.rows, label: "sources of this record", height: 180, onOpen: jump, columns: [
+            found.rows.length > 0 && table({ rows: found.rows, key: "id", label: "sources of this record", height: 180, onOpen: jump, columns: [
               { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "number", width: "5em" },
               { key: "said" }, TIME, { key: "session", width: "16%" }] }),
             found.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
@@ -102,9 +102,9 @@ export default {
 
     // ---- actors and sessions ----
     const pick = (some) => ask("choose", { actor: state().actor ?? "", session: "", ...some });
-    const actors = table({ model, table: "actors", label: "actors", height: 230, columns: [{ key: "actor" }], onOpen: (each) => pick({ actor: each.actor }),
+    const actors = table({ model, table: "actors", key: "actor", label: "actors", height: 230, columns: [{ key: "actor" }], onOpen: (each) => pick({ actor: each.actor }),
       empty: "Nobody has said anything yet. An agent writes events with CreateEvent: the blueprint assistant_with_memory does." });
-    const sessions = table({ model, table: "sessions", label: "sessions of the actor", height: 230, onOpen: (each) => pick({ session: each.session }),
+    const sessions = table({ model, table: "sessions", key: "session", label: "sessions of the actor", height: 230, onOpen: (each) => pick({ session: each.session }),
       columns: [{ key: "session" }, { ...TIME, key: "created", name: "created" }], empty: "Choose an actor: its sessions appear here." });
 
     // ---- events and records, as far as they were read ----
@@ -121,7 +121,7 @@ export default {
     };
     const branch = select("Branch", [["", "all"]]), since = field("Of the last days", { ...NUM, min: 0, placeholder: "all" });
     const loadEvents = () => { loaded[EVENTS_AT] = key(); eventPages.said.say("Reading …"); return ask("events", { branch: branch.value, days: since.value }); };
-    const events = table({ model, table: "events", label: "events", height: 300, onOpen: openEvent, empty: "No events here.", columns: [
+    const events = table({ model, table: "events", key: "id", label: "events", height: 300, onOpen: openEvent, empty: "No events here.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
       { key: "text", name: "said" },
       { key: "metadata", name: "branch, metadata", width: "17%", show: (each) => [each.branch && `branch ${each.branch}`, each.metadata].filter(Boolean).join(" · ") }] });
@@ -132,7 +132,7 @@ export default {
     const loadRecords = () => { loaded[RECORDS_AT] = key(); recordPages.said.say("Reading …"); return ask("records", { namespace: namespace.value, strategy: strategy.value }); };
     const shownRecord = [{ ...TEXT, name: "record" }, { key: "namespace", width: "20%" }, { key: "strategy", width: "12%" },
       { ...TIME, key: "created", name: "created" }, { key: "extractor", name: "extracted by", width: "10em" }];
-    const records = table({ model, table: "records", label: "records", height: 300, onOpen: openRecord, columns: shownRecord,
+    const records = table({ model, table: "records", key: "id", label: "records", height: 300, onOpen: openRecord, columns: shownRecord,
       empty: "No records here. Strategies write them some time after a turn; a memory without a strategy has none." });
     const recordPages = reader("records", loadRecords, records);
 
@@ -144,7 +144,7 @@ export default {
     const least = field("Score from", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
     const hits = live();
     let found = [];
-    const results = table({ rows: [], label: "what was found", height: 260, onOpen: openRecord, empty: "Ask in plain words: the records nearest in meaning come first.", columns: [
+    const results = table({ rows: [], key: "id", label: "what was found", height: 260, onOpen: openRecord, empty: "Ask in plain words: the records nearest in meaning come first.", columns: [
       { key: "score", width: "9em", show: (each) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, each.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), num(each.score)) },
       ...shownRecord.filter((each) => each.key !== "created")] });
     const drawHits = () => {
@@ -172,17 +172,17 @@ export default {
       if (!told) return;
       refill(time, hint(`${num(told.total)} moments of ${told.actor}${told.drawn < told.total ? `, the newest ${num(told.drawn)} drawn` : ""}. ${told.note}`),
         told.lanes.length > 0 && laneChart(told.lanes, `timeline of ${told.actor}`),
-        table({ model, table: "timeline", label: "timeline", height: 230, empty: "Nothing was said by this actor and nothing is known.",
+        table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "Nothing was said by this actor and nothing is known.",
           onOpen: (each) => (each.what === "said" ? jump({ id: each.id, actor: told.actor, session: each.session }) : openRecord(each)),
           columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "24%" }, TEXT] }), row(button("Read again", loadTimeline)));
     };
     const agent = select("Agent");
     const uses = h("div");
-    const answers = table({ model, table: "answers", label: "answers of the agent", height: 170, empty: "No answers yet: ask an agent in the Test panel.",
+    const answers = table({ model, table: "answers", key: "id", label: "answers of the agent", height: 170, empty: "No answers yet: ask an agent in the Test panel.",
       columns: [{ key: "at", name: "asked", kind: "time", width: "12em" }, { key: "prompt", name: "question" }, { key: "status", kind: "status", width: "8em" }],
       onOpen: async (each) => {
         const told = await ask("used", { agent: agent.value, invocation: each.id });
-        if (told) refill(uses, p(told.note), table({ rows: told.rows, label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory stood in its prompt.",
+        if (told) refill(uses, p(told.note), table({ rows: told.rows, key: "id", label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory stood in its prompt.",
           columns: [{ key: "text", name: "record" }, { key: "where", width: "8em" }, { key: "confidence", width: "7em" }, { key: "because", width: "24%" }, { key: "namespace", width: "16%" }] }));
       } });
     const loadAnswers = async () => {
@@ -198,7 +198,7 @@ export default {
     const showHealth = (told) => {
       const one = h("div");
       refill(report, p(verdict(told.healthy, "healthy", "to mend"), " ", told.sentence), hint([told.growth, ...told.labels].filter(Boolean).join(" · ")),
-        table({ rows: told.findings, label: "findings", height: 220, empty: "Nothing to mend.", columns: [
+        table({ rows: told.findings, key: "at", label: "findings", height: 220, empty: "Nothing to mend.", columns: [
           { key: "severity", width: "8em", show: (each) => statusDot(each.severity, WORST[each.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
           figure("count"), { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }],
         onOpen: (each) => refill(one, card(each.what, { state: each.severity, kind: WORST[each.severity] }, p(h("strong", null, "Mend: "), each.mend),
@@ -214,7 +214,7 @@ export default {
     const changed = h("div", null, blank("AgentCore keeps no former states: take a snapshot now, and compare later."));
     const showDiff = (told) => refill(changed, p(told.note),
       told.counts.length > 0 && small(told.counts, [{ key: "namespace" }, ...["created", "updated", "moved", "deleted"].map(figure)], "changes by namespace"),
-      table({ model, table: "changes", label: "changed records", height: 220, empty: "No record changed.",
+      table({ model, table: "changes", key: "record_id", label: "changed records", height: 220, empty: "No record changed.",
         columns: [{ key: "change", width: "7em" }, { key: "namespace", width: "20%" }, { key: "before" }, { key: "after" }, { key: "strategy", width: "12%" }],
         onOpen: (each) => each.change !== "deleted" && openRecord({ id: each.record_id }) }));
     const compare_ = async () => { const told = await ask("diff", { before: before.value, after: after.value }); if (told) showDiff(told); };

@@ -37,7 +37,7 @@ const wide = (node, px) => { node.querySelector("table").style.setProperty("min-
 function details(model, { again, leave }) {
   const head = h("div"), tiles = h("div"), latency = h("div"), problem = h("p", { class: "loom-empty" });
   const sessions = wide(table({
-    model, table: "sessions", label: "sessions of the agent", empty: "No session in this time.",
+    model, table: "sessions", key: ["session_id", "qualifier"], label: "sessions of the agent", empty: "No session in this time.",
     columns: [
       { key: "session_id", name: "session", width: "34%" }, { key: "qualifier", name: "qualifier" }, { key: "invocations", name: "asked", kind: "number", width: "5em" },
       { key: "failed", name: "failed", kind: "number", width: "5em" }, { key: "first_call", name: "first", kind: "time", width: "13em" },
@@ -46,10 +46,19 @@ function details(model, { again, leave }) {
   }), 820);
   const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
   const logs = table({
-    model, table: "logs", label: "recent log lines of the agent", empty: "No log lines in this time.",
+    model, table: "logs", key: ["timestamp", "message"], label: "recent log lines of the agent", empty: "No log lines in this time.",
     onOpen: (row) => { line.hidden = false; line.textContent = row.message ?? ""; },
     columns: [{ key: "timestamp", name: "time", kind: "time", width: "13em" }, { key: "level", name: "level", width: "6em" }, { key: "message", name: "message" }],
   });
+  const bins = wide(table({
+    rows: [], key: "start", label: "latency over time", height: 200, empty: "No call in this time.",
+    columns: [
+      { key: "start", name: "from", kind: "time", width: "13em" }, { key: "n", name: "calls", kind: "number", width: "5em" },
+      { key: "failed", name: "failed", kind: "number", width: "5em" }, told("p50_ms", "median"), told("p90_ms", "p90"),
+    ],
+  }), 620);
+  const charts = h("div");
+  put(latency, [charts, bins]);
   const qualifier = select("Qualifier");
   qualifier.control.addEventListener("change", () => again({ qualifier: qualifier.value }));
   const parts = tabs([
@@ -74,19 +83,16 @@ function details(model, { again, leave }) {
     const seconds = (text) => new Date(text).getTime() / 1000;
     const known = (key) => found.bins.filter((bin) => bin[key] !== null).map((bin) => [seconds(bin.start), bin[key]]);
     const lines = [{ name: "median", points: known("p50_ms") }, { name: "p90", points: known("p90_ms") }].filter((each) => each.points.length);
-    refill(latency,
+    const open = [...charts.querySelectorAll("details")].map((each) => each.open);
+    refill(charts,
       chart.dots({
         title: "Each complete call", series: [{ name: "duration", points: found.calls.map(([at, took]) => [seconds(at), took]) }],
         x: { name: "asked at", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete call in this time.",
       }),
-      lines.length ? chart.line({ title: "Median and p90, where there are calls enough", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null,
-      found.bins.length ? wide(table({
-        rows: found.bins.filter((bin) => bin.n).reverse(), label: "latency over time", height: 200,
-        columns: [
-          { key: "start", name: "from", kind: "time", width: "13em" }, { key: "n", name: "calls", kind: "number", width: "5em" },
-          { key: "failed", name: "failed", kind: "number", width: "5em" }, told("p50_ms", "median"), told("p90_ms", "p90"),
-        ],
-      }), 620) : null);
+      lines.length ? chart.line({ title: "Median and p90, where there are calls enough", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null);
+    if (!fresh) charts.querySelectorAll("details").forEach((each, i) => { each.open = open[i] ?? false; });
+    bins.hidden = !found.bins.length;
+    bins.rows(found.bins.filter((bin) => bin.n).reverse());
     problem.hidden = !found.logs_problem;
     problem.textContent = found.logs_problem ?? "";
     sessions.reload();
@@ -100,7 +106,7 @@ function alerting(model) {
   const said = h("p", { class: "loom-hint" });
   const one = h("div");
   const list = wide(table({
-    model, table: "alerts", label: "alerts", height: 220, empty: "No alerts yet. In code: bench.add_alert(\"error_rate\", above=0.05, min_n=20).",
+    model, table: "alerts", key: "alert", label: "alerts", height: 220, empty: "No alerts yet. In code: bench.add_alert(\"error_rate\", above=0.05, min_n=20).",
     onOpen: (row) => open(row),
     columns: [
       { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "alert", name: "alert", width: "30%" },
@@ -109,7 +115,7 @@ function alerting(model) {
     ],
   }), 820);
   const history = wide(table({
-    model, table: "history", label: "history of the alerts", height: 220, empty: "Nothing has happened yet: changes of state and what was told are kept here.",
+    model, table: "history", key: ["at", "alert", "kind"], label: "history of the alerts", height: 220, empty: "Nothing has happened yet: changes of state and what was told are kept here.",
     columns: [
       { key: "at", name: "when", kind: "time", width: "13em" }, { key: "alert", name: "alert", width: "26%" }, { key: "kind", name: "what", width: "7em" },
       { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") },
@@ -169,7 +175,7 @@ export default {
     const taken = h("p", { class: "loom-hint" }), tiles = h("div"), missing = h("span", { class: "loom-hint" }), gaps = h("div", { class: "loom-row" }, missing, catchUp, halt), failures = h("div");
     const compared = h("p", { class: "loom-hint" });
     const places = wide(table({
-      model, table: "places", label: "regions and accounts", empty: "Nothing compared yet.",
+      model, table: "places", key: ["where", "account", "region"], label: "regions and accounts", empty: "Nothing compared yet.",
       columns: [
         { key: "state", name: "state", width: "9.5em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "where", name: "where", width: "5.5em" }, { key: "account", name: "account", width: "10em" },
         { key: "region", name: "region", width: "9em" }, { key: "agents", name: "agents", kind: "number", width: "6em" }, ...NUMBERS,
@@ -177,7 +183,7 @@ export default {
       ],
     }), 1300);
     const agents = wide(table({
-      model, table: "agents", label: "agents and their numbers", height: 312,
+      model, table: "agents", key: "runtime_id", label: "agents and their numbers", height: 312,
       empty: "No agents yet. bench.deploy(\"calculator\") gives you one in half a second; so does the Build panel.", onOpen: (row) => drill({ agent: row.runtime_id, qualifier: "" }),
       columns: [
         { key: "agent", name: "agent" }, { key: "status", name: "status", kind: "status", width: "7em" }, ...NUMBERS, { key: "region", name: "region", width: "8em" },

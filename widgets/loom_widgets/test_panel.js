@@ -130,7 +130,7 @@ export default {
     const figures = h("div", null, h("p", { class: "loom-empty" }, "Ask something: its times, tokens and cost appear here."));
     const lanes = h("div", null, h("p", { class: "loom-empty" }, "The spans of the last answer appear here."));
     const logs = table({
-      model, table: "logs", label: "log lines of this session", empty: "No log lines of this session yet.",
+      model, table: "logs", key: ["timestamp", "message"], label: "log lines of this session", empty: "No log lines of this session yet.",
       columns: [
         { key: "timestamp", name: "time", kind: "time", width: "12em" }, { key: "level", name: "level", width: "6em" },
         { key: "message", name: "message" },
@@ -138,7 +138,7 @@ export default {
     });
     const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
     const history = table({
-      model, table: "sessions", label: "sessions of this agent", empty: "No session yet.", onOpen: (row) => choose({ agent: row.agent, session: row.session_id }),
+      model, table: "sessions", key: "session_id", label: "sessions of this agent", empty: "No session yet.", onOpen: (row) => choose({ agent: row.agent, session: row.session_id }),
       columns: [
         { key: "session_id", name: "session", width: "34%" }, { key: "qualifier", name: "qualifier" },
         { key: "invocations", name: "asked", kind: "number" }, { key: "failed", name: "failed", kind: "number" },

@@ -8,13 +8,15 @@ const ROW_PX = 28, SETTLED_MS = 60;
  *   rows     the rows, or
  *   model + table  the name of a table that the kernel keeps (`self.tables.put(name, rows)`): pages are asked for
  *   given    {rows, total}: its first page, where the view has that already (100 rows, or all)
+ *   key      the column, or the columns, by which a row is known again: the active row stays the same one when the rows are
+ *            read anew or sorted; without it the active place stays
  *   onOpen(row)    called on click, Enter or Space of a row
  *   height   in px (default 280); empty: the sentence when there is no row; label: the table's name for screen readers
  * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
  */
-function table({ columns, rows = null, model = null, table: name = "", given = null, onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
-  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0;
-  const pages = new Map();
+function table({ columns, rows = null, model = null, table: name = "", given = null, key = [], onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
+  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0, near = -1, sought = null, known = false;
+  const pages = new Map(), fresh = new Set(), keys = [key].flat();
   const PAGE = 100;
   const body = h("tbody");
   const above = h("tr", { "aria-hidden": "true", class: "loom-space" }, h("td", { colspan: columns.length }));
@@ -43,15 +45,29 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     if (column.kind === "status") return statusDot(String(value ?? "–"));
     return short(value ?? "–", 400);
   };
-  const ask = async (page) => {
-    if (pages.has(page)) return;
-    pages.set(page, []);
-    const mine = asked;
-    const found = await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down });
-    if (!found || mine !== asked) return void pages.delete(page);
-    pages.set(page, found.rows);
-    if (found.total !== total) { total = found.total; if (active >= total) active = -1; }
+  const idOf = (row) => row && keys.length ? Object.fromEntries(keys.map((each) => [each, row[each] ?? null])) : null;
+  const inSight = (index) => index * ROW_PX >= scroller.scrollTop && (index + 2) * ROW_PX <= scroller.scrollTop + scroller.clientHeight;
+  // The active row has another place now, or (-1) is gone: then nothing is chosen, and arrows go on where it was.
+  const place = (index) => {
+    const was = active, moves = index >= 0 && was >= 0 && inSight(was);
+    active = index;
+    if (index < 0) { if (was >= 0) near = was - 1; node.chosen = null; }
     draw(true);
+    if (moves && !inSight(index)) scroller.scrollTop += (index - was) * ROW_PX;
+  };
+  const ask = async (page) => {
+    if (fresh.has(page)) return;
+    fresh.add(page);
+    const mine = asked;
+    const found = await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down, find: sought, near: active });
+    if (mine !== asked) return;
+    if (!found) return void fresh.delete(page);
+    // Rows that were read before stay in sight until those that replace them are here.
+    for (const each of pages.keys()) if (!fresh.has(each)) pages.delete(each);
+    pages.set(page, found.rows);
+    known = true;
+    total = found.total;
+    if (sought) { sought = null; place(found.at ?? -1); } else if (active >= total) place(-1); else draw(true);
   };
   const draw = (again = false) => {
     none.hidden = total > 0;
@@ -82,6 +98,9 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     above.hidden = first === 0;
     below.hidden = last === total;
     body.replaceChildren(above, ...made, below);
+    if (active >= 0) node.chosen = at(active) ?? node.chosen;
+    if (active >= first && active < last) grid.setAttribute("aria-activedescendant", `${rowIds}-${active}`);
+    else grid.removeAttribute("aria-activedescendant");
     grid.setAttribute("aria-rowcount", String(total + 1));
   };
   const order = (key) => {
@@ -89,24 +108,28 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     sort = key;
     heads.forEach((head, i) => columns[i].key === key
       ? head.setAttribute("aria-sort", down ? "descending" : "ascending") : head.removeAttribute("aria-sort"));
-    if (model) return node.reload();
-    const rank = (row) => row[key];
-    local = [...local].sort((a, b) => compare(rank(a), rank(b), down));
-    draw(true);
+    if (!model) return sorted(local[active]);
+    if (!keys.length) { active = -1; node.chosen = null; }
+    node.reload();
+  };
+  const sorted = (kept) => {
+    if (sort) local = [...local].sort((a, b) => compare(a[sort], b[sort], down));
+    const id = JSON.stringify(idOf(kept));
+    place(kept ? local.findIndex((each) => each === kept || (keys.length && JSON.stringify(idOf(each)) === id)) : -1);
   };
   const choose = (index) => {
     active = Math.max(0, Math.min(index, total - 1));
-    node.chosen = at(active) ?? null;
+    node.chosen = sought = null;
     const top = active * ROW_PX, room = scroller.clientHeight - 2 * ROW_PX;
     if (top < scroller.scrollTop) scroller.scrollTop = top;
     else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
     draw(true);
-    grid.setAttribute("aria-activedescendant", `${rowIds}-${active}`);
   };
   grid.addEventListener("keydown", (event) => {
     if (event.target !== grid) return;
     const seen = Math.max(1, Math.floor(scroller.clientHeight / ROW_PX) - 2);
-    const to = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + seen, PageUp: active - seen, Home: 0, End: total - 1 }[event.key];
+    const from = active >= 0 ? active : near;
+    const to = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + seen, PageUp: from - seen, Home: 0, End: total - 1 }[event.key];
     if (to !== undefined) { event.preventDefault(); event.stopPropagation(); choose(to); }
     else if ((event.key === "Enter" || event.key === " ") && onOpen && at(active)) {
       event.preventDefault();
@@ -131,21 +154,27 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
   });
   scroller.addEventListener("loom-shown", () => draw(true));
   node.rows = (list) => {
+    const kept = local[active], index = active < list.length ? active : -1;
     local = list;
     total = list.length;
-    active = -1;
-    if (sort) { const key = sort; down = !down; order(key); } else draw(true);
+    if (keys.length || sort) sorted(kept); else place(index);
   };
-  node.reload = () => { asked += 1; pages.clear(); active = -1; firstRow = -1; total ||= 1; draw(true); };
+  node.reload = () => {
+    asked += 1;
+    fresh.clear();
+    sought = active >= 0 ? idOf(node.chosen) : null;
+    if (!known) total ||= 1;
+    draw(true);
+  };
   node.goTo = async (index) => {
     const page = Math.floor(index / PAGE);
     const found = model && await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down });
-    if (found) { pages.set(page, found.rows); total = found.total; firstRow = -1; draw(true); }
+    if (found) { pages.set(page, found.rows); fresh.add(page); known = true; total = found.total; sought = null; draw(true); }
     if (index < total) choose(index);
   };
   node.toEnd = () => { scroller.scrollTop = scroller.scrollHeight; draw(true); };
   node.chosen = null;
-  if (given) { pages.set(0, given.rows); total = given.total; }
+  if (given) { pages.set(0, given.rows); fresh.add(0); known = true; total = given.total; }
   if (model && !given) node.reload(); else draw(true);
   return node;
 }

@@ -44,12 +44,17 @@ class Tables:
             return self._rows.get(name, ())
 
     def page(self, form: Form) -> dict[str, Any]:
-        """Rows `from` … `from + count` of a table, `sort`ed by a column, with the `total`."""
+        """Rows `from` … `from + count` of a table, `sort`ed by a column, with the `total`.
+
+        `find` (values by column) asks where a row is now that was at `near`: `at` says so, None when it is gone.
+        """
         name = form.text("table")
         first, count = form.count("from"), form.count("count", 100, most=MOST_ROWS)
         rows = self._in_order(name, form.text("sort"), form.flag("down"))
         page = [{key: _short(value) for key, value in row.items()} for row in rows[first : first + count]]
-        return {"table": name, "from": first, "rows": page, "total": len(rows)}
+        told = {"table": name, "from": first, "rows": page, "total": len(rows)}
+        wanted = form.get("find")
+        return {**told, "at": _place(rows, wanted, form.count("near"))} if isinstance(wanted, Mapping) else told
 
     def _in_order(self, name: str, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
         with self._lock:
@@ -66,6 +71,17 @@ class Tables:
                 kept = (column, down), sorted(told, key=lambda row: _rank(row.get(column)), reverse=down) + untold
                 self._sorted[name] = kept
             return kept[1]
+
+
+def _place(rows: Sequence[Mapping[str, Any]], wanted: Mapping[str, Any], near: int) -> int | None:
+    """Where the row with these values is; where it was is looked at first."""
+
+    def fits(row: Mapping[str, Any]) -> bool:
+        return all(_short(row.get(name)) == value for name, value in wanted.items())
+
+    if near < len(rows) and fits(rows[near]):
+        return near
+    return next((at for at, row in enumerate(rows) if fits(row)), None)
 
 
 def _is_nothing(value: object) -> bool:
