@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol, cast
 from loomlib.errors import MalformedResponse
 
 from .agui.events import is_agui
+from .agui.history import answer_in
 from .mcp_apps.views import is_view
 from .sse import SseEvent, SseParser
 
@@ -62,6 +63,9 @@ class EventStreamReader:
         self._parser = SseParser()
         self._raw_delta: str | None = None
         self._any_text = False
+        self._message: str | None = None
+        self._not_the_agents: set[str] = set()
+        self._conversation = ""
 
     def feed(self, data: bytes) -> Sequence[Piece]:
         """The pieces that `data` completes."""
@@ -87,12 +91,28 @@ class EventStreamReader:
         return Piece(text=text, data=data, error=error, is_kept=is_view(value))
 
     def _agui(self, value: Mapping[str, Any], data: bytes) -> Piece:
-        """Only text messages are text: the deltas of arguments and thoughts, and tools' results, are not."""
-        delta = value.get("delta") if value["type"] in ("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK") else None
-        text = delta if isinstance(delta, str) else ""
-        self._any_text = self._any_text or bool(text)
-        error = str(value.get("message") or "without a word") if value["type"] == "RUN_ERROR" else None
+        """Only the agent's text messages are text: the deltas of arguments and thoughts, and tools' results, are not.
+
+        A second message begins a paragraph. Where nothing is streamed, the text is in the snapshot of the conversation.
+        """
+        kind, text, id = value["type"], "", value.get("messageId")
+        if kind in ("TEXT_MESSAGE_START", "TEXT_MESSAGE_CHUNK") and value.get("role", "assistant") != "assistant":
+            self._not_the_agents.add(str(id))
+        if kind in ("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK") and isinstance(value.get("delta"), str):
+            text = self._said(str(id) if id is not None else self._message, value["delta"])
+        elif kind == "MESSAGES_SNAPSHOT" and isinstance(value.get("messages"), list):
+            self._conversation = answer_in(value["messages"])
+        elif kind == "RUN_FINISHED" and not self._any_text:
+            text, self._any_text = self._conversation, bool(self._conversation)
+        error = str(value.get("message") or "without a word") if kind == "RUN_ERROR" else None
         return Piece(text=text, data=data, error=error, is_kept=True)
+
+    def _said(self, message: str | None, delta: str) -> str:
+        if not delta or message in self._not_the_agents:
+            return ""
+        begins = self._any_text and message != self._message
+        self._any_text, self._message = True, message
+        return f"\n\n{delta}" if begins else delta
 
     def _text(self, value: object) -> str:
         if isinstance(value, str):

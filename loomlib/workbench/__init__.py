@@ -1,7 +1,7 @@
 """What a notebook opens: `connect()` → `Workbench` → `Agent` → `Invocation`."""
 
 from .agent import Agent
-from .agent_protocols import ask_agui, confirm, view_channel
+from .agent_protocols import agui_conversation, ask_agui, confirm, view_channel
 from .bench import Workbench
 from .blueprints import Blueprint, list_blueprints
 from .connect import connect
@@ -15,6 +15,7 @@ __all__ = [
     "Blueprint",
     "Invocation",
     "Workbench",
+    "agui_conversation",
     "ask_agui",
     "confirm",
     "connect",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agents import Chunk, InvocationError
-from ..agents.agui import answer_to, run_input
+from ..agents.agui import answer_to, conversation_of, run_input
+from ..agents.agui.parts import as_list, as_mapping, as_text
 from ..agents.mcp_apps import FrameChannel, tool_call_payload, tool_result_of
 
 if TYPE_CHECKING:
@@ -22,15 +24,48 @@ def ask_agui(
     session_id: str | None = None,
     thread_id: str | None = None,
     state: Any = None,
+    messages: Sequence[Mapping[str, Any]] = (),
+    tools: Sequence[Mapping[str, Any]] = (),
     resume: Mapping[str, Any] | None = None,
     timeout_s: float | None = None,
 ) -> Invocation:
     """One run of an agent that speaks AG-UI, waited for; `inv.agui()` has its events put together.
 
-    ask_agui(agent, "Add 2 lamps to the cart.").agui().state
+    `messages` are what was said before (`agui_conversation`), `tools` what the asker offers (see `run_input`).
+
+        ask_agui(agent, "Add 2 lamps to the cart.").agui().state
     """
-    payload = run_input(prompt, thread_id=thread_id, state=state, resume=() if resume is None else (resume,))
+    payload = run_input(
+        prompt, thread_id=thread_id, state=state, messages=messages, tools=tools,
+        resume=() if resume is None else (resume,),
+    )  # fmt: skip
     return agent.invoke(prompt, payload=payload, session_id=session_id, timeout_s=timeout_s)
+
+
+def agui_conversation(invocations: Sequence[Invocation]) -> list[dict[str, Any]]:
+    """What was said in invocations of one session, oldest first, as the messages of AG-UI's next run.
+
+    ask_agui(agent, "And one chair.", session_id=id, messages=agui_conversation(agent.conversation(id)))
+    """
+    return conversation_of(
+        (f"asked-{each.record.id}", asked_in_agui(each.record.prompt or ""), each.agui().run) for each in invocations
+    )
+
+
+def asked_in_agui(prompt: str) -> str:
+    """What the person wrote: of a payload that was stored as it went out, its last user message; "" for a resume."""
+    if not prompt.startswith("{"):
+        return prompt
+    try:
+        value: object = json.loads(prompt)
+    except (ValueError, RecursionError):
+        return prompt
+    sent = as_mapping(value)
+    if "threadId" not in sent:
+        return prompt
+    messages = as_list(sent.get("messages"))
+    last = as_mapping(messages[-1] if messages else None)
+    return (as_text(last.get("content")) or "") if last.get("role") == "user" else ""
 
 
 def confirm(inv: Invocation, confirmation_id: str, *, approved: bool | None = None, payload: Any = None) -> Invocation:

@@ -14,15 +14,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 2_000
-_KINDS = {"finished": "good", "failed": "bad", "cancelled": "bad"}
+_KINDS = {"finished": "good", "failed": "bad", "cancelled": "bad", "cut off": "bad"}
 
 
 class AguiView:
-    """What an answer said in AG-UI; made by `Invocation.agui()`. `run` is all of it put together."""
+    """What an answer said in AG-UI; made by `Invocation.agui()`. `run` is all of it put together.
 
-    def __init__(self, events: Sequence[str], *, agent_name: str, labels: Sequence[str] = ()) -> None:
+    `has_ended` says that the answer is over, so that a run which has not ended was cut off.
+    """
+
+    def __init__(
+        self, events: Sequence[str], *, agent_name: str, labels: Sequence[str] = (), has_ended: bool = True
+    ) -> None:
         fold = AguiFold()
         self.events: tuple[AguiEvent, ...] = tuple(found for each in events if (found := fold.feed(each)) is not None)
+        if has_ended:
+            fold.end()
         self.run: AguiRun = fold.run()
         self._name, self._labels = agent_name, tuple(labels)
 
@@ -90,7 +97,12 @@ class AguiView:
             ("tool", f"{each.name} {each.arguments_text} → {each.result or each.state}"[:_SHOWN]) for each in run.tools
         ]
         facts += [("asks", each.message or each.reason) for each in run.confirmations]
+        facts += [("steps", " → ".join(run.steps)[:_SHOWN])] if run.steps else []
+        facts += [(each.type, json.dumps(each.content, ensure_ascii=False)[:_SHOWN]) for each in run.activities]
+        facts += [("subagent", f"{each.name} · {each.state} {each.error}"[:_SHOWN]) for each in run.subagents]
         facts += [("state", state[:_SHOWN]), ("thread", run.thread_id), ("run", run.run_id)]
+        facts += [("code", run.error_code)] if run.error_code else []
+        facts += [("tokens", json.dumps(each)[:_SHOWN]) for each in run.usage]
         facts += [("unknown types", ", ".join(run.unknown))] if run.unknown else []
         facts += [("problem", each) for each in run.problems[:10]]
         return card(

@@ -152,7 +152,8 @@ class Invocation:
         from .agui_view import AguiView
 
         events = self.agent.store.invocations.events(self.record.id)
-        return AguiView(events, agent_name=self.record.agent_name, labels=self.labels)
+        has_ended = self.record.status in ("complete", "error")
+        return AguiView(events, agent_name=self.record.agent_name, labels=self.labels, has_ended=has_ended)
 
     def views(self) -> tuple[AppView, ...]:
         """The views that the answer's tools brought (MCP Apps)."""

@@ -1,8 +1,8 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, adk, memory, overview, cold, warm, arrivals, ttft, alive, intake, tracing,
-eval-agents, panels, learners, report.
+them: import, traces, lookup, truth, evals, adk, memory, overview, agui, cold, warm, arrivals, ttft, alive, intake,
+tracing, eval-agents, panels, learners, report.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from . import (
     bench_adk,
+    bench_agui,
     bench_evals,
     bench_import,
     bench_intake,
@@ -56,6 +57,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "adk": bench_adk.rows,
     "memory": bench_memory.rows,
     "overview": bench_overview.rows,
+    "agui": bench_agui.rows,
     "panels": bench_panels.rows,
     "learners": bench_learners.rows,
     "report": bench_report.rows,
@@ -73,6 +75,7 @@ def main(chosen: list[str]) -> int:
         "adk",
         "memory",
         "overview",
+        "agui",
         *WITH_SERVICE,
         "panels",
         "learners",

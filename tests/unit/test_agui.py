@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from ag_ui.core import EventType
+from ag_ui.core import EventType, RunAgentInput
 from ag_ui.core import events as agui_events
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,11 +17,14 @@ from loomlib.agents import note_of
 from loomlib.agents.agui import (
     EVENT_TYPES,
     AguiFold,
+    Document,
     PatchFailed,
     answer_to,
     apply_patch,
+    conversation_of,
     read_event,
     run_input,
+    tool_answer,
 )
 from loomlib.agents.answers import reader_for
 
@@ -188,6 +191,233 @@ def test_copies_of_copies_end_before_they_fill_the_machine() -> None:
         "STATE_DELTA does not apply: operation 8: the copy makes the value too large"
     ] * 3
     assert apply_patch({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}]) == {"a": [1], "b": [1]}
+
+
+def test_a_patch_that_fails_half_way_leaves_everything_as_it_was() -> None:
+    before = {"a": [1, {"b": "x"}, 3], "c": {"d": "old"}, "e": "keep"}
+    found = Document(before)
+    changes = [
+        {"op": "replace", "path": "/a/1/b", "value": "y"},
+        {"op": "add", "path": "/a/0", "value": {"new": []}},
+        {"op": "move", "from": "/a/2", "path": "/c/moved"},
+        {"op": "copy", "from": "/c", "path": "/a/-"},
+        {"op": "remove", "path": "/e"},
+        {"op": "add", "path": "/c/d", "value": "other"},
+        {"op": "replace", "path": "", "value": [1]},
+        {"op": "add", "path": "", "value": {"f": 1}},
+        {"op": "remove", "path": ""},
+    ]
+    for count in range(len(changes) + 1):
+        with pytest.raises(PatchFailed, match=f"operation {count}: "):
+            found.apply([*changes[:count], {"op": "remove", "path": "/nothing"}])
+        assert found.snapshot() == before
+    found.apply(changes)
+    assert found.snapshot() is None
+
+
+@given(JSON, st.lists(st.tuples(JSON, st.booleans()), max_size=5))
+def test_a_document_is_what_patching_copies_one_by_one_gives(first: Any, steps: list[tuple[Any, bool]]) -> None:
+    document, expected = Document(first), first
+    for after, fails in steps:
+        patch = jsonpatch.make_patch(expected, after).patch
+        if fails:
+            with pytest.raises(PatchFailed):
+                document.apply([*patch, {"op": "remove", "path": "/no/such/place"}])
+        else:
+            document.apply(patch)
+            expected = after
+        assert document.snapshot() == expected
+
+
+def test_a_state_is_copied_when_it_is_asked_for_and_never_before() -> None:
+    class Watched(list[Any]):
+        """Counts how often it is read through, which every copy and every measuring does."""
+
+        reads = 0
+
+        def __iter__(self) -> Any:
+            Watched.reads += 1
+            return super().__iter__()
+
+    fold = folded(STARTED)
+    fold._state._value = {"rows": Watched([0]), "n": 0}
+    for count in range(50):
+        changes = [
+            {"op": "add", "path": "/rows/-", "value": count},
+            {"op": "replace", "path": "/n", "value": count},
+            {"op": "test", "path": "/n", "value": count},
+        ]
+        fold.feed({"type": "STATE_DELTA", "delta": changes})
+    assert Watched.reads == 0
+    taken = fold.run().state
+    assert (len(taken["rows"]), taken["n"], fold.run().state is taken) == (51, 49, True)
+    fold.feed({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/rows/-", "value": "later"}]})
+    assert (len(taken["rows"]), len(fold.run().state["rows"])) == (51, 52)
+
+
+def test_what_an_event_brought_is_not_changed_by_later_patches() -> None:
+    snapshot: dict[str, Any] = {"type": "STATE_SNAPSHOT", "snapshot": {"cart": []}}
+    delta: dict[str, Any] = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/last", "value": []}]}
+    fold = AguiFold()
+    for event in (STARTED, snapshot, delta):
+        fold.feed(event)
+    for place in ("/cart/-", "/last/-"):
+        fold.feed({"type": "STATE_DELTA", "delta": [{"op": "add", "path": place, "value": 1}]})
+    assert fold.run().state == {"cart": [1], "last": [1]}
+    assert (snapshot["snapshot"], delta["delta"][0]["value"]) == ({"cart": []}, [])
+
+
+def test_a_state_that_patches_nest_ever_deeper_ends_before_nothing_can_write_it() -> None:
+    fold = folded(STARTED, {"type": "STATE_SNAPSHOT", "snapshot": {}})
+    for depth in range(1_000):
+        fold.feed({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a" * (depth + 1), "value": {}}]})
+    for _ in range(300):
+        deeper = [{"op": "copy", "from": "", "path": "/b"}, {"op": "move", "from": "/b", "path": "/a/a/a/b"}]
+        fold.feed({"type": "STATE_DELTA", "delta": deeper})
+    run = fold.run()
+    assert "nested too deeply" in run.problems[0]
+    json.dumps(run.to_dict())
+    nested: Any = {}
+    for _ in range(300):
+        nested = [nested]
+    fold.feed({"type": "STATE_SNAPSHOT", "snapshot": nested})
+    assert fold.run().state == run.state
+
+
+def test_a_conversation_that_comes_whole_is_the_answer_of_an_agent_that_streams_nothing() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": '{"n": 2}'}}
+    messages: list[dict[str, Any]] = [
+        {"id": "u0", "role": "user", "content": "Hello"},
+        {"id": "a0", "role": "assistant", "content": "Hello yourself"},
+        {"id": "u1", "role": "user", "content": "Add two"},
+        {"id": "a1", "role": "assistant", "toolCalls": [call]},
+        {"id": "r1", "role": "tool", "toolCallId": "c", "content": "added"},
+        {"id": "a2", "role": "assistant", "content": [{"type": "text", "text": "Done"}]},
+    ]
+    events = [STARTED, {"type": "MESSAGES_SNAPSHOT", "messages": [*messages, 5, {"id": 5}]}, FINISHED]
+    run = folded(*events).run()
+    assert (run.text, run.problems, run.is_whole) == ("Done", (), True)
+    assert (run.tools[0].name, run.tools[0].arguments, run.tools[0].result) == ("add", {"n": 2}, "added")
+    assert list(run.history)[: len(messages)] == messages
+    reader = reader_for("text/event-stream")
+    pieces = list(reader.feed("".join(f"data: {json.dumps(each)}\n\n" for each in events).encode()))
+    assert "".join(each.text for each in pieces) == "Done"
+
+
+def test_the_next_run_is_sent_what_was_said() -> None:
+    run = folded(
+        STARTED,
+        {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "Looking"},
+        {"type": "TEXT_MESSAGE_END", "messageId": "m"},
+        {"type": "TOOL_CALL_START", "toolCallId": "1", "toolCallName": "find", "parentMessageId": "m"},
+        {"type": "TOOL_CALL_END", "toolCallId": "1"},
+        {"type": "TOOL_CALL_START", "toolCallId": "2", "toolCallName": "ask_person"},
+        {"type": "TOOL_CALL_END", "toolCallId": "2"},
+        {"type": "TOOL_CALL_RESULT", "messageId": "r", "toolCallId": "1", "content": "found"},
+        {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "m", "encryptedValue": "sealed"},
+        FINISHED,
+    ).run()
+
+    def call(id: str, name: str) -> dict[str, Any]:
+        return {"id": id, "type": "function", "function": {"name": name, "arguments": ""}}
+
+    first = {"id": "m", "role": "assistant", "content": "Looking", "encryptedValue": "sealed"}
+    said = conversation_of([("u", "Find it", run), ("v", "And?", None)])
+    assert said == [
+        {"id": "u", "role": "user", "content": "Find it"},
+        {**first, "toolCalls": [call("1", "find")]},
+        {"id": "call-2", "role": "assistant", "toolCalls": [call("2", "ask_person")]},
+        {"id": "r", "role": "tool", "toolCallId": "1", "content": "found"},
+        {"id": "v", "role": "user", "content": "And?"},
+    ]
+    RunAgentInput.model_validate(run_input("Go on", messages=[*said, tool_answer("2", "yes")]))
+
+
+def test_a_broken_run_sends_no_call_on_that_nobody_answered() -> None:
+    fold = folded(
+        STARTED,
+        {"type": "TOOL_CALL_START", "toolCallId": "1", "toolCallName": "find"},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": "1", "delta": "{"},
+        {"type": "STEP_STARTED", "stepName": "search"},
+        {"type": "RUN_ERROR", "message": "broke", "code": "E1", "usage": [{"model": "m", "inputTokens": 5}]},
+    )
+    run = fold.run()
+    assert (run.status, run.error, run.error_code, run.tools[0].state) == ("failed", "broke", "E1", "cut off")
+    assert (run.history, run.running_steps, run.usage) == ((), (), ({"model": "m", "inputTokens": 5},))
+
+
+def test_a_stream_that_ends_before_its_run_does_was_cut_off() -> None:
+    fold = folded(STARTED, {"type": "STEP_STARTED", "stepName": "search"})
+    assert (fold.run().status, fold.run().running_steps) == ("running", ("search",))
+    fold.end()
+    fold.end()
+    assert (fold.run().status, fold.run().problems) == ("cut off", ("event 2: the stream ended before the run did",))
+
+
+def test_events_without_the_ids_that_nothing_needs_are_taken_and_reported() -> None:
+    run = folded(
+        {"type": "RUN_STARTED"},
+        {"type": "TOOL_CALL_START", "toolCallId": "1", "toolCallName": "find"},
+        {"type": "TOOL_CALL_RESULT", "toolCallId": "1", "content": "found"},
+        {"type": "TOOL_CALL_RESULT", "messageId": "m", "content": "of nothing"},
+        {"type": "RUN_ERROR"},
+    ).run()
+    assert (run.status, run.error, run.tools[0].result) == ("failed", "The agent did not say what failed", "found")
+    assert [each.partition(": ")[2] for each in run.problems] == [
+        "RUN_STARTED without threadId",
+        "TOOL_CALL_RESULT without messageId",
+        "TOOL_CALL_RESULT without toolCallId",
+        "TOOL_CALL_RESULT of a call that was not started",
+        "RUN_ERROR without message",
+    ]
+
+
+def test_steps_activities_and_subagents_are_followed() -> None:
+    activity = {"messageId": "p", "activityType": "PLAN"}
+    fold = folded(
+        STARTED,
+        {"type": "STEP_STARTED", "stepName": "one"},
+        {"type": "STEP_FINISHED", "stepName": "one"},
+        {"type": "STEP_FINISHED", "stepName": "two"},
+        {"type": "ACTIVITY_SNAPSHOT", **activity, "content": {"done": []}},
+        {"type": "ACTIVITY_DELTA", **activity, "patch": [{"op": "add", "path": "/done/-", "value": 1}]},
+        {"type": "ACTIVITY_SNAPSHOT", **activity, "content": {}, "replace": False},
+        {"type": "ACTIVITY_DELTA", "messageId": "?", "activityType": "PLAN", "patch": []},
+        {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "searcher"},
+        {"type": "SUBAGENT_STARTED", "subagentRunId": "t", "name": "writer"},
+        {"type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": "no net"},
+        {"type": "RUN_FINISHED", "threadId": "t", "runId": "other"},
+    )
+    run = fold.run()
+    assert (run.steps, run.activities[0].content) == (("one",), {"done": [1]})
+    assert [(each.name, each.state, each.error) for each in run.subagents] == [
+        ("searcher", "failed", "no net"),
+        ("writer", "cut off", ""),
+    ]
+    assert [each.partition(": ")[2] for each in run.problems] == [
+        "STEP_FINISHED of a step that was not started",
+        "ACTIVITY_DELTA of an activity that has no snapshot",
+        "RUN_FINISHED of another run than the one that was started",
+    ]
+
+
+def test_two_messages_are_two_paragraphs_and_a_persons_own_are_not_the_answer() -> None:
+    events: list[dict[str, Any]] = [
+        STARTED,
+        {"type": "TEXT_MESSAGE_START", "messageId": "u", "role": "user"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "u", "delta": "the question"},
+        {"type": "TEXT_MESSAGE_START", "messageId": "a"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "a", "delta": "Let me "},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "a", "delta": "look."},
+        {"type": "TEXT_MESSAGE_CHUNK", "messageId": "b", "delta": "It is"},
+        {"type": "TEXT_MESSAGE_CHUNK", "delta": " here."},
+        {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "b", "role": "assistant", "content": "It is here."}]},
+        FINISHED,
+    ]
+    reader = reader_for("text/event-stream")
+    pieces = list(reader.feed("".join(f"data: {json.dumps(each)}\n\n" for each in events).encode()))
+    assert "".join(each.text for each in pieces) == folded(*events).run().text == "Let me look.\n\nIt is here."
 
 
 def test_an_event_that_is_nested_too_deeply_is_plain_text() -> None:

@@ -71,6 +71,8 @@ def test_a_run_has_its_state_and_a_question_is_answered(bench: loom.Workbench, w
     assert turn["run"]["tools"][0]["state"] == "done"
     assert watched.panel.state["agui"] is True
     turn = asked(watched, "agui_assistant", "Place the order.")
+    assert "messages=agui_conversation(" in watched.panel.code
+    compile(watched.panel.code, "copied", "exec")
     (question,) = turn["run"]["confirmations"]
     assert question["yes_or_no"] is True
     assert watched.ask("answer", turn=turn["turn"], question=question["id"], payload="{torn") == {"failed": True}

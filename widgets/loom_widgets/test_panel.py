@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.agents import Chunk, InvocationError, SessionStart
-from loomlib.agents.agui import read_event, run_input
+from loomlib.agents.agui import conversation_of, read_event, run_input
 from loomlib.errors import LoomError
 
 from .chat import Deciding, Frames, Looking, Turn, agent_line, asking_code, figures_of
@@ -54,6 +54,7 @@ class TestPanel(Deciding, Frames, Looking):
     @action(lane="look")
     def choose(self, form: Form) -> None:
         """Another agent, qualifier or session."""
+        self.say("")
         agent, qualifier, session = form.text("agent"), form.text("qualifier", "DEFAULT"), form.text("session")
         other = agent != self.state.get("agent")
         if other or not session:
@@ -68,6 +69,7 @@ class TestPanel(Deciding, Frames, Looking):
     @action(lane="look")
     def refresh(self) -> None:
         """Look at the catalog and the sessions again."""
+        self.say("")
         self._look_around(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"), self._session)
         self.later("approvals")
 
@@ -84,7 +86,10 @@ class TestPanel(Deciding, Frames, Looking):
         payload = None
         if agui:  # a run goes on in its thread, with the state as it was left
             thread, state = (run.thread_id or None, run.state) if run is not None else (None, None)
-            payload = run_input(prompt, thread_id=thread, state=state)
+            turns = (
+                (f"asked-{each.invocation}", each.prompt if each.is_said else "", each.run) for each in self._turns
+            )
+            payload = run_input(prompt, thread_id=thread, state=state, messages=conversation_of(turns))
         return self._ask(agent, prompt, session, cancel, payload=payload)
 
     @action(lane="capture")
@@ -105,6 +110,7 @@ class TestPanel(Deciding, Frames, Looking):
         self, agent: Agent, prompt: str, session: str, cancel: Cancel, *, payload: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         turn = self._begin_turn(prompt, session)
+        turn.is_said = payload is None or "resume" not in payload
         self.say(f"Asking {agent.name} …")
         try:
             self._listen(agent, turn, session, cancel, payload)
@@ -136,7 +142,7 @@ class TestPanel(Deciding, Frames, Looking):
     def _listen(
         self, agent: Agent, turn: Turn, session: str, cancel: Cancel, payload: Mapping[str, Any] | None
     ) -> None:
-        asked = None if payload is not None and "resume" in payload else turn.prompt
+        asked = turn.prompt if turn.is_said else None
         events = agent.stream(asked, payload=payload, session_id=session or None)
         cancel.then(events.close)
         sent_s = 0.0

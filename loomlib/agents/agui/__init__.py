@@ -2,23 +2,29 @@
 
 from .events import EVENT_TYPES, AguiEvent, is_agui, read_event
 from .fold import AguiFold
+from .history import conversation_of, tool_answer
 from .inputs import answer_to, run_input
-from .json_patch import PatchFailed, apply_patch
-from .run import RUN_STATES, AguiRun, Confirmation, Message, ToolUse
+from .json_patch import Document, PatchFailed, apply_patch
+from .run import RUN_STATES, Activity, AguiRun, Confirmation, Message, Subagent, ToolUse
 
 __all__ = [
     "EVENT_TYPES",
     "RUN_STATES",
+    "Activity",
     "AguiEvent",
     "AguiFold",
     "AguiRun",
     "Confirmation",
+    "Document",
     "Message",
     "PatchFailed",
+    "Subagent",
     "ToolUse",
     "answer_to",
     "apply_patch",
+    "conversation_of",
     "is_agui",
     "read_event",
     "run_input",
+    "tool_answer",
 ]

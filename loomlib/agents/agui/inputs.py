@@ -21,6 +21,9 @@ def run_input(
 ) -> dict[str, Any]:
     """The input of a run. `prompt` becomes the last user message; `resume` are answers made by `answer_to`.
 
+    `messages` are what was said before (`conversation_of`): an agent that keeps no memory knows nothing else. `tools`
+    are those that the asker offers, whose calls the next run answers (`tool_answer`).
+
     agent.invoke(payload=run_input("Add two lamps to the cart", state={"cart": []}))
     """
     said = [dict(each) for each in messages]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-RUN_STATES: Final = ("not started", "running", "finished", "interrupted", "cancelled", "failed")
-"""How a run stands. `interrupted`: it waits for a person (`AguiRun.confirmations`)."""
+RUN_STATES: Final = ("not started", "running", "finished", "interrupted", "cancelled", "failed", "cut off")
+"""How a run stands. `interrupted`: it waits for a person (`AguiRun.confirmations`). `cut off`: the stream ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,8 @@ class Message:
 class ToolUse:
     """A tool that was called. `arguments` is None while they are still coming, or are no JSON (then see the text).
 
-    `state` is `running`, `called` (its arguments are complete) or `done` (its result is there).
+    `state` is `running`, `called` (its arguments are complete), `done` (its result is there) or `cut off` (the run
+    ended while its arguments were still coming).
     """
 
     id: str
@@ -49,8 +50,31 @@ class Confirmation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """Something that goes on beside the messages (a plan, a search), with what it holds now."""
+
+    id: str
+    type: str
+    content: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subagent:
+    """A subagent that the run started; `state` is `running`, `finished`, `suspended`, `failed` or `cut off`."""
+
+    id: str
+    name: str
+    state: str
+    error: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AguiRun:
-    """A run so far. `problems` are sentences: malformed events, breaches of the order, patches that do not apply."""
+    """A run so far. `problems` are sentences: malformed events, breaches of the order, patches that do not apply.
+
+    `history` are the messages as they are sent with the next run (see `conversation_of`); `is_whole` says that the run
+    sent the whole conversation itself. `usage` are the tokens that it tells of, an entry for each model.
+    """
 
     status: str
     thread_id: str = ""
@@ -62,8 +86,15 @@ class AguiRun:
     confirmations: tuple[Confirmation, ...] = ()
     custom: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
     steps: tuple[str, ...] = ()
+    running_steps: tuple[str, ...] = ()
+    activities: tuple[Activity, ...] = ()
+    subagents: tuple[Subagent, ...] = ()
+    usage: tuple[Mapping[str, Any], ...] = ()
+    history: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    is_whole: bool = False
     result: Any = field(default=None, repr=False)
     error: str = ""
+    error_code: str = ""
     unknown: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     events: int = 0
@@ -96,8 +127,16 @@ class AguiRun:
             ],
             "custom": [{"name": name, "value": value} for name, value in self.custom],
             "steps": list(self.steps),
+            "running_steps": list(self.running_steps),
+            "activities": [{"id": each.id, "type": each.type, "content": each.content} for each in self.activities],
+            "subagents": [
+                {"id": each.id, "name": each.name, "state": each.state, "error": each.error} for each in self.subagents
+            ],
+            "usage": [dict(each) for each in self.usage],
+            "history": [dict(each) for each in self.history],
             "result": self.result,
             "error": self.error,
+            "error_code": self.error_code,
             "unknown": list(self.unknown),
             "problems": list(self.problems),
             "events": self.events,

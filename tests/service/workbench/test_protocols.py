@@ -8,7 +8,7 @@ import pytest
 
 import loomlib as loom
 from loomlib.agents.agui import AguiFold, run_input
-from loomlib.workbench.agent_protocols import ask_agui, confirm, view_channel
+from loomlib.workbench.agent_protocols import agui_conversation, ask_agui, confirm, view_channel
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,12 @@ def test_a_tool_changes_the_state_and_an_order_waits_for_a_yes(assistant: loom.A
     done = confirm(asked, question.id, approved=True)
     assert done.agui().status == "finished"
     assert (done.agui().tools[0].result, done.agui().state) == ("Ordered: 2 × lamp.", {"cart": []})
+    said = agui_conversation(assistant.conversation(added.session_id))
+    asked_of = [each["content"] for each in said if each["role"] == "user"]
+    assert asked_of == ["Add 2 lamps to the cart.", "Place the order."]
+    assert [each["role"] for each in said][-1] == "assistant"
+    later = ask_agui(assistant, "Where is order A-1042?", session_id=added.session_id, messages=said)
+    assert (later.agui().status, later.agui().run.problems) == ("finished", ())
 
 
 def test_a_no_leaves_everything_as_it_was(assistant: loom.Agent) -> None:

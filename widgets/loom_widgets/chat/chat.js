@@ -77,7 +77,7 @@ function approvalsBox(model) {
     node.hidden = !(pending.length || decided.length || told.problem);
     refill(node, told.problem && h("p", { class: "loom-hint" }, told.problem), pending.map(one),
       decided.length > 0 && h("details", null, h("summary", null, `Decided earlier (${decided.length})`), table({
-        label: "decided approvals", rows: decided, height: 150,
+        key: "id", label: "decided approvals", rows: decided, height: 150,
         columns: [
           { key: "tool", name: "tool" }, { key: "state", name: "state", kind: "status", width: "8em" }, { key: "asked_at", name: "asked", kind: "time", width: "12em" },
           { key: "decided_at", name: "decided", kind: "time", width: "12em" }, { key: "note", name: "note" }, { key: "result", name: "result" },
@@ -127,6 +127,7 @@ function runView(answer) {
     }
     refill(problems, run.error && h("p", null, h("strong", null, "Run failed: "), run.error), run.problems.slice(0, 20).map((each) => h("p", { class: "loom-hint" }, `Breaks the protocol: ${each}`)),
       run.steps.length > 0 && h("p", { class: "loom-hint" }, `Steps: ${run.steps.join(" → ")}`),
+      run.beside.map((each) => h("p", { class: "loom-hint" }, short(calm(each), 2000))),
       run.thoughts && h("details", null, h("summary", null, "Thoughts"), h("pre", { tabindex: 0 }, calm(run.thoughts))));
     const now = JSON.stringify(run.confirmations);
     if (now !== asked) { asked = now; refill(asking, run.confirmations.map(question)); if (!open) node.close("closed"); }

@@ -22,7 +22,9 @@ def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
     """The lines that ask it."""
     again = f", session_id={session!r}" if session else ""
     if agui:
-        call = f"inv = ask_agui(agent, {prompt!r}{again})\ninv.text, inv.agui().state"
-        return f"{connect_code(agent.bench)}from loomlib.workbench import ask_agui\n\n{agent_line(agent)}\n{call}"
+        said = f", messages=agui_conversation(agent.conversation({session!r}))" if session else ""
+        names = "agui_conversation, ask_agui" if session else "ask_agui"
+        call = f"inv = ask_agui(agent, {prompt!r}{again}{said})\ninv.text, inv.agui().state"
+        return f"{connect_code(agent.bench)}from loomlib.workbench import {names}\n\n{agent_line(agent)}\n{call}"
     call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
     return f"{connect_code(agent.bench)}{agent_line(agent)}\n{call}"

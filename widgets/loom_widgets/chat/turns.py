@@ -41,6 +41,8 @@ class Turn:
     tools: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     figures: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     views: list[AppView] = field(default_factory=list["AppView"])
+    is_said: bool = True
+    """Whether the prompt is what a person wrote, and no decision or call in words."""
     waits: bool = False
     """Whether it said that something waits for an approval."""
     _fold: AguiFold | None = None
@@ -53,6 +55,7 @@ class Turn:
         record = invocation.record
         who, prompt = asked_in_words(record.prompt or "")
         turn = cls(id=id, prompt=well_formed(prompt), who=who, status=record.status, session=record.session_id)
+        turn.is_said = prompt == record.prompt
         turn._add(record.response)
         for event in invocation.agent.store.invocations.events(record.id):
             if (note := note_of(event.encode("utf-8", "surrogatepass"))) is not None:
@@ -67,6 +70,8 @@ class Turn:
         self.status = "stopped" if stopped else record.status
         self.sentence = "Stopped; what had come is kept." if stopped else well_formed(invocation.sentence())
         self.invocation = record.id or self.invocation
+        if self._fold is not None:
+            self._fold.end()
 
     def take(self, chunk: Chunk) -> list[dict[str, Any]]:
         """Note a piece of the answer; returns what a view is told about it."""
@@ -107,6 +112,13 @@ class Turn:
             ],
             "thoughts": short_text("\n\n".join(each.text for each in run.messages if each.kind == "reasoning")),
             "steps": [short_text(each) for each in run.steps[:_MOST_SHOWN]],
+            "beside": [
+                *(f"{short_text(each.type)}: {short_text(each.content)}" for each in run.activities[:_MOST_SHOWN]),
+                *(
+                    f"Subagent {short_text(each.name)}: {each.state} {short_text(each.error)}".rstrip()
+                    for each in run.subagents[:_MOST_SHOWN]
+                ),
+            ],
             "confirmations": [
                 {
                     "id": short_text(each.id), "reason": short_text(each.reason), "message": short_text(each.message),

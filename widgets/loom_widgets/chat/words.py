@@ -6,18 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from ..kit.texts import well_formed
+
 _LONGEST_VALUE: Final = 4_000
 _TREE_NODES: Final = 2_000
 _TREE_DEPTH: Final = 20
-
-
-def well_formed(text: str) -> str:
-    """The text without lone surrogates, which no message to a page can carry: each becomes U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def short_values(values: Mapping[str, Any]) -> dict[str, Any]:
