@@ -100,6 +100,18 @@ class Keys:
                 return
         raise AssertionError(f"the first row of {name} does not open")
 
+    def keeps_row(self, name: str, again: Locator, words: str) -> None:
+        """The active row of a table is the same one after its rows were read anew."""
+        active = self.panel.get_by_role("grid", name=name, exact=True).locator("tr.loom-active td").first
+        was = active.inner_text()
+        self.page.evaluate("window.loomSaid = []")
+        self.to(again, back=True)
+        self.press("Enter")
+        self.spoken(words)
+        expect(active).to_have_text(was)
+        grid = self.to(self.panel.get_by_role("grid", name=name, exact=True))
+        assert grid.evaluate("g => g.querySelector('.loom-active').id === g.getAttribute('aria-activedescendant')")
+
     def kept(self) -> None:
         """The focus did not fall out of the panel when what it stood on was changed."""
         assert self.panel.evaluate(_FOCUS)["inside"], self.panel.evaluate(_FOCUS)
@@ -146,6 +158,7 @@ def build(page: Page) -> None:
     keys.spoken("calculator")
     keys.kept()
     keys.open_row("agents of the catalog", keys.button("Close"))
+    keys.keeps_row("agents of the catalog", keys.button("Refresh all"), "in the catalog")
     keys.to(keys.button("Remove from the catalog"))
     keys.press("Enter")
     expect(keys.button("No")).to_be_focused()
@@ -183,6 +196,7 @@ def operate(page: Page) -> None:
     keys.kept()
     opened = keys.panel.get_by_role("region", name="the opened agent")
     keys.open_row("agents and their numbers", opened)
+    keys.keeps_row("agents and their numbers", keys.button("Refresh"), "invocations in")
     keys.to(opened.get_by_role("tab", name="Numbers"))
     keys.press("ArrowRight", "ArrowRight")
     keys.to(opened.get_by_role("grid", name="sessions of the agent"))
