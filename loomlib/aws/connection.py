@@ -7,9 +7,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from loomlib.errors import CredentialsMissing
+
+from .addresses import is_loopback
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
@@ -112,12 +113,12 @@ class Clients:
                 raise CredentialsMissing("No AWS credentials", try_="aws sso login, AWS_PROFILE, or loom.connect()")
             return found.get_frozen_credentials()
 
-    def account_id(self) -> str:
-        """The account that the credentials belong to (asked of STS once)."""
+    def account_id(self, *, anew: bool = False) -> str:
+        """The account that the credentials belong to, asked of STS once; `anew` asks whether they still do."""
         from .errors import translated
 
         with translated("Asking STS who we are", on=self.region):
-            if self._account is None:
+            if anew or self._account is None:
                 self._account = str(self.client("sts").get_caller_identity()["Account"])
             return self._account
 
@@ -144,12 +145,6 @@ class Clients:
         env = self.connection.environment
         name = _ENDPOINT_NAMES.get(service, service.upper().replace("-", "_"))
         return env.get(f"AWS_ENDPOINT_URL_{name}") or env.get("AWS_ENDPOINT_URL")
-
-
-def is_loopback(endpoint: str) -> bool:
-    """Whether an address is on this machine's loopback."""
-    host = urlsplit(endpoint).hostname or ""
-    return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
 def _open_session(connection: Connection) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from loomlib.errors import (
     AccessDenied,
@@ -21,6 +22,9 @@ from loomlib.errors import (
     TimedOut,
     TransportFailed,
 )
+
+from .addresses import is_loopback
+from .rules import rule_in
 
 MESSAGE_LIMIT = 4000
 """Characters kept of a message from AWS: a 424 carries the agent's last log lines."""
@@ -66,6 +70,9 @@ _ADVICE: Mapping[type[AwsError], str] = {
 }
 
 
+_START_AGAIN = "start the local AgentCore again: `loom up`, or loom.connect() in a cell"
+
+
 def bounded(text: str, limit: int = MESSAGE_LIMIT) -> str:
     """`text`, with its middle left out when it is longer than `limit` characters."""
     if len(text) <= limit:
@@ -92,12 +99,18 @@ def error_from_response(
     kind = error_class(status, code)
     said = bounded(message.strip()) or f"HTTP {status}"
     told = f"{what}: {code}: {said}" if code else f"{what}: {said}"
-    return kind(told, on=on, try_=_ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
+    advice = rule_in(said) if kind is RequestRejected else ""
+    return kind(told, on=on, try_=advice or _ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
 
 
-def failure(kind: type[AwsError], what: str, *, on: str = "", code: str = "") -> AwsError:
-    """An error of `kind` with the advice that belongs to it."""
-    return kind(bounded(what), on=on, try_=_ADVICE.get(kind, ""), code=code)
+def failure(kind: type[AwsError], what: str, *, on: str = "", try_: str = "", code: str = "") -> AwsError:
+    """An error of `kind` with the advice that belongs to it, unless another is given."""
+    return kind(bounded(what), on=on, try_=try_ or _ADVICE.get(kind, ""), code=code)
+
+
+def unreachable(what: str, address: str, *, on: str = "") -> AwsError:
+    """Nothing takes connections at `address`: on this machine's loopback that is a local AgentCore that has stopped."""
+    return failure(TransportFailed, what, on=on, try_=_START_AGAIN if is_loopback(address) else "")
 
 
 @contextmanager
@@ -116,15 +129,29 @@ def translated(what: str, *, on: str) -> Generator[None]:
     except (vendor.ProfileNotFound, vendor.TokenRetrievalError, vendor.CredentialRetrievalError) as error:
         raise failure(CredentialsMissing, f"{what}: {error}", on=on) from error
     except vendor.ParamValidationError as error:
-        raise failure(RequestRejected, f"{what}: {error}", on=on) from error
-    except (vendor.ReadTimeoutError, vendor.ConnectTimeoutError) as error:
-        raise failure(TimedOut, f"{what}: {error}", on=on) from error
+        said = "; ".join(str(error).splitlines()[1:]) or str(error)
+        raise failure(RequestRejected, f"{what}: {said}", on=on, try_=rule_in(said)) from error
+    except vendor.ReadTimeoutError as error:
+        raise failure(TimedOut, f"{what}: no answer from {_address(error)} in time", on=on) from error
+    except vendor.ConnectTimeoutError as error:
+        raise failure(TimedOut, f"{what}: no connection to {_address(error)} in time", on=on) from error
+    except vendor.EndpointConnectionError as error:
+        raise unreachable(f"{what}: nothing answers at {_address(error)}", _address(error), on=on) from error
+    except vendor.ConnectionClosedError as error:
+        said = f"{_address(error)} closed the connection without an answer"
+        raise failure(TransportFailed, f"{what}: {said}", on=on) from error
     except (vendor.HTTPClientError, vendor.ConnectionError) as error:
         raise failure(TransportFailed, f"{what}: {error}", on=on) from error
     except ResponseParserError as error:
         raise failure(MalformedResponse, f"{what}: {error}", on=on) from error
     except (vendor.BotoCoreError, Boto3Error) as error:
         raise failure(AwsError, f"{what}: {error}", on=on) from error
+
+
+def _address(error: Any) -> str:
+    """Where a request went, without the path, which names what it was about."""
+    asked = urlsplit(str(error.kwargs.get("endpoint_url", "")))
+    return f"{asked.scheme}://{asked.netloc}"
 
 
 def _from_client_error(error: Any, what: str, on: str) -> AwsError:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from .connection import Clients, is_loopback
+from .addresses import is_loopback
+from .connection import Clients
 
 SESSION_HEADER = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
 SERVICE = "bedrock-agentcore"

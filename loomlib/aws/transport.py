@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from loomlib.errors import TimedOut, TransportFailed
 
 from .engine import Engine
-from .errors import failure
+from .errors import failure, unreachable
 from .signing import SignedRequest
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ async def stream_invocation(
     except aiohttp.ServerDisconnectedError as error:
         raise failure(TransportFailed, "The connection was closed without an answer", on=request.endpoint) from error
     except aiohttp.ClientConnectorError as error:
-        raise failure(TransportFailed, f"No connection: {error.strerror or error}", on=request.endpoint) from error
+        why = "nothing answers" if isinstance(error.os_error, ConnectionRefusedError) else error.strerror or error
+        raise unreachable(f"No connection: {why}", request.endpoint, on=request.endpoint) from error
     except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
         raise failure(TransportFailed, f"The connection broke: {error}", on=request.endpoint) from error
 

@@ -56,9 +56,9 @@ class Workbench(BenchAlerts, BenchMemory):
         """The connection's AWS region."""
         return self.clients.region
 
-    def account_id(self) -> str:
-        """The AWS account that the credentials belong to."""
-        return self.clients.account_id()
+    def account_id(self, *, anew: bool = False) -> str:
+        """The AWS account that the credentials belong to; `anew` asks AWS again, and so tells whether it answers."""
+        return self.clients.account_id(anew=anew)
 
     def environment(self) -> dict[str, str]:
         """The variables that point other AWS clients at the same place (empty on AWS, where the usual ones do).

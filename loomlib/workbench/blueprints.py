@@ -49,8 +49,14 @@ def find_code(what: str | Path) -> Path:
     """The file or folder behind a blueprint's name or a path; `LoomError` names the blueprints when neither fits."""
     if isinstance(what, str) and (blueprint := find_blueprint(what)):
         return blueprint.folder
-    path = Path(what).expanduser()
-    if path.is_file() or (path / "agent.py").is_file() or (path / "main.py").is_file():
+    try:
+        path = Path(what).expanduser()
+        is_file = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # too long a name, nobody's home, characters no path has
+        raise LoomError("That is no path", on=str(what)[:80], try_="the path of your agent.py") from error
+    if is_file and path.suffix != ".py":
+        raise LoomError("An agent's file is Python", on=str(path), try_="the path of your agent.py, or of its folder")
+    if is_file or (path / "agent.py").is_file() or (path / "main.py").is_file():
         return path
     if path.is_dir():
         raise LoomError(

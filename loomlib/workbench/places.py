@@ -131,7 +131,7 @@ def _place(bench: Workbench, window: Window) -> Place:
     region = "–"
     try:
         region = bench.region
-        account_id = bench.account_id()
+        account_id = bench.account_id(anew=True)  # credentials expire, and services stop, after they were known
         return _known(bench, account_id, region, window)
     except LoomError as error:
         return Place(

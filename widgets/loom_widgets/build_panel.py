@@ -117,6 +117,7 @@ class BuildPanel(Panel):
         if failures:
             first = failures[0]
             more = f" ({len(failures)} of {plural(len(entries), 'agent')} did not answer)" if len(entries) > 1 else ""
+            self.say("The table shows what was known before.")
             raise LoomError(f"{first.what}{more}", on=first.on, try_=first.try_)
         return self._about(self.bench.agent(arn)) if arn else {}
 

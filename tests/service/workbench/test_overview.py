@@ -67,6 +67,7 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(
     bench: loom.Workbench, echo: loom.Agent, tmp_path: Path
 ) -> None:
     with loom.connect(home=tmp_path / "other") as other:
+        assert other.account_id()  # known from before, and still no answer to how the place is doing
         assert local.stop(tmp_path / "other")
         found = loom.overview([bench, other], timedelta(hours=1))
         good, bad = found.places

@@ -44,7 +44,7 @@ class Wish:
         """The wish of a form; what is no number is told as such."""
         kind, _, source = form.text("set").partition(":")
         if kind == FILE:
-            source = form.text("path").strip()
+            source = str(form.path("path") or "")
         return cls(
             kind=kind,
             source=source,

@@ -27,8 +27,8 @@ class CaptureActions(Panel):
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
         """A case of an invocation or its session, cleaned; into the file, or only to be looked at."""
-        name, path, id = form.text("agent"), form.text("path").strip(), form.count("invocation", most=2**60)
-        if not path:
+        name, path, id = form.text("agent"), form.path("path"), form.count("invocation", most=2**60)
+        if path is None:
             raise LoomError("No file is named", try_="captured.json; it is made when it is new")
         if not id:
             raise LoomError("No invocation is chosen", try_="choose a row of what was asked")
@@ -38,8 +38,8 @@ class CaptureActions(Panel):
         said = f"session_id={session!r}" if session else str(id)
         self.show_code(
             f"{connect_code(self.bench)}"
-            f"bench.agent({name!r}).capture_into({path!r}, {said}, tags={tags!r}, expected={form.flag('expected')!r}"
-            f"{'' if write else ', write=False'})"
+            f"bench.agent({name!r}).capture_into({str(path)!r}, {said}, tags={tags!r}, "
+            f"expected={form.flag('expected')!r}{'' if write else ', write=False'})"
         )
         found = agent.capture_into(
             path, None if session else id, session_id=session or None, write=write, tags=tags,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, TypeVar, cast
+
+from .texts import well_formed
 
 _MARK = "_loom_action"
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -66,7 +69,17 @@ class Form(dict[str, Any]):
             return default
         if not isinstance(value, str):
             raise ValueError(f"{name} is a text, not {type(value).__name__}")
-        return value
+        return well_formed(value)
+
+    def path(self, name: str) -> Path | None:
+        """The path that a field names, `~` resolved; None where the field is empty."""
+        text = self.text(name).strip()
+        if "\0" in text:
+            raise ValueError("a path has no null character in it")
+        try:
+            return Path(text).expanduser() if text else None
+        except RuntimeError:
+            raise ValueError(f"{text.partition('/')[0]} is nobody's home on this machine") from None
 
     def number(self, name: str, default: float = 0.0) -> float:
         """A finite number; a text is read as one."""
@@ -78,7 +91,7 @@ class Form(dict[str, Any]):
         try:
             number = float(value)
         except ValueError:
-            raise ValueError(f"{name} is a number") from None
+            raise ValueError(f"{name} is a number, and {value[:40]!r} is none") from None
         if number != number or number in (float("inf"), float("-inf")):
             raise ValueError(f"{name} is a finite number")
         return number
@@ -99,7 +112,7 @@ class Form(dict[str, Any]):
         listed = cast("list[object]", value) if isinstance(value, list) else None
         if listed is None or not all(isinstance(each, str) for each in listed):
             raise ValueError(f"{name} is a list of texts")
-        return [str(each) for each in listed]
+        return [well_formed(str(each)) for each in listed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,15 +120,15 @@ class Action:
     """A method that a click may call: in which lane, and whether it takes the form and the cancel token."""
 
     name: str
-    lane: str
+    lane: str | Callable[[Any, Form], str]
     takes: int
 
 
-def action(method: Callable[..., Any] | None = None, *, lane: str = "main") -> Any:
+def action(method: Callable[..., Any] | None = None, *, lane: str | Callable[[Any, Form], str] = "main") -> Any:
     """Lets a view call this method by its name: `def name(self)`, `(self, form)` or `(self, form, cancel)`.
 
     It runs on a thread of the panel. Actions of one `lane` run one after the other, those of different lanes side by
-    side; Stop ends all of a lane. What it returns (a mapping of JSON values, or None) answers the view's `act(…)`.
+    side; Stop ends all of a lane. A lane may be found by a function of the panel and the form. What it returns (a mapping of JSON values, or None) answers the view's `act(…)`.
 
         @action(lane="deploy")
         def deploy(self, form: Form, cancel: Cancel) -> None: ...

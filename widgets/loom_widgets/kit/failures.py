@@ -9,11 +9,18 @@ _LONGEST = 600
 
 
 def told(error: BaseException, *, doing: str = "") -> dict[str, str]:
-    """The three parts of an error. Of one that Loom did not foresee only the kind is told: its text may hold values."""
+    """The three parts of an error. Of one that nobody foresaw only the kind is told: its text may hold values."""
     if isinstance(error, LoomError):
         return {"what": _safe(error.what), "on": _safe(error.on), "try": _safe(error.try_)}
     if isinstance(error, ValueError | TypeError) and str(error):
         return {"what": _safe(str(error).partition("\n")[0]), "on": doing, "try": "Change the form and try again."}
+    if isinstance(error, OSError) and error.strerror:
+        place = error.filename if isinstance(error.filename, str) else ""
+        return {
+            "what": f"{error.strerror}.",
+            "on": _safe(place) or doing,
+            "try": "Name another place, or free this one.",
+        }
     return {
         "what": f"{type(error).__name__} came up where none was expected.",
         "on": doing,

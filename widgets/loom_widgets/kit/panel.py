@@ -97,6 +97,8 @@ class Panel(anywidget.AnyWidget):
     def fail(self, error: BaseException | Mapping[str, str], *, doing: str = "") -> None:
         """Show an error in its three parts; the next action that succeeds takes it away."""
         with self._lock:
+            if self.status.endswith("…"):  # what was under way is over
+                self.status = ""
             self.error = told(error, doing=doing) if isinstance(error, BaseException) else dict(error)
 
     def show_code(self, text: str) -> None:
@@ -190,7 +192,13 @@ class Panel(anywidget.AnyWidget):
                         self.error = {}
                 self.tell("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
 
-        self._lanes.add(found.lane, job)
+        try:
+            lane = found.lane if isinstance(found.lane, str) else found.lane(self, form)
+        except ValueError as error:  # a form of any kind
+            self.fail(error, doing=name.replace("_", " "))
+            self.tell("failed", id=id)
+        else:
+            self._lanes.add(lane, job)
 
     def _note_busy(self) -> None:
         with self._lock:

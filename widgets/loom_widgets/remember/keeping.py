@@ -52,11 +52,11 @@ class Keeping(MemoryView):
     @action(lane="keep")
     def snapshot(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Remember what is here now; in a file too when one is named."""
-        path = form.text("path").strip()
+        file = _new_file(form) if form.text("path").strip() else None
         self.say("Taking a snapshot …")
         taken = self.memory.snapshot(progress=self.told(cancel))
-        kept = taken.save(_new_file(path, form.flag("overwrite"))) if path else None
-        self.show_call("before = memory.snapshot()", *([f"before.save({path!r})"] if path else []))
+        kept = taken.save(file) if file else None
+        self.show_call("before = memory.snapshot()", *([f"before.save({str(file)!r})"] if file else []))
         return self._add_snapshot(taken, f"saved as {kept.name}" if kept else "")
 
     @action(lane="keep")
@@ -64,9 +64,11 @@ class Keeping(MemoryView):
         """A snapshot that was saved earlier."""
         from loomlib.memory import read_snapshot
 
-        path = form.text("path").strip()
-        self.show_call("from loomlib.memory import read_snapshot\n", f"before = read_snapshot({path!r})")
-        return self._add_snapshot(read_snapshot(Path(path).expanduser()), f"read from {Path(path).name}")
+        path = form.path("path")
+        if path is None:
+            raise LoomError("No file is named", try_="a file that a snapshot was saved as")
+        self.show_call("from loomlib.memory import read_snapshot\n", f"before = read_snapshot({str(path)!r})")
+        return self._add_snapshot(read_snapshot(path), f"read from {path.name}")
 
     @action(lane="keep")
     def diff(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -97,10 +99,8 @@ class Keeping(MemoryView):
     def export(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Write events and records to a file."""
         actors, redact = self._export_of(form)
-        path = form.text("path").strip()
-        options = _export_options(actors, redact)
-        self.show_call(f"memory.export({path!r}{', ' if options else ''}{options})")
-        file = _new_file(path, form.flag("overwrite"))
+        file, options = _new_file(form), _export_options(actors, redact)
+        self.show_call(f"memory.export({str(file)!r}{', ' if options else ''}{options})")
         done = self.memory.export(file, actors=actors, redact=redact, progress=self.told(cancel))
         self.say(f"Exported to {file.name}.")
         return {"rows": done.rows(), "note": done.note(), "path": str(file)}
@@ -108,12 +108,12 @@ class Keeping(MemoryView):
     @action(lane="keep")
     def import_preview(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """What an export would bring."""
-        path = form.text("path").strip()
-        if not path:
+        path = form.path("path")
+        if path is None:
             raise LoomError("No file is named", try_="a file that an export wrote")
         self._import = None
-        self.show_call(f"preview = memory.import_({path!r})", "preview.confirm()")
-        found = self._import = self.memory.import_(Path(path).expanduser(), progress=self.told(cancel))
+        self.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
+        found = self._import = self.memory.import_(path, progress=self.told(cancel))
         self.say("Nothing is written yet.")
         return {"rows": found.rows(), "note": found.note(), "source": found.source}
 
@@ -239,10 +239,12 @@ def _export_options(actors: list[str] | None, redact: bool) -> str:
     return ", ".join([*([f"actors={actors!r}"] if actors else []), *([] if redact else ["redact=False"])])
 
 
-def _new_file(path: str, overwrite: bool) -> Path:
-    if not path:
+def _new_file(form: Form) -> Path:
+    file = form.path("path")
+    if file is None:
         raise LoomError("No file is named", try_="memory.jsonl")
-    file = Path(path).expanduser()
-    if file.exists() and not overwrite:
+    if file.is_dir():
+        raise LoomError("That is a folder", on=str(file), try_="the path of a file, such as memory.jsonl")
+    if file.exists() and not form.flag("overwrite"):
         raise LoomError("The file is there already", on=file.name, try_="another name, or tick “write over it”")
     return file

@@ -11,14 +11,16 @@ from typing import Any
 from loomlib.errors import LoomError
 
 from ..kit import Cancel, Form, action
+from ..kit.source import frame_rows
 from .base import MemoryView
-from .rows import Pages, event_row, event_whole, frame_rows, record_row, record_whole
+from .rows import Pages, event_row, event_whole, record_row, record_whole
 
 FIRST = 500
 """Events and records that are read at once; more when they are asked for."""
 _SEEK = 20_000  # events that are looked through for one
 _DRAWN = 2_000
 _ANSWERS = 100
+_OLDEST_DAYS = 36_500  # whatever is older is so for every memory
 
 
 class Reading(MemoryView):
@@ -30,7 +32,7 @@ class Reading(MemoryView):
     @action(lane="read")
     def events(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """The first events of what is chosen."""
-        branch, days = form.text("branch"), form.number("days")
+        branch, days = form.text("branch"), min(form.number("days"), _OLDEST_DAYS)
         since = timedelta(days=days) if days > 0 else None
         told = [repr(self.actor)] if self.actor else []
         told += [f"session={self.session!r}"] if self.actor and self.session else []
@@ -50,7 +52,8 @@ class Reading(MemoryView):
     @action(lane="read")
     def event(self, form: Form) -> Mapping[str, Any]:
         """All of an event that is among those read."""
-        return {"event": event_whole(self._events.values[self._place(form.text("id"))])}  # type: ignore[union-attr]
+        place = self._place(form.text("id"))
+        return {"event": event_whole(self._events.values[place])}  # type: ignore[union-attr]
 
     @action(lane="read")
     def jump(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:

@@ -1,0 +1,11 @@
+"""Addresses of services."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def is_loopback(endpoint: str) -> bool:
+    """Whether an address is on this machine's loopback."""
+    host = urlsplit(endpoint).hostname or ""
+    return host == "localhost" or host.startswith("127.") or host == "::1"
