@@ -91,7 +91,7 @@ class Form(dict[str, Any]):
         try:
             number = float(value)
         except ValueError:
-            raise ValueError(f"{name} is a number, and {value[:40]!r} is none") from None
+            raise ValueError(f"{name} is a number, and {str(value)[:40]!r} is none") from None
         if number != number or number in (float("inf"), float("-inf")):
             raise ValueError(f"{name} is a finite number")
         return number
