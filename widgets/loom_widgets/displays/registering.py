@@ -47,10 +47,11 @@ def enable(shell: InteractiveShell | None = None) -> None:
         disable()
     cells = Cells()
     formatter = found.display_formatter.mimebundle_formatter
-    before = {
-        f"{module}.{name}": formatter.for_type_by_name(module, name, _shown_as(found, cells, *view))
-        for (module, name), view in VIEWS.items()
-    }
+    before: dict[str, Any] = {}
+    for (module, name), view in VIEWS.items():
+        # Taken out first: one that was used already is kept by its class, which would go before the name.
+        before[f"{module}.{name}"] = formatter.pop(f"{module}.{name}", None)
+        formatter.for_type_by_name(module, name, _shown_as(found, cells, *view))
     found.events.register("pre_run_cell", cells.begin)
     _enabled = found, cells, before
 
