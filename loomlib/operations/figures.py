@@ -112,7 +112,7 @@ class AgentFigures:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the store counted of one agent, or of all."""
+    """What the store counted of one agent, or of all. `durations` are in order: they are sorted once."""
 
     outcomes: Counter[tuple[str, str | None]]
     sessions: int
@@ -131,7 +131,6 @@ class _Seen:
         failed, complete = sum(failures.values()), by_status["complete"]
         ended = failed + complete
         priced = sum(each.priced for each in self.costs)
-        durations = np.sort(self.durations)
         return Figures(
             invocations=sum(by_status.values()),
             complete=complete,
@@ -143,8 +142,8 @@ class _Seen:
             error_rate=estimate_share(failed, ended),
             cold_start_mean=estimate_mean(self.cold_starts, bounds=None),
             cold_start_p90=_percentile(self.cold_starts, 0.9),
-            duration_p50=_percentile(durations, 0.5),
-            duration_p90=_percentile(durations, 0.9),
+            duration_p50=_percentile(self.durations, 0.5),
+            duration_p90=_percentile(self.durations, 0.9),
             cost=_cost(self.costs, without=max(0, ended + interrupted - priced)),
             priced=priced,
             simulated=sum(each.simulated for each in self.costs),
@@ -166,7 +165,7 @@ def read_figures(store: Store, agent_ids: Sequence[int], window: Window) -> Agen
             outcomes=outcomes[id],
             sessions=sessions.get(id, 0),
             cold_starts=np.array(cold_starts.get(id, ()), dtype=np.float64),
-            durations=np.array(durations.get(id, ()), dtype=np.float64),
+            durations=np.sort(np.array(durations.get(id, ()), dtype=np.float64)),
             costs=[each for each in costs if each.agent_id == id],
         )
         for id in ids
@@ -184,7 +183,8 @@ def _together(seen: Iterable[_Seen]) -> Figures:
         outcomes=outcomes,
         sessions=sum(each.sessions for each in parts),
         cold_starts=np.concatenate([each.cold_starts for each in parts] or [_NOTHING]),
-        durations=np.concatenate([each.durations for each in parts] or [_NOTHING]),
+        # A stable sort merges what is in order already.
+        durations=np.sort(np.concatenate([each.durations for each in parts] or [_NOTHING]), kind="stable"),
         costs=[cost for each in parts for cost in each.costs],
     )
     return whole.figures()

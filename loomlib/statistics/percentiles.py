@@ -53,7 +53,10 @@ def is_bounded_above(p: float, n: int, confidence: float = CONFIDENCE) -> bool:
 def percentile(values: Sequence[float] | Values, p: float) -> float:
     """Percentile `p` (0 < p < 1) of a non-empty sample, by Hyndman & Fan's definition 8."""
     _check_p(p)
-    ordered = _ordered(values)
+    return _percentile(_ordered(values), p)
+
+
+def _percentile(ordered: Values, p: float) -> float:
     if not ordered.size:
         raise ValueError("an empty sample has no percentile")
     lower, weight = _position(ordered.size, p)
@@ -65,7 +68,10 @@ def percentile_replicates(
 ) -> Values:
     """Percentile `p` of each of `resamples` bootstrap resamples (n draws with replacement, the iid bootstrap)."""
     _check_p(p)
-    ordered = _ordered(values)
+    return _replicates(_ordered(values), p, seed=seed, resamples=resamples)
+
+
+def _replicates(ordered: Values, p: float, *, seed: int, resamples: int) -> Values:
     n = ordered.size
     if not n:
         raise ValueError("an empty sample has no percentile")
@@ -97,8 +103,8 @@ def estimate_percentile(
         return Estimate.missing(
             TOO_SMALL, n=ordered.size, confidence=confidence, method=PERCENTILE_METHOD, needed_n=needed_for(p)
         )
-    value = percentile(ordered, p)
-    replicates = percentile_replicates(ordered, p, seed=seed, resamples=resamples)
+    value = _percentile(ordered, p)
+    replicates = _replicates(ordered, p, seed=seed, resamples=resamples)
     tail = (1 - confidence) / 2
     low, high = (float(end) for end in np.quantile(replicates, (tail, 1 - tail)))
     # The value belongs to its interval by definition; in a tiny or tied sample the bootstrap may fall beside it.

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, Executable, and_, case, func, select, true, update
+from sqlalchemy import ColumnElement, Executable, and_, case, func, literal, null, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
 from .database import Database
@@ -61,15 +62,22 @@ class Figures:
 
     def outcomes(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[OutcomeCount, ...]:
         """The invocations by agent, status and class of failure."""
-        by = (invocations.c.agent_id, invocations.c.status, invocations.c.failure)
-        counted = select(*by, func.count()).group_by(*by)
-        # Two looks, each along the index: with an "or" the database would read every call there ever was.
-        sent = counted.where(_sent_within(agent_ids, since, until))
-        unsent = counted.where(_unsent_within(agent_ids, since, until))
+        agent, status, failure = invocations.c.agent_id, invocations.c.status, invocations.c.failure
+        counted = select(agent, status, failure, func.count()).group_by(agent, status, failure)
+        well = and_(status == "complete", failure.is_(None))
+        sent = _sent_within(agent_ids, since, until)
+        # Three looks, each along the index: with an "or" the database would read every call there ever was. And those
+        # that ended well, most by far, are counted by agent alone, as they come in the index, without any sorting.
+        looks = (
+            select(agent, literal("complete"), null(), func.count(case((well, 1)))).where(sent).group_by(agent),
+            counted.where(sent, or_(status != "complete", failure.is_not(None))),
+            counted.where(_unsent_within(agent_ids, since, until)),
+        )
         return tuple(
             OutcomeCount(agent_id=agent, status=status, failure=failure, count=count)
-            for chosen in (sent, unsent)
+            for chosen in looks
             for agent, status, failure, count in self._all(chosen)
+            if count
         )
 
     def sessions(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, int]:
@@ -103,7 +111,9 @@ class Figures:
                     invocations.c.status == "complete",
                     invocations.c.client_duration_ms.is_not(None),
                 )
-                found[agent_id] = connection.execute(chosen).scalars().all()
+                # The driver's own rows: SQLAlchemy's take longer to make than SQLite takes to read.
+                cursor = connection.execute(chosen).cursor
+                found[agent_id] = [] if cursor is None else list(chain.from_iterable(cursor.fetchall()))
         return found
 
     def calls(self, agent_id: int, since: Moment, until: Moment) -> tuple[TimedCall, ...]:
