@@ -182,6 +182,14 @@ def test_a_table_tells_where_a_row_is_now(watched: Watched) -> None:
     assert "at" not in watched.ask("page", table="kept", find=None)
 
 
+def test_of_tables_of_a_kind_only_the_newest_are_kept(watched: Watched) -> None:
+    tables = watched.panel.tables
+    tables.put("bars", [{"n": 0}])
+    names = [tables.put_newest("bars", str(each), [{"n": each}], most=3) for each in (1, 2, 3, 2, 4)]
+    assert names[0] == "bars 1"
+    assert [len(tables.rows(name)) for name in ("bars 1", "bars 2", "bars 3", "bars 4", "bars")] == [0, 1, 1, 1, 1]
+
+
 def test_the_faces_escape_and_stay_the_same(watched: Watched) -> None:
     watched.panel.say(HOSTILE)
     data, _ = watched.panel._repr_mimebundle_()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import loom_widgets
 import loomlib as loom
 from loom_widgets.chat import Turn, well_formed
 from loom_widgets.chat.words import asked_in_words, tree_json
+from loom_widgets.kit import Form
 from loomlib.agents import Chunk
+from loomlib.agents.mcp_apps import FrameChannel
 
 from .conftest import Watched
 
@@ -105,8 +108,27 @@ def test_a_views_frame_has_its_channel_and_no_other(bench: loom.Workbench, watch
     assert found["refused"] == ["tools/call delete_everything"]
     assert post(method="ui/notifications/size-changed", params={"height": 300})["height"] == 300
     assert post("f2", **call) == {"answers": [], "closed": True}
+
+    # Another view whose tool takes its time keeps nobody waiting.
+    called, goes_on = threading.Event(), threading.Event()
+
+    def slow(_name: str, _arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        called.set()
+        return {"result": {"content": []}} if goes_on.wait(60) else {}
+
+    channels = watched.panel._channels  # type: ignore[attr-defined]
+    channels["slow"] = FrameChannel(channels["f1"].view, slow)
+    waits = watched.begin("frame_message", frame="slow", message=json.dumps({"jsonrpc": "2.0", **call}))
+    assert called.wait(60)
+    assert "error" not in json.loads(post(**call)["answers"][0])
+    goes_on.set()
+    assert json.loads(watched.answer(waits)["answers"][0])["result"] == {"content": []}
+
     watched.ask("frame_gone", frame="f1")
     assert post(**call)["closed"] is True
+    lanes = {watched.panel._actions["frame"].lane(watched.panel, Form(frame=f"n{at}")) for at in range(100)}
+    assert len(lanes) == 8
+    assert watched.ask("frame_message", frame=7) == {"failed": True}
     assert watched.ask("frame", turn=turn["turn"], view=7, frame="f3") == {"failed": True}
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from loomlib.evals import EvalSet
 
 _FACE_ROWS = 50
+_TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a comparison, in a few views
 
 
 class EvaluatePanel(CaptureActions, CompareActions):
@@ -162,8 +163,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).invocation({id}).trace()")
         found = agent.invocation(id).trace(progress=lambda _sentence: cancel.check())
         rows = bar_rows(found)
-        table = f"bars {id}"
-        self.tables.put(table, rows)
+        table = self.tables.put_newest("bars", str(id), rows, most=_TRACES)
         total = found.breakdown().total_ns / 1e6
         return {
             "table": table,

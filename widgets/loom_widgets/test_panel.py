@@ -41,7 +41,6 @@ class TestPanel(Deciding, Frames, Looking):
         bench = of.bench if isinstance(of, Agent) else of
         self._turns: list[Turn] = []
         self._number = 0
-        self._channels = {}
         super().__init__(bench, **options)
         if isinstance(of, Agent):
             self._look_around(of.name, of.qualifier)

@@ -146,9 +146,8 @@ const FRAME = { inSecond: 60, characters: 200000, waiting: 8, height: 600 };
  */
 function viewFrame(model, turn, item, keep) {
   const said = h("p", { class: "loom-hint" });
-  const id = newId("view");
   const place = h("div", { style: { "min-height": "220px" } });
-  let frame = null, waiting = 0, second = 0, inSecond = 0, height = 0;
+  let id = "", frame = null, waiting = 0, second = 0, inSecond = 0, height = 0;
   const close = (why) => {
     if (!frame) return;
     window.removeEventListener("message", heard, true);
@@ -172,16 +171,18 @@ function viewFrame(model, turn, item, keep) {
     try { text = typeof event.data === "string" ? event.data : JSON.stringify(event.data); } catch { /* no JSON */ }
     if (!text || text.length > FRAME.characters) return void refuse(event.data, "The message is no JSON or too long");
     if (waiting >= FRAME.waiting) return void refuse(event.data, "Too many messages wait for an answer");
+    const mine = id;
     waiting += 1;
-    const found = await act(model, "frame_message", { frame: id, message: text });
+    const found = await act(model, "frame_message", { frame: mine, message: text });
     waiting -= 1;
-    if (!frame || !found) return;
+    if (!frame || !found || mine !== id) return;
     if (found.closed) return void close("Closed: the panel has forgotten this frame.");
     for (const each of found.answers ?? []) frame.contentWindow.postMessage(JSON.parse(each), "*");
     if (found.height && found.height !== height) { height = found.height; frame.style.height = `${Math.min(Math.max(height, 220), FRAME.height)}px`; }
     refill(said, `It can only call ${item.may || "nothing"}.`, found.refused?.length > 0 && ` Refused: ${found.refused.join(", ")}.`);
   };
   const open = async () => {
+    id = newId("view");
     const dark = document.body.dataset.jpThemeLight === "false";
     const found = await act(model, "frame", { turn, view: item.view, frame: id, theme: dark ? "dark" : "light" });
     if (!found?.document || found.sandbox !== "allow-scripts" || !node.isConnected) return;

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.agents.mcp_apps import VIEW_SANDBOX, frame_document
@@ -16,9 +17,23 @@ from .conversing import Conversing
 from .words import short_text, well_formed
 
 if TYPE_CHECKING:
+    from loomlib import Workbench
     from loomlib.agents.mcp_apps import FrameChannel
 
 _MOST_CHANNELS: Final = 40
+_LANES: Final = 8
+
+
+def _lane(panel: Frames, form: Form) -> str:
+    """A frame's own lane, so that its slow tool keeps no other frame waiting; more frames than lanes share them."""
+    with panel._framing:
+        lanes, name = panel._frame_lanes, form.text("frame")
+        if name not in lanes:
+            taken = list(lanes.values())
+            while len(lanes) >= _MOST_CHANNELS:
+                del lanes[next(iter(lanes))]
+            lanes[name] = min(range(_LANES), key=taken.count)
+        return f"frame {lanes[name]}"
 
 
 class Frames(Conversing):
@@ -26,7 +41,12 @@ class Frames(Conversing):
 
     _channels: dict[str, FrameChannel]
 
-    @action(lane="frame")
+    def __init__(self, bench: Workbench, **options: Any) -> None:
+        self._framing = Lock()
+        self._channels, self._frame_lanes = {}, dict[str, int]()
+        super().__init__(bench, **options)
+
+    @action(lane=_lane)
     def frame(self, form: Form) -> Mapping[str, Any]:
         """The document of a view's frame."""
         from loomlib.workbench import view_channel
@@ -39,14 +59,15 @@ class Frames(Conversing):
         if view.problem:
             raise LoomError(view.problem, on=view.tool)
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
-        while len(self._channels) >= _MOST_CHANNELS:
-            self._channels.pop(next(iter(self._channels)))
-        theme = form.text("theme", "light")
-        self._channels[form.text("frame")] = view_channel(agent, view, session_id=turn.session, theme=theme)
+        channel = view_channel(agent, view, session_id=turn.session, theme=form.text("theme", "light"))
+        with self._framing:
+            while len(self._channels) >= _MOST_CHANNELS:
+                del self._channels[next(iter(self._channels))]
+            self._channels[form.text("frame")] = channel
         title = short_text(view.title or f"View of {view.tool}")[:200]
         return {"document": frame_document(well_formed(view.html), title=title), "sandbox": VIEW_SANDBOX}
 
-    @action(lane="frame")
+    @action(lane=_lane)
     def frame_message(self, form: Form) -> Mapping[str, Any]:
         """What a frame posted (JSON text): the answers to post back (JSON texts), its height, what was refused."""
         channel = self._channels.get(form.text("frame"))
@@ -60,7 +81,9 @@ class Frames(Conversing):
             "calls_left": channel.calls_left,
         }
 
-    @action(lane="frame")
+    @action(lane="frames gone")
     def frame_gone(self, form: Form) -> None:
         """The page has closed a frame."""
-        self._channels.pop(form.text("frame"), None)
+        with self._framing:
+            self._channels.pop(form.text("frame"), None)
+            self._frame_lanes.pop(form.text("frame"), None)

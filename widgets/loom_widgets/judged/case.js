@@ -43,7 +43,7 @@ function caseView(model, found, title) {
     const trace = await act(model, "trace", { run: found.run, invocation: found.invocation });
     look.disabled = false;
     if (!trace?.table) return void refill(traced);
-    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}` }));
+    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, empty: "No spans are here: press Its trace to read them again.", first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}` }));
   });
   const said = found.turns.map((turn, at) => facts([
     [found.turns.length > 1 ? `asked (turn ${at + 1})` : "asked", pre(turn.asked)],

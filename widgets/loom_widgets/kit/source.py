@@ -24,9 +24,11 @@ def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """One value as JSON has it."""
+    """One value as JSON has it; a list as its values with commas between."""
     if value is None or isinstance(value, str | bool):
         return value
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     if hasattr(value, "isoformat"):
         return None if value != value else value.isoformat()
     if isinstance(value, int | float):

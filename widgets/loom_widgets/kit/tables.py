@@ -38,6 +38,17 @@ class Tables:
             self._sorted.pop(name, None)
         return len(rows)
 
+    def put_newest(self, kind: str, name: str, rows: Sequence[Mapping[str, Any]], *, most: int) -> str:
+        """Keep these rows as one of the `most` tables of a kind, in the oldest one's place; returns its name."""
+        table = f"{kind} {name}"
+        with self._lock:
+            self._rows.pop(table, None)
+            for each in [each for each in self._rows if each.startswith(f"{kind} ")][: -most + 1 or None]:
+                del self._rows[each]
+                self._sorted.pop(each, None)
+        self.put(table, rows)
+        return table
+
     def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
         """All rows of a table; none when there is no such table."""
         with self._lock:

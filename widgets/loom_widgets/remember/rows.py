@@ -119,23 +119,3 @@ def cut(text: str) -> str:
     """A text as a view gets it."""
     left = len(text) - LONGEST_SHOWN
     return text if left <= 0 else f"{text[:LONGEST_SHOWN]}… ({left:,} more characters)"
-
-
-def frame_rows(frame: Any) -> list[dict[str, Any]]:
-    """A DataFrame's rows as JSON values."""
-    return [{str(key): plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it; what is nothing is None."""
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value))
-    if value != value:
-        return None
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if isinstance(value, (int, float)):
-        return value
-    return value.item() if hasattr(value, "item") else str(value)
