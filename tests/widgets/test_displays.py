@@ -28,6 +28,9 @@ from loom_widgets.displays.registering import VIEWS
 from loom_widgets.kit.panel import WIDGET_VIEW, script_of
 from loomlib.charts.text_frame import TextFrame
 from loomlib.evals import EvalCase, EvalSet, Turn
+from loomlib.latency import Measurement, Scenario, StudyResult
+from loomlib.latency.design import StudyDesign
+from loomlib.latency.floor import Floor
 from loomlib.store import InvocationRow
 from loomlib.telemetry.collected import Collected, TracedCall
 from loomlib.telemetry.diagnosis import client_side
@@ -318,15 +321,30 @@ def test_an_answer_shows_what_is_known_and_reads_the_rest_on_demand(notebook: No
     assert watched.panel.state["asked"]["pieces"]["total"] == len(invocation.record.chunk_offsets_ms)
     assert watched.panel.error == {}
 
-    study = loom.LatencyStudy(agent, cold=2, warm=3, sticky=2).run()
-    watched = notebook.view("b", study)
+
+def test_a_study_shows_intervals_and_every_call(notebook: Notebook) -> None:
+    calls = tuple(
+        Measurement(
+            position=n, block=n // 3, scenario=tuple(Scenario)[n % 3], state="failed" if n == 4 else "done",
+            duration_ms=None if n == 4 else 100.0 + n % 7, failure=HOSTILE if n == 4 else None, invocation_id=n + 1,
+        )
+        for n in range(60)
+    )  # fmt: skip
+    study = StudyResult(
+        study_id="made", agent_name=HOSTILE, agent_arn="arn", qualifier="DEFAULT", scope="local", labels=("simulated",),
+        design=StudyDesign(cold=20, warm=20, sticky=20, prompt="x", seed=0), state="complete", floor=Floor.read(None),
+        created_at=datetime.now(UTC), finished_at=None, calls=calls, client={}, store=cast("Any", None),
+    )  # fmt: skip
+    watched = notebook.view("a", study)
     state = watched.panel.state
     assert state["sentences"] == study.sentences()
-    assert sum(len(each["points"]) for each in state["dots"]) == study.answered
+    assert sum(len(each["points"]) for each in state["dots"]) == study.answered == 59
+    assert {each["scenario"] for each in state["intervals"]} == {each.value for each in Scenario}
     assert all(each["low"] <= each["value"] <= each["high"] for each in state["intervals"])
-    assert state["calls"]["total"] == len(study.calls)
-    assert watched.ask("sift", table="calls", text="warm")["shown"] == 3
+    assert (state["calls"]["total"], state["calls"]["columns"][0]["name"]) == (60, "position")
+    assert watched.ask("sift", table="calls", text="warm")["shown"] == 20
     assert "result.measurements()" in watched.panel.code
+    json.dumps(state, allow_nan=False).encode()
 
 
 def test_an_evaluation_shows_failed_cases_first_and_opens_them(notebook: Notebook, bench: loom.Workbench) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .words import short_text
+from .words import short_text, well_formed
 
 if TYPE_CHECKING:
     from loomlib import Invocation
@@ -79,7 +79,8 @@ def bar_rows(trace: TraceView) -> Sequence[Mapping[str, Any]]:
     """The waterfall as rows."""
     return [
         {
-            "label": bar.label,
+            "id": bar.span_id,
+            "label": well_formed(bar.label),
             "depth": bar.depth,
             "start_ms": bar.start_ms,
             "duration_ms": bar.duration_ms,

@@ -36,10 +36,7 @@ class Traced(Display):
     def put_trace(self, trace: TraceView, source: str) -> dict[str, Any]:
         """Keep the trace's tables; what the view needs to draw it. `source` is Python that names it `trace`."""
         self._trace, self._source = trace, source
-        bars = [
-            {**row, "label": well_formed(str(row["label"]))[:_LONGEST_LABEL], "id": bar.span_id}
-            for row, bar in zip(bar_rows(trace), trace.bars(), strict=True)
-        ]
+        bars = bar_rows(trace)
         self.tables.put("bars", bars)
         found = trace.breakdown()
         parts = [
