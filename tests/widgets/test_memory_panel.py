@@ -79,13 +79,16 @@ def test_actors_sessions_events_and_an_event_in_full(told: Watched) -> None:
     assert [row["actor"] for row in page(told, "actors")] == ["anna", "ben"]
     told.ask("choose", actor="anna", session="")
     assert sorted(row["session"] for row in page(told, "sessions")) == ["s1", "s2"]
+    assert told.panel.status == "2 sessions of anna."
     assert told.ask("events") == {"count": 2, "whole": True}
+    assert told.panel.status == "2 events read, all there are."
     told.ask("choose", actor="anna", session="s1")
     assert told.ask("events", days="7") == {"count": 1, "whole": True}
     assert "session='s1'" in told.panel.code
     compile(told.panel.code, "copied", "exec")
     (row,) = page(told, "events")
     event = told.ask("event", id=row["id"])["event"]
+    assert told.panel.status == "An event of anna, session s1, is shown below."
     assert event["messages"] == [["USER", "I am allergic to shellfish."], ["ASSISTANT", "Noted."]]
     assert event["metadata"] == [["mood", "fine"]]
 
@@ -94,10 +97,12 @@ def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) ->
     told.ask("choose", actor="anna", session="")
     found = told.ask("search", query="Where does anna live?", top_k="5", least="0.1")["rows"]
     assert "Lisbon" in found[0]["text"]
+    assert told.panel.status == ("1 record found." if len(found) == 1 else f"{len(found)} records found.")
     assert found[0]["extractor"] == "offline extractor"
     assert 'query("score >= 0.1")' in told.panel.code
     source = told.ask("provenance", id=found[0]["id"])
     assert source["state"] == "told"
+    assert told.panel.status == source["sentence"]
     assert "extracted by: offline extractor" in source["sentence"]
     (row,) = source["rows"]
     there = told.ask("jump", id=row["id"], actor=row["actor"], session=row["session"])
@@ -114,6 +119,7 @@ def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) ->
 
 def test_health_changes_and_isolation_are_told_and_kept_for_the_next_view(told: Watched) -> None:
     health = told.ask("health", allow=[])
+    assert told.panel.status == health["sentence"]
     emails = [each for each in health["findings"] if each["kind"] == "personal data"]
     assert emails
     assert all(each["mend"] and each["evidence"] for each in emails)
@@ -129,6 +135,7 @@ def test_health_changes_and_isolation_are_told_and_kept_for_the_next_view(told: 
     assert {row["change"] for row in page(told, "changes")} <= {"created", "updated"}
     checked = told.ask("isolation", actors="2")
     assert checked["isolated"] is True
+    assert told.panel.status == checked["sentence"]
     assert set(told.ask("hello")["found"]) == {"health", "diff", "isolation"}
     told.ask("choose_memory", memory=memory.id)
     assert told.ask("hello")["found"] == {}
@@ -140,12 +147,14 @@ def test_copies_are_redacted_unless_asked_and_never_written_over(told: Watched, 
     assert "struck out in these lines" in first["note"]
     file = tmp_path / "copy.jsonl"
     assert told.ask("export", path=str(file))["rows"][1]["count"] == 3
+    assert told.panel.status.startswith("Exported to copy.jsonl: 2 actors, 3 events")
     assert "ben@example.com" not in file.read_text()
     assert told.ask("export", path=str(file)) == {"failed": True}
     assert "NOT redacted" in told.ask("export", path=str(file), overwrite=True, plain=True)["note"]
     assert "ben@example.com" in file.read_text()
     assert told.ask("import_now") == {"failed": True}
     assert told.ask("import_preview", path=str(file))["rows"][0]["to write"] == 0
+    assert "Nothing is written yet." in told.panel.status
     assert told.ask("import_now")["note"].startswith("complete")
     assert told.ask("import_preview", path=str(tmp_path / "none")) == {"failed": True}
 
@@ -154,11 +163,13 @@ def test_an_actor_is_forgotten_only_when_the_id_was_typed(told: Watched) -> None
     assert told.ask("forget_for_good", typed="ben") == {"failed": True}
     seen = told.ask("forget", actor="ben")
     assert seen["events"] == 1
+    assert told.panel.status.startswith("1 event and ")
     assert "ben@example.com" not in str(seen["rows"])
     for typed in ("", "anna", "ben "):
         assert told.ask("forget_for_good", typed=typed) == {"failed": True}
     done = told.ask("forget_for_good", typed="ben")
     assert done["verified"] is True
+    assert told.panel.status.startswith("ben is forgotten: 1 event")
     assert done["elsewhere"]
     assert told.ask("verify")["verified"] is True
     told.ask("choose", actor="anna", session="")

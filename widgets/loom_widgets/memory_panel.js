@@ -109,7 +109,8 @@ export default {
 
     // ---- events and records, as far as they were read ----
     const reader = (what, load, list) => {
-      const said = live({ class: "loom-hint" });
+      const said = hint();
+      said.say = (text) => { said.textContent = text; };  // the panel's own status line speaks
       const on = button("Read 10 000 more", () => ask("more", { what, count: 10000 }));
       const all = button("Read all", () => ask("more", { what, count: 10000000 }));
       const show = ({ count, whole }) => {
@@ -151,14 +152,13 @@ export default {
       const good = found.filter((each) => (each.score ?? 0) >= Number(least.value || 0));
       results.rows(good);
       const left = found.length - good.length;
-      hits.say(found.length ? `${good.length} found${left ? `; ${left} under the score are left out` : ""}.` : "");
+      hits.say(left ? `${num(good.length)} of ${num(found.length)} shown; ${num(left)} under the score ${left === 1 ? "is" : "are"} left out.` : "");
     };
     const search = async () => {
       const answer = await ask("search", { query: query.value, namespace: where.value, top_k: top.value, least: least.value });
       if (!answer) return;
       found = answer.rows ?? [];
       drawHits();
-      if (!found.length) hits.say("Nothing was found here.");
     };
     query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") search(); });
     least.control.addEventListener("input", drawHits);

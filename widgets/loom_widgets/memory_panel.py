@@ -8,6 +8,8 @@ import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from loomlib.statistics import plural
+
 from .kit import Cancel, Form, action
 from .kit.panel import static_table
 from .remember import Keeping, Reading
@@ -49,6 +51,7 @@ class MemoryPanel(Reading, Keeping):
         key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.actor
         self.show_call("bench.memories()", memory=False)
         self.look_around(key, actor, self.session)
+        self._say_who()
 
     @action(lane="look")
     def choose_memory(self, form: Form) -> None:
@@ -62,6 +65,7 @@ class MemoryPanel(Reading, Keeping):
         self.look_around(form.text("memory"))
         self.show_call("memory")
         self.tell("memory", **self.welcome())
+        self._say_who()
 
     @action(lane="look")
     def choose(self, form: Form) -> None:
@@ -69,6 +73,7 @@ class MemoryPanel(Reading, Keeping):
         actor, session = form.text("actor"), form.text("session")
         self.choose_actor(actor, session)
         self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
+        self._say_who()
 
     @action(lane="look")
     def create(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -86,6 +91,17 @@ class MemoryPanel(Reading, Keeping):
         self.say(f"{memory.name} is {memory.status.lower()}.")
         self.tell("memory", **self.welcome())
         return {"id": memory.id}
+
+    def _say_who(self) -> None:
+        """Whose things are shown now."""
+        if self.session:
+            self.say(f"Session {self.session} of {self.actor}.")
+        elif self.actor:
+            self.say(f"{plural(self.state['sessions_total'], 'session')} of {self.actor}.")
+        elif self.state["memory"]:
+            self.say(f"{self.memory.name}: {plural(self.state['actors_total'], 'actor')}.")
+        else:
+            self.say(TEACH[0])
 
     def welcome(self) -> Mapping[str, Any]:
         """What was found last."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
+from loomlib.statistics import plural
 
 from ..kit import Cancel, Form, action
 from .base import MemoryView
@@ -42,7 +43,7 @@ class Keeping(MemoryView):
         self.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
         self.say("Looking at records and events …")
         found = self.memory.health(allow=allow, progress=self.told(cancel))
-        self.say("")
+        self.say(found.sentence())
         return self._keep("health", {
             "sentence": found.sentence(), "growth": found.growth.sentence() if found.growth else "",
             "healthy": found.is_healthy, "labels": list(found.labels),
@@ -83,7 +84,7 @@ class Keeping(MemoryView):
             after = self.memory.snapshot(events=before.events is not None, progress=self.told(cancel))
         found = self.memory.diff(before, after)
         self.tables.put("changes", found.rows())
-        self.say("")
+        self.say(f"{plural(len(found), 'record')} changed.")
         counts = [{"namespace": place, **each} for place, each in list(found.counts().items())[:_SHOWN_ROWS]]
         return self._keep("diff", {"note": found.note(), "count": len(found), "counts": counts})
 
@@ -93,6 +94,7 @@ class Keeping(MemoryView):
         actors, redact = self._export_of(form)
         self.show_call(f"memory.preview_export({_export_options(actors, redact)})")
         found = self.memory.preview_export(actors=actors, redact=redact)
+        self.say(f"{plural(len(found.lines), 'line')} as they would be written; nothing is written yet.")
         return {"rows": found.rows(), "note": found.note()}
 
     @action(lane="keep")
@@ -102,7 +104,7 @@ class Keeping(MemoryView):
         file, options = _new_file(form), _export_options(actors, redact)
         self.show_call(f"memory.export({str(file)!r}{', ' if options else ''}{options})")
         done = self.memory.export(file, actors=actors, redact=redact, progress=self.told(cancel))
-        self.say(f"Exported to {file.name}.")
+        self.say(f"Exported to {file.name}: {_counted(done.rows())}.")
         return {"rows": done.rows(), "note": done.note(), "path": str(file)}
 
     @action(lane="keep")
@@ -114,7 +116,7 @@ class Keeping(MemoryView):
         self._import = None
         self.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
         found = self._import = self.memory.import_(path, progress=self.told(cancel))
-        self.say("Nothing is written yet.")
+        self.say(f"From {found.source}: {_counted(found.rows(), 'to write')} to write. Nothing is written yet.")
         return {"rows": found.rows(), "note": found.note(), "source": found.source}
 
     @action(lane="keep")
@@ -126,7 +128,7 @@ class Keeping(MemoryView):
         done = self._import.confirm(progress=self.told(cancel))
         self._import = None
         self.choose_actor(self.actor, self.session, again=True)
-        self.say("Imported.")
+        self.say(f"Imported: {_counted(done.rows(), 'written')}.")
         return {"rows": done.rows(), "note": done.note()}
 
     @action(lane="keep")
@@ -136,7 +138,8 @@ class Keeping(MemoryView):
         self._forget = None
         self.show_call(f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()")
         found = self._forget = self.memory.forget(actor, progress=self.told(cancel))
-        self.say("Nothing is deleted yet.")
+        counts = f"{plural(found.events, 'event')} and {plural(found.records, 'record')}"
+        self.say(f"{counts} of {actor} would be deleted; nothing is deleted yet.")
         rows = found.rows()[:_SHOWN_ROWS]
         return {"actor": actor, "rows": rows, "note": found.note(), "events": found.events, "records": found.records}
 
@@ -173,7 +176,7 @@ class Keeping(MemoryView):
         self.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
         self.say("Writing scratch actors, reading as each of them …")
         found = self.memory.check_isolation(actors=actors, seed=seed, slashes=slashes, progress=self.told(cancel))
-        self.say("")
+        self.say(found.sentence())
         return self._keep("isolation", {
             "sentence": found.sentence(), "isolated": found.is_isolated, "rows": found.rows()[:_SHOWN_ROWS],
         })  # fmt: skip
@@ -217,7 +220,8 @@ class Keeping(MemoryView):
     def _tell_forgotten(self) -> Mapping[str, Any]:
         found = self._forgotten
         assert found is not None
-        self.say(f"{found.actor_id} is forgotten." if found.is_verified else f"NOT all of {found.actor_id} is gone.")
+        gone = f"{found.actor_id} is forgotten" if found.is_verified else f"NOT all of {found.actor_id} is gone"
+        self.say(f"{gone}: {_counted(found.rows(), 'deleted')} deleted.")
         return {
             "actor": found.actor_id, "verified": found.is_verified, "rows": found.rows(),
             "failures": list(found.failures[:20]), "elsewhere": list(found.may_still_hold),
@@ -233,6 +237,11 @@ def _finding(at: int, found: Finding) -> dict[str, Any]:
         "at": at, "severity": found.severity, "kind": found.kind.replace("_", " "), "what": found.what,
         "mend": found.mend, "count": found.count, "certainty": found.certainty, "evidence": evidence,
     }  # fmt: skip
+
+
+def _counted(rows: list[dict[str, Any]], column: str = "count") -> str:
+    """`1 actor, 3 events`; what is nothing is left out."""
+    return ", ".join(plural(row[column], row["what"].removesuffix("s")) for row in rows if row[column]) or "nothing"
 
 
 def _export_options(actors: list[str] | None, redact: bool) -> str:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from loomlib.errors import LoomError
+from loomlib.statistics import plural
 
 from ..kit import Cancel, Form, action
 from ..kit.source import frame_rows
@@ -52,8 +53,9 @@ class Reading(MemoryView):
     @action(lane="read")
     def event(self, form: Form) -> Mapping[str, Any]:
         """All of an event that is among those read."""
-        place = self._place(form.text("id"))
-        return {"event": event_whole(self._events.values[place])}  # type: ignore[union-attr]
+        event = self._events.values[self._place(form.text("id"))]  # type: ignore[union-attr]
+        self.say(f"An event of {event.actor_id}, session {event.session_id}, is shown below.")
+        return {"event": event_whole(event)}
 
     @action(lane="read")
     def jump(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -70,6 +72,7 @@ class Reading(MemoryView):
         list(pages.read(FIRST))
         self._note_read("events", pages)
         place = self._place(wanted)
+        self.say(f"Event {place + 1} of {actor}, session {session}, is shown below.")
         return {"at": place, "event": event_whole(pages.values[place])}
 
     @action(lane="read")
@@ -88,7 +91,9 @@ class Reading(MemoryView):
         """All of one record."""
         record_id = form.text("id")
         self.show_call(f"memory.reader.record({record_id!r})")
-        return {"record": record_whole(self.memory.reader.record(record_id), self.strategies())}
+        record = self.memory.reader.record(record_id)
+        self.say(f"A record of {', '.join(record.namespaces)} is shown below.")
+        return {"record": record_whole(record, self.strategies())}
 
     @action(lane="read")
     def search(self, form: Form) -> Mapping[str, Any]:
@@ -103,7 +108,7 @@ class Reading(MemoryView):
         self.show_call(f"memory.search({options}){keep}")
         names = self.strategies()
         found = self.memory.reader.search(query, namespace or None, **place, top_k=top_k)
-        self.say(f"{len(found)} found.")
+        self.say(f"{plural(len(found), 'record')} found." if found else "Nothing was found here.")
         return {"rows": [record_row(each, names) for each in found]}
 
     @action(lane="read")
@@ -113,7 +118,7 @@ class Reading(MemoryView):
         self.show_call(f"memory.provenance({record_id!r})")
         self.say("Looking for the events it came from …")
         found = self.memory.provenance(record_id, progress=self.told(cancel)).found
-        self.say("")
+        self.say(found.sentence())
         rows = [
             {
                 "certainty": each.certainty, "score": each.score, "at": each.event.timestamp.isoformat(),
@@ -131,7 +136,7 @@ class Reading(MemoryView):
         only = f", session={self.session!r}" if self.session else ""
         self.show_call(f"memory.timeline({actor!r}{only})")
         found = self.memory.timeline(actor, session=self.session or None, progress=self.told(cancel))
-        self.say("")
+        self.say(f"{plural(len(found), 'moment')} of {actor}.")
         self.tables.put("timeline", [
             {
                 "at": each.at.isoformat(), "what": each.what, "lane": each.lane, "text": each.text,
@@ -159,6 +164,7 @@ class Reading(MemoryView):
             for row in rows
         ]
         self.tables.put("answers", shown)
+        self.say(f"{plural(len(shown), 'answer')} of {agent}." if agent else "No agent is here yet.")
         return {"agents": agents, "agent": agent, "count": len(shown)}
 
     @action(lane="read")
@@ -168,7 +174,7 @@ class Reading(MemoryView):
         self.show_call(f"inv = bench.agent({agent!r}).invocation({number})", "memory.used_in(inv)")
         self.say("Reading the answer's trace …")
         found = self.memory.used_in(self.bench.agent(agent).invocation(number), progress=self.told(cancel))
-        self.say("")
+        self.say(f"{plural(len(found), 'record')} in the answer's prompt.")
         rows = frame_rows(found)
         return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": found.note}
 
@@ -194,7 +200,9 @@ class Reading(MemoryView):
                         self._note_read(what, pages)
         finally:
             self._note_read(what, pages)
-        self.say("")
+        rest = ", all there are" if pages.is_whole else "; there are more"
+        stopped = "Stopped: " if cancel.is_set else ""
+        self.say(f"{stopped}{plural(len(pages), what[:-1])} read{rest}." if pages.values else f"No {what} are here.")
         return {"count": len(pages), "whole": pages.is_whole}
 
     def _note_read(self, what: str, pages: Pages) -> None:
