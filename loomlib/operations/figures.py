@@ -48,7 +48,8 @@ class Figures:
     `failures` counts the failed by class. `open` are those still under way, `interrupted` those whose asker stopped
     listening or ended first: neither says anything of the agent, and the error rate leaves them out. Cold starts are
     known of `cold_start_mean.n` of the `sessions`; `priced` counts the invocations whose cost was looked up (the
-    others are unknown items of `cost`).
+    others are unknown items of `cost`). `unreached` ended without having reached the agent (never sent, throttled or
+    refused): of these it is known that they cost nothing.
     """
 
     invocations: int
@@ -66,6 +67,7 @@ class Figures:
     cost: Amount
     priced: int
     simulated: int
+    unreached: int = 0
 
     def number(self, name: str) -> Estimate:
         """One of `NUMBERS` with its doubt. Counts are exact; a cost is "at least" where some of it is unknown."""
@@ -79,7 +81,7 @@ class Figures:
         if name in estimates:
             return estimates[name]
         if name == "cost":
-            return _of_cost(self.cost, self.priced)
+            return _of_cost(self.cost, self.priced + self.unreached)
         if name in ("invocations", "sessions"):
             count = self.invocations if name == "invocations" else self.sessions
             return _exactly(count, n=count)
@@ -98,7 +100,7 @@ class Figures:
             }  # fmt: skip
         return found | {
             "cost": self.cost.value, "cost_state": self.cost.state, "currency": self.cost.currency,
-            "priced": self.priced, "simulated": self.simulated,
+            "priced": self.priced, "simulated": self.simulated, "unreached": self.unreached,
         }  # fmt: skip
 
 
@@ -115,6 +117,7 @@ class _Seen:
     """What the store counted of one agent, or of all. `durations` are in order: they are sorted once."""
 
     outcomes: Counter[tuple[str, str | None]]
+    unreached: int
     sessions: int
     cold_starts: Values
     durations: Values
@@ -144,9 +147,10 @@ class _Seen:
             cold_start_p90=_percentile(self.cold_starts, 0.9),
             duration_p50=_percentile(self.durations, 0.5),
             duration_p90=_percentile(self.durations, 0.9),
-            cost=_cost(self.costs, without=max(0, ended + interrupted - priced)),
+            cost=_cost(self.costs, without=max(0, ended + interrupted - self.unreached - priced)),
             priced=priced,
             simulated=sum(each.simulated for each in self.costs),
+            unreached=self.unreached,
         )
 
 
@@ -154,8 +158,11 @@ def read_figures(store: Store, agent_ids: Sequence[int], window: Window) -> Agen
     """The numbers of these agents over a time; an agent that was never asked has them too, without values."""
     ids, since, until = list(agent_ids), window.since, window.until
     outcomes: dict[int, Counter[tuple[str, str | None]]] = {id: Counter() for id in ids}
+    unreached: Counter[int] = Counter()
     for each in store.figures.outcomes(ids, since, until):
         outcomes[each.agent_id][each.status, each.failure] += each.count
+        if each.status in ("complete", "error") and not each.reached:
+            unreached[each.agent_id] += each.count
     sessions = store.figures.sessions(ids, since, until)
     cold_starts = store.figures.cold_starts(ids, since, until)
     durations = store.figures.durations(ids, since, until)
@@ -163,6 +170,7 @@ def read_figures(store: Store, agent_ids: Sequence[int], window: Window) -> Agen
     seen = {
         id: _Seen(
             outcomes=outcomes[id],
+            unreached=unreached[id],
             sessions=sessions.get(id, 0),
             cold_starts=np.array(cold_starts.get(id, ()), dtype=np.float64),
             durations=np.sort(np.array(durations.get(id, ()), dtype=np.float64)),
@@ -181,6 +189,7 @@ def _together(seen: Iterable[_Seen]) -> Figures:
         outcomes.update(each.outcomes)
     whole = _Seen(
         outcomes=outcomes,
+        unreached=sum(each.unreached for each in parts),
         sessions=sum(each.sessions for each in parts),
         cold_starts=np.concatenate([each.cold_starts for each in parts] or [_NOTHING]),
         # A stable sort merges what is in order already.

@@ -101,10 +101,14 @@ def sentence(figures: Figures) -> str:
 
 
 def _cost(figures: Figures) -> str:
-    return str(figures.cost) if figures.cost.known or figures.priced or figures.cost.unknown else "–"
+    return (
+        str(figures.cost) if figures.cost.known or figures.priced or figures.cost.unknown or figures.unreached else "–"
+    )
 
 
 def _cost_note(figures: Figures) -> str:
     ended = figures.failed + figures.complete + figures.interrupted
-    looked = f"{number(figures.priced, 0)} of {number(ended, 0)} calls priced"
-    return f"{looked}, {number(figures.simulated, 0)} simulated" if figures.simulated else looked
+    parts = [f"{number(figures.priced, 0)} of {number(ended - figures.unreached, 0)} calls priced"]
+    parts += [f"{number(figures.simulated, 0)} simulated"] if figures.simulated else []
+    parts += [f"{number(figures.unreached, 0)} never reached the agent and cost nothing"] if figures.unreached else []
+    return ", ".join(parts)

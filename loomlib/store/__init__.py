@@ -3,7 +3,7 @@
 from .alerts import AlertEventRow, AlertRow
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet
 from .figures import CostSum, OutcomeCount, TimedCall
-from .invocations import INTERRUPTED
+from .invocations import INTERRUPTED, NEVER_BEGAN
 from .leases import LEASE_S, Lease
 from .rows import (
     INVOCATION_STATES,
@@ -25,6 +25,7 @@ __all__ = [
     "INVOCATION_STATES",
     "LEASE_S",
     "MEASUREMENT_STATES",
+    "NEVER_BEGAN",
     "STUDY_STATES",
     "AgentRow",
     "AlertEventRow",

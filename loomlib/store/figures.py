@@ -13,8 +13,9 @@ from sqlalchemy import ColumnElement, Executable, and_, case, func, literal, nul
 from sqlalchemy.exc import IntegrityError
 
 from .database import Database
+from .invocations import NEVER_BEGAN
 from .operation_tables import invocation_costs
-from .tables import invocations
+from .tables import invocations, traces
 
 _PICOS: Final = Decimal(10) ** 12
 
@@ -23,12 +24,13 @@ Moment: TypeAlias = datetime | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCount:
-    """How many invocations of an agent ended that way."""
+    """How many invocations of an agent ended that way; `reached` says whether they can have reached it."""
 
     agent_id: int
     status: str
     failure: str | None
     count: int
+    reached: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +70,20 @@ class Figures:
         sent = _sent_within(agent_ids, since, until)
         # Three looks, each along the index: with an "or" the database would read every call there ever was. And those
         # that ended well, most by far, are counted by agent alone, as they come in the index, without any sorting.
-        looks = (
+        looks = (  # none that is of the last was sent at all
             select(agent, literal("complete"), null(), func.count(case((well, 1)))).where(sent).group_by(agent),
             counted.where(sent, or_(status != "complete", failure.is_not(None))),
             counted.where(_unsent_within(agent_ids, since, until)),
         )
         return tuple(
-            OutcomeCount(agent_id=agent, status=status, failure=failure, count=count)
-            for chosen in looks
+            OutcomeCount(
+                agent_id=agent,
+                status=status,
+                failure=failure,
+                count=count,
+                reached=place < 2 and failure not in NEVER_BEGAN,
+            )
+            for place, chosen in enumerate(looks)
             for agent, status, failure, count in self._all(chosen)
             if count
         )
@@ -169,12 +177,20 @@ class Figures:
         )
 
     def unpriced(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """The newest ended invocations whose cost is not kept."""
+        """The newest ended invocations whose cost is not kept, and can still be found.
+
+        Not those that never reached the agent: they cost nothing. And not those of which it is known for good that
+        there is no whole trace.
+        """
+        settled = select(traces.c.invocation_id).where(
+            traces.c.invocation_id == invocations.c.id, traces.c.is_complete, traces.c.state != "found"
+        )
         chosen = (
             select(invocations.c.id)
             .outerjoin(invocation_costs, invocation_costs.c.invocation_id == invocations.c.id)
             .where(_sent_within([agent_id], since, until), invocations.c.status.in_(("complete", "error")))
-            .where(invocation_costs.c.invocation_id.is_(None))
+            .where(or_(invocations.c.failure.is_(None), invocations.c.failure.not_in(NEVER_BEGAN)))
+            .where(invocation_costs.c.invocation_id.is_(None), ~settled.exists())
             .order_by(invocations.c.id.desc())
             .limit(limit)
         )

@@ -17,6 +17,8 @@ from .writer import Writer, is_alive, this_process
 _OPEN = ("pending", "streaming")
 INTERRUPTED: Final = "interrupted"
 """The failure of an invocation whose process ended before its answer did."""
+NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
+"""Classes of failure of calls that were sent and refused before the agent began: no start, no trace, no cost."""
 
 _GIVEN_UP_AFTER: Final = timedelta(hours=24)
 """A session lives for 8 hours at most, so what another machine left open for longer than this it will not finish."""

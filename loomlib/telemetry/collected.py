@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from ..store import NEVER_BEGAN
 from .traces.read import read_spans
 from .traces.trace import Trace
 
@@ -22,7 +23,6 @@ them (`lost`) or that the process ended before they left (`died`); the process m
 time in which it must (`exports_nothing`); the endpoint has no log group (`no_group`); the call was refused before it
 reached the agent (`not_reached`). `undelivered` and `died` are known of the local AgentCore only."""
 
-_NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 FINAL_AFTER_S: Final = 3600.0
 """What is missing an hour after the answer is not looked for again: CloudWatch's own delays are minutes."""
 
@@ -58,7 +58,7 @@ class TracedCall:
             trace_id=row.trace_id,
             sent_s=row.client_invoke_time,
             done_s=done_s,
-            reached_agent=row.client_invoke_time is not None and row.failure not in _NEVER_BEGAN,
+            reached_agent=row.client_invoke_time is not None and row.failure not in NEVER_BEGAN,
             others=tuple(others),
             agent_exports=agent_exports,
         )

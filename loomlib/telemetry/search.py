@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from ..store import NEVER_BEGAN
 from .skew import Sighting, SkewBound, bound_skew
 from .start_lines import WINDOW_S, StartLine, choose_start, start_lines
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 _ANSWERED: Final = ("Invocation completed", "Returning streaming response", "Invocation failed")
 """How the AgentCore SDK's line begins after the agent's code ran: what has no start line by then has none at all."""
-
-_NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 
 
 class StartSearch:
@@ -58,7 +57,7 @@ class StartSearch:
         """Look once; whether more looking is in vain, because it is found or cannot be there."""
         rows = self._session()
         self._starts.update({row.id: row.agent_start_time for row in rows if row.agent_start_time is not None})
-        if self.start is not None or self._row.client_invoke_time is None or self._row.failure in _NEVER_BEGAN:
+        if self.start is not None or self._row.client_invoke_time is None or self._row.failure in NEVER_BEGAN:
             return True
         before = self.log_events_found
         first = min(row.client_invoke_time or self._row.client_invoke_time for row in rows)
@@ -116,7 +115,7 @@ class StartSearch:
 
     def _assign(self, lines: Sequence[StartLine], rows: Sequence[InvocationRow]) -> None:
         """Which line belongs to which of the session's calls; by order when every call is known to have begun."""
-        began = [row for row in rows if row.failure not in _NEVER_BEGAN and row.client_invoke_time is not None]
+        began = [row for row in rows if row.failure not in NEVER_BEGAN and row.client_invoke_time is not None]
         certain = all(row.status == "complete" for row in began) and len(lines) <= len(began)
         for place, row in enumerate(began):
             if row.client_invoke_time is None or (not certain and row.id != self._row.id):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import LoomError
 from ..statistics import plural
+from ..telemetry.collected import FINAL_AFTER_S
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
@@ -86,13 +88,16 @@ def _price(
 ) -> int:
     rows = [row for id in ids if (row := bench.store.invocations.get(id)) is not None]
     found = bench.find_traces(entry, rows, progress=progress or _silently)
-    return sum(_keep(bench, view) for view in found if view.state == "found")
+    settled = {row.id for row in rows if (row.client_done_time or time.time()) < time.time() - FINAL_AFTER_S}
+    return sum(_keep(bench, view, is_settled=view.invocation_id in settled) for view in found if view.state == "found")
 
 
-def _keep(bench: BenchOperations, view: TraceView) -> bool:
+def _keep(bench: BenchOperations, view: TraceView, *, is_settled: bool) -> bool:
+    """Keeps what a call cost; of a settled one also that nobody will know, so that it is not looked for again."""
     cost = view.cost()
     total = cost.total
-    if total.state == "unknown" and not cost.lines:
+    nothing = total.state == "unknown" and not cost.lines
+    if nothing and not is_settled:
         return False
     bench.store.figures.keep_cost(
         view.invocation_id,
@@ -102,7 +107,7 @@ def _keep(bench: BenchOperations, view: TraceView) -> bool:
         is_simulated=cost.is_simulated,
         currency=cost.currency,
     )
-    return True
+    return not nothing
 
 
 def _silently(line: str) -> None:

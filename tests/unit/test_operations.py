@@ -152,6 +152,38 @@ def test_the_price_of_an_interrupted_call_stands_for_no_other(store: Store) -> N
     assert found.number("cost").open_above
 
 
+def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_looked_for(store: Store) -> None:
+    id, other = agent(store), agent(store, "other")
+    ran = call(store, id, session="ran")
+    for failure in ("throttle", "quota", "rejected"):
+        call(store, id, session=failure, failure=failure)
+    for number, failure in enumerate(("rejected", "transport", "cancelled")):  # failed before anything was sent
+        unsent = store.invocations.begin(agent_id=other, session_id=f"unsent-{number}-of-thirty-three-letters")
+        store.invocations.finish(
+            unsent, status="error", failure=failure, response="", client_done_time=1.0, client_duration_ms=1.0
+        )
+    lost = call(store, id, session="lost", failure="transport")  # nobody knows how far it came
+    found = read_figures(store, [id, other], Window())
+    assert (found.by_agent[id].cost.unknown, found.by_agent[id].unreached) == (2, 3)
+    assert (found.by_agent[other].cost.state, found.by_agent[other].unreached) == ("known", 3)
+    assert (found.by_agent[other].number("cost").value, found.total.unreached) == (0, 6)
+    assert store.figures.unpriced(id, None, None, limit=10) == (lost, ran)
+    assert store.figures.unpriced(other, None, None, limit=10) == ()
+    store.figures.keep_cost(ran, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
+    note = next(each.note for each in headlines(read_figures(store, [id], Window()).total) if each.name == "cost")
+    assert note == "1 of 2 calls priced, 3 never reached the agent and cost nothing"
+
+
+def test_a_call_whose_trace_is_missing_for_good_is_not_looked_for_again(store: Store) -> None:
+    id = agent(store)
+    whole, gone, early = (call(store, id, session=f"s{number}") for number in range(3))
+    for each, state, complete in ((whole, "found", True), (gone, "exports_nothing", True), (early, "partial", False)):
+        store.traces.put(
+            each, session_id="s", trace_id=None, state=state, is_complete=complete, span_count=0, records=[]
+        )
+    assert store.figures.unpriced(id, None, None, limit=10) == (early, whole)
+
+
 def test_calls_at_which_nobody_looked_are_listed_newest_first(store: Store) -> None:
     id = agent(store)
     first = call(store, id, session="a", cold_ms=300.0)
