@@ -1,26 +1,29 @@
-"""Thirty learners on one machine, ten at once: does anybody see another's, and what memory does each take?
+"""Thirty learners on one machine, ten at once: does anybody see another's, and what does each take?
 
 Each learner is a kernel of its own with a Loom home of its own, which does what the first and the fourth lesson do:
-deploys, asks, goes on with the session, tells a memory something. While ten of them are alive, each says what it sees.
+deploys, asks, goes on with the session, tells a memory something and asks for it in a new session. All tell it as the
+same person with the same words, but for a number. While ten of them are alive, each says what it sees, and tries with
+its own key to ask its neighbour's AgentCore and with its neighbour's ids its own.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import os
 import statistics
 import tempfile
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
+from typing import Any
 
+import boto3
 import psutil
+from botocore.config import Config
+from botocore.exceptions import ClientError
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
@@ -30,9 +33,10 @@ from .table import Row
 
 LEARNERS = 30
 AT_ONCE = 10
-_CELL_S = 240.0
+_CELL_S = 600.0
 
 _WORK = """
+import time
 import loomlib as loom
 from loomlib import workshop
 bench = loom.connect()
@@ -42,30 +46,43 @@ first = agent.invoke("What is {number} * 2?")
 second = agent.invoke("What is {number} * 3?", session_id=first.session_id)
 check.exercise("1.4", [first, second])
 memory = bench.create_memory("memory_{me}", strategies=["semantic"])
+member = bench.deploy("assistant_with_memory", name="member_{me}", memory=memory)
+told = member.invoke(payload={{"prompt": "I live in Town{number}.", "actor": "anna"}})
+deadline = time.monotonic() + 120
+while not len(memory.records(actor="anna")) and time.monotonic() < deadline:
+    time.sleep(0.2)
+again = member.invoke(payload={{"prompt": "Where do I live?", "actor": "anna"}})
 """
 _SEEN = """
 print({
     "agents": sorted(bench.agents()["name"]),
-    "sessions": sorted(agent.sessions()["session_id"]),
+    "sessions": sorted({*agent.sessions()["session_id"], *member.sessions()["session_id"]}),
     "memories": sorted(bench.memories()["name"]),
     "asked": sorted(agent.invocations()["prompt"]),
     "right": [first.ok and "{twice}" in first.text, second.ok and "{thrice}" in second.text],
-    "session": first.session_id,
+    "opened": sorted([first.session_id, told.session_id, again.session_id]),
+    "recalled": again.text,
+    "records": list(memory.records()["text"]),
+    "found": list(memory.search("Where do I live?")["text"]),
+    "actors": list(memory.reader.actors()),
     "progress": check.progress().done,
     "alive": bench.session_count(),
+    "ids": [agent.arn, memory.id],
 })
 """
+OPEN_SESSIONS = 3
+_BY_HAND = Config(retries={"total_max_attempts": 1}, proxies={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What one learner saw, where its service is, and what it took: PSS in MB of kernel, service and sessions."""
+    """What one learner saw, its service, and what its processes took: PSS, processor time, and time by the clock."""
 
     me: int
-    saw: dict[str, object]
-    port: int
-    key: str
+    saw: dict[str, Any]
+    service: local.ServiceState
     pss_mb: dict[str, float]
+    cpu_s: float
     took_s: float
 
 
@@ -103,13 +120,13 @@ class Learner:
         return Seen(
             me=self.me,
             saw=ast.literal_eval(said),
-            port=state.port,
-            key=state.access_key,
+            service=state,
             pss_mb={
                 "kernel": _pss_mb([kernel]),
                 "service": _pss_mb([service]),
                 "sessions": _pss_mb(service.children(recursive=True)),
             },
+            cpu_s=sum(_cpu_s(each) for each in (kernel, service, *service.children(recursive=True))),
             took_s=self.took_s,
         )
 
@@ -153,17 +170,16 @@ def rows() -> Iterator[Row]:
                     list(pool.map(Learner.work, learners))
                     wave = list(pool.map(Learner.look, learners))
                 crossed += [each for learner in wave for each in crossings(learner)]
-                crossed += open_doors(wave)
+                crossed += [each for pair in neighbours(wave) for each in open_doors(*pair)]
                 seen += wave
             finally:
                 with ThreadPoolExecutor(AT_ONCE) as pool:
                     list(pool.map(Learner.close, learners))
     took_s = time.perf_counter() - began
-    keys = {each.key for each in seen}
-    if len(keys) != len(seen):
+    if len({each.service.access_key for each in seen}) != len(seen):
         crossed.append("two learners have the same key")
     yield Row(
-        what=f"{LEARNERS} learners, {AT_ONCE} at once: things of others seen, and others' keys let in",
+        what=f"{LEARNERS} learners, {AT_ONCE} at once: anything of others seen, or reached by key or id",
         ours="; ".join(crossed[:5]) or "none",
         aim="none",
         met=not crossed and len(seen) == LEARNERS,
@@ -175,12 +191,17 @@ def rows() -> Iterator[Row]:
         for name in ("kernel", "service", "sessions")
     )
     yield Row(
-        what=f"memory of a learner with one open session (PSS), {AT_ONCE} at once",
+        what=f"memory of a learner with {OPEN_SESSIONS} open sessions (PSS), {AT_ONCE} at once",
         ours=f"median {statistics.median(whole):.0f} MB ({parts}), at most {max(whole):.0f} MB",
         n=len(seen),
     )
     yield Row(
-        what=f"a learner's kernel, service, agent, two answers and memory, {AT_ONCE} at once",
+        what="processor time of a learner: kernel, service, two agents in three sessions, four answers, a memory",
+        ours=f"median {statistics.median(each.cpu_s for each in seen):.1f} s of a core",
+        n=len(seen),
+    )
+    yield Row(
+        what=f"the same by the clock, {AT_ONCE} at once",
         ours=f"median {statistics.median(each.took_s for each in seen):.1f} s, all {LEARNERS} in {took_s:.0f} s",
         n=len(seen),
     )
@@ -189,32 +210,48 @@ def rows() -> Iterator[Row]:
 def crossings(learner: Seen) -> list[str]:
     """What this learner saw that is not its own, or did not see of its own."""
     number, saw = 1000 + learner.me, learner.saw
+    fact = f"The user lives in Town{number}."
     wanted = {
-        "agents": [f"calculator_{learner.me}"],
-        "sessions": [saw["session"]],
+        "agents": [f"calculator_{learner.me}", f"member_{learner.me}"],
+        "sessions": saw["opened"],
         "memories": [f"memory_{learner.me}"],
         "asked": [f"What is {number} * 2?", f"What is {number} * 3?"],
         "right": [True, True],
+        "recalled": f"You live in Town{number}.",
+        "records": [fact],
+        "found": [fact],
+        "actors": ["anna"],
         "progress": 1,
-        "alive": 1,
+        "alive": OPEN_SESSIONS,
     }
     return [f"learner {learner.me}: {name} {saw[name]}" for name, value in wanted.items() if saw[name] != value]
 
 
-def open_doors(wave: list[Seen]) -> list[str]:
-    """Services that let in a neighbour's key, and ports that two share."""
-    found = [] if len({each.port for each in wave}) == len(wave) else ["two services share a port"]
-    for mine, other in zip(wave, [*wave[1:], wave[0]], strict=True):
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{other.port}/_loom/status", headers={"Authorization": f"Bearer {mine.key}"}
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                found.append(f"learner {mine.me} is let in by {other.me}: {json.load(answer)}")
-        except urllib.error.HTTPError as refused:
-            refused.close()
-            if refused.code not in (401, 403):
-                found.append(f"learner {mine.me} is answered {refused.code} by {other.me}")
+def neighbours(wave: list[Seen]) -> Iterator[tuple[Seen, Seen]]:
+    """Each learner with the next one."""
+    yield from zip(wave, [*wave[1:], wave[0]], strict=True)
+
+
+def open_doors(mine: Seen, other: Seen) -> list[str]:
+    """What a learner reaches of its neighbour: with its own key there, and with the neighbour's ids at home."""
+    found: list[str] = ["two services share a port"] if mine.service.port == other.service.port else []
+    for at, refusal in ((other, "UnrecognizedClient"), (mine, "ResourceNotFound")):
+        keys = {"aws_access_key_id": mine.service.access_key, "aws_secret_access_key": mine.service.secret_key}
+        where = {"endpoint_url": at.service.url, "region_name": at.service.region, "config": _BY_HAND}
+        client = boto3.client("bedrock-agentcore", **where, **keys)
+        arn, memory = other.saw["ids"]
+        attempts: dict[str, Callable[[], object]] = {
+            "ask": lambda: client.invoke_agent_runtime(agentRuntimeArn=arn, payload=b'{"prompt": "hello"}'),  # noqa: B023
+            "read": lambda: client.list_memory_records(memoryId=memory, namespace="/facts/anna/"),  # noqa: B023
+            "list": lambda: client.list_actors(memoryId=memory),  # noqa: B023
+        }
+        for name, attempt in attempts.items():
+            try:
+                found.append(f"learner {mine.me} may {name} of {other.me}: {attempt()}")
+            except ClientError as refused:
+                if refusal not in refused.response["Error"]["Code"]:
+                    found.append(f"learner {mine.me}, {name} of {other.me}: {refused}")
+        client.close()
     return found
 
 
@@ -226,3 +263,11 @@ def _pss_mb(processes: list[psutil.Process]) -> float:
         except psutil.NoSuchProcess:
             continue
     return total / 2**20
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """Processor time of a process, with that of its children that have ended."""
+    try:
+        return sum(process.cpu_times()[:4])
+    except psutil.NoSuchProcess:
+        return 0.0
