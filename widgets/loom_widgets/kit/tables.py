@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 from threading import Lock
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from .actions import Form
 
@@ -65,7 +65,9 @@ class Tables:
         page = [{key: _short(value) for key, value in row.items()} for row in rows[first : first + count]]
         told = {"table": name, "from": first, "rows": page, "total": len(rows)}
         wanted = form.get("find")
-        return {**told, "at": _place(rows, wanted, form.count("near"))} if isinstance(wanted, Mapping) else told
+        if not isinstance(wanted, Mapping):
+            return told
+        return {**told, "at": _place(rows, cast("Mapping[str, Any]", wanted), form.count("near"))}
 
     def _in_order(self, name: str, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
         with self._lock:
