@@ -30,7 +30,7 @@ check: $(READY)  ## style, types, floors, stripped notebooks
 	@git ls-files '*.ipynb' | xargs $(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill"
 
 unit: $(READY)
-	@$(BIN)/python -m pytest tests -q -m "not browser and not aws and not long" -n 3 --dist loadfile --durations=10
+	@$(BIN)/python -m pytest tests -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-loadscope-reorder --durations=10
 
 long: $(READY)  ## what takes minutes: a hundred kills, every case of the shipped eval sets
 	@$(BIN)/python -m pytest tests -q -m long --durations=0

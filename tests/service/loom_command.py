@@ -71,6 +71,8 @@ def _be_loom(asked: dict[str, Any]) -> None:
             os.dup2(file, number)
         os.environ.clear()
         os.environ.update(asked["environment"])
+        # What Python does when it starts, had it started now.
+        sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
         os.chdir(asked["cwd"])
         sys.argv = ["loom", *asked["arguments"]]
         main()

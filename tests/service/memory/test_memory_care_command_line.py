@@ -5,25 +5,24 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from inspected import new_memory, say, write
+from loom_command import LoomCommand
 
 from loomlib import local
 
-LOOM = Path(sys.executable).with_name("loom")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 KEY = "AKIA" + "QQQQWWWWEEEERRRR"
 
 
 @pytest.fixture(scope="module")
-def run(prompt_service: local.ServiceState) -> Run:
+def run(prompt_service: local.ServiceState, loom_command: LoomCommand) -> Run:
     def loom(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "LOOM_HOME": str(prompt_service.home)}
-        ran = subprocess.run([str(LOOM), *arguments], env=environment, capture_output=True, text=True, timeout=120)
+        ran = loom_command.run(*arguments, environment=environment)
         assert ran.returncode == code, ran.stdout + ran.stderr
         assert "Traceback" not in ran.stderr
         return ran

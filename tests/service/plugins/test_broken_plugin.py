@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from loom_command import LoomCommand
 from plugged_sites import open_bench, plugged_in
 
 import loomlib as loom
@@ -19,7 +19,7 @@ from loomlib.plugins import find_plugins
 from loomlib.reports import find_report, report_notebooks
 from loomlib.workbench import list_blueprints
 
-LOOM = Path(sys.executable).with_name("loom")
+Command = Callable[..., subprocess.CompletedProcess[str]]
 MISSING = "pip install a_module_that_nobody_has"
 
 
@@ -33,16 +33,19 @@ def bench(plugged: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[l
     yield from open_bench(tmp_path_factory.mktemp("broken") / "home")
 
 
-def command(home: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LOOM_HOME": str(home)}
-    ran = subprocess.run([LOOM, *arguments], env=environment, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == code, ran.stdout + ran.stderr
-    assert "Traceback" not in ran.stderr
-    assert "\x1b" not in ran.stdout + ran.stderr
-    return ran
+@pytest.fixture
+def command(loom_command: LoomCommand) -> Command:
+    def call(home: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)})
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert "\x1b" not in ran.stdout + ran.stderr
+        return ran
+
+    return call
 
 
-def test_all_of_its_faults_are_in_the_list_with_a_mend(tmp_path: Path) -> None:
+def test_all_of_its_faults_are_in_the_list_with_a_mend(command: Command, tmp_path: Path) -> None:
     listed = json.loads(command(tmp_path, "--json", "plugins", code=1).stdout)["plugins"]
     broken = {each["target"]: each for each in listed if each["distribution"] == "loom-broken"}
     assert broken["loom_broken.missing"]["status"] == "broken"
@@ -69,7 +72,7 @@ def test_all_of_its_faults_are_in_the_list_with_a_mend(tmp_path: Path) -> None:
     assert {each["status"] for each in listed if each["distribution"] != "loom-broken"} == {"ok"}
 
 
-def test_every_command_goes_on(tmp_path: Path) -> None:
+def test_every_command_goes_on(command: Command, tmp_path: Path) -> None:
     assert "I AM ON STANDARD OUTPUT" not in command(tmp_path, "--help").stdout
     assert json.loads(command(tmp_path, "--json", "agents").stdout) == []
     assert "loom-broken" in command(tmp_path, "plugins", code=1).stdout
@@ -87,7 +90,7 @@ def test_every_command_goes_on(tmp_path: Path) -> None:
         ("nobody", "a broken plugin may have it"),
     ],
 )
-def test_a_command_of_a_broken_plugin_repeats_its_error(tmp_path: Path, name: str, said: str) -> None:
+def test_a_command_of_a_broken_plugin_repeats_its_error(command: Command, tmp_path: Path, name: str, said: str) -> None:
     ran = command(tmp_path, name, code=1)
     assert said in ran.stderr
     assert "Try: " in ran.stderr
@@ -129,7 +132,7 @@ def test_asking_by_name_repeats_the_error_with_the_mend(
     assert caught.value.try_
 
 
-def test_a_service_with_a_broken_model_says_whose_it_is(tmp_path: Path) -> None:
+def test_a_service_with_a_broken_model_says_whose_it_is(command: Command, tmp_path: Path) -> None:
     ran = command(tmp_path / "home", "up", "--model", "broken_model", code=1)
     assert "a model with converse and converse_stream was expected, not str" in ran.stderr
     assert "loom-broken" in ran.stderr

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from loom_command import LoomCommand
 from plugged_sites import open_bench, plugged_in
 
 import loomlib as loom
 from loomlib.plugins import HOOKS, find_plugins
 
-LOOM = Path(sys.executable).with_name("loom")
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,12 +34,15 @@ def greeter(bench: loom.Workbench) -> loom.Agent:
     return bench.deploy("example_greeter")
 
 
-def command(bench: loom.Workbench, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LOOM_HOME": str(bench.settings.home)}
-    ran = subprocess.run([LOOM, *arguments], env=environment, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == code, ran.stdout + ran.stderr
-    assert "Traceback" not in ran.stderr
-    return ran
+@pytest.fixture
+def command(bench: loom.Workbench, loom_command: LoomCommand) -> Command:
+    def call(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(bench.settings.home)})
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+        return ran
+
+    return call
 
 
 def test_it_is_listed_with_one_thing_of_every_kind() -> None:
@@ -82,11 +85,11 @@ def test_its_panel_opens_by_name(bench: loom.Workbench) -> None:
     assert repr(bench.panel("example_clock", zone="CET")).startswith("<Clock in CET")
 
 
-def test_its_command_is_one_of_loom(greeter: loom.Agent, bench: loom.Workbench) -> None:
-    assert "example-hello" in command(bench, "--help").stdout
-    assert command(bench, "example-hello").stdout == "Hello, 1 agents\n"
-    assert json.loads(command(bench, "--json", "example-hello").stdout) == {"agents": 1}
-    failed = command(bench, "example-hello", "--fail", code=1)
+def test_its_command_is_one_of_loom(greeter: loom.Agent, command: Command) -> None:
+    assert "example-hello" in command("--help").stdout
+    assert command("example-hello").stdout == "Hello, 1 agents\n"
+    assert json.loads(command("--json", "example-hello").stdout) == {"agents": 1}
+    failed = command("example-hello", "--fail", code=1)
     assert "The command 'example-hello' failed: RuntimeError: on purpose" in failed.stderr
     assert "loom-example 1.2" in failed.stderr
 

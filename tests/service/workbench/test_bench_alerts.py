@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from loom_command import LoomCommand
 
 import loomlib as loom
 
@@ -39,10 +39,11 @@ def test_an_alarm_is_decided_kept_and_taken_away(bench: loom.Workbench, failing:
     assert len(bench.alerts()) == 0
 
 
-def test_the_command_line_adds_lists_checks_and_removes(home: Path, failing: loom.Agent) -> None:
+def test_the_command_line_adds_lists_checks_and_removes(
+    home: Path, failing: loom.Agent, loom_command: LoomCommand
+) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(Path(sys.executable).with_name("loom")), "--home", str(home), "--json", "alerts", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=dict(os.environ), check=False)
+        return loom_command.run("--home", str(home), "--json", "alerts", *arguments, environment=os.environ)
 
     added = run("add", "error_rate", "--above", "30%", "--agent", failing.name, "--name", "cli", "--window", "1h")
     assert added.returncode == 0, added.stderr

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loom_command import LoomCommand
 
 import loomlib as loom
 from loomlib.errors import PluginError
@@ -87,14 +88,16 @@ def test_tokens_that_no_span_states_are_counted_when_asked_for(plugged: loom.Wor
     assert "counted" in line.why
 
 
-def test_a_plugins_span_source_is_asked_by_name_in_python_and_on_the_command_line(plugged: loom.Workbench) -> None:
+def test_a_plugins_span_source_is_asked_by_name_in_python_and_on_the_command_line(
+    plugged: loom.Workbench, loom_command: LoomCommand
+) -> None:
     agent = plugged.deploy("echo", name="archived")
     inv = agent.invoke("hello").raise_for_status()
     view = inv.trace(source="archive")
     assert [span.name for span in view.trace.spans] == ["invoke_agent it", "chat"]
     assert view.breakdown().total_ms == inv.duration_ms
-    command = [Path(sys.executable).with_name("loom"), "--home", plugged.settings.home, "trace", "archived"]
-    done = subprocess.run([*command, "--source", "archive"], capture_output=True, text=True, timeout=120, check=False)
+    asked = ("--home", str(plugged.settings.home), "trace", "archived", "--source", "archive")
+    done = loom_command.run(*asked, environment=os.environ)
     assert (done.returncode, "union of 1 chat span" in done.stdout) == (0, True), done.stdout + done.stderr
     with pytest.raises(PluginError, match=r"No span source is called 'achive'.*Try: archive"):
         inv.trace(source="achive")
