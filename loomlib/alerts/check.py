@@ -1,27 +1,26 @@
 """Checking the rules: how each stands now, what has changed, and who is told.
 
-An alarm is told once, and again as a reminder while it lasts; its end is told once. `unclear` and `no data` are kept in
-the history and told to nobody: they neither make an alarm nor end one.
+An alarm is told once to each address, and again as a reminder while it lasts; its end is told once (`delivery` has who
+is tried again). `unclear` and `no data` are kept in the history and told to nobody: they neither make an alarm nor end
+one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
 from ..operations import Window
 from ..statistics import Estimate
-from .notify import Notify, Telling
-from .rule import ALARM, NO_DATA, OK, Rule
+from .delivery import Delivered, deliver
+from .notify import Notify
+from .rule import ALARM, NO_DATA, Rule
 
 if TYPE_CHECKING:
     from ..store import AlertRow, Store
-
-OVER: Final = "over"
-"""What is told when an alarm has ended."""
 
 Measure = Callable[[Rule, Window], Estimate]
 """The number of a rule over a time; raises `LoomError` where it cannot be had."""
@@ -31,7 +30,7 @@ Measure = Callable[[Rule, Window], Estimate]
 class Checked:
     """How one alert stands. `changed_from` is the state before when this check changed it (None: it did not).
 
-    `told` are the names that were told something now; `problems` says who could not be.
+    `told` are the names that were told something now; `problems` says who could not be, and who is given up.
     """
 
     rule: Rule
@@ -104,10 +103,13 @@ def _check(store: Store, row: AlertRow, measure: Measure, notify: Notify | None,
     before = store.alerts.note_state(row.id, state, at=now)
     reading = estimate.summary() if estimate else {}
     if before is not None:
-        _remember(store, row, now, "state", state, before or None, sentence, reading)
-    told, problems = (
-        _tell(store, row, rule, state, sentence, reading, notify, now) if notify and rule.notify else ((), ())
-    )
+        store.alerts.add_event(
+            row.scope, row.name, at=now, kind="state", state=state, before=before or None, sentence=sentence,
+            reading=reading,
+        )  # fmt: skip
+    delivered = Delivered()
+    if notify is not None and rule.notify:
+        delivered = deliver(store, row, rule, state, sentence, reading, notify=notify, now=now)
     since = now if before is not None or row.state_since is None else row.state_since
     return Checked(
         rule=rule,
@@ -117,80 +119,6 @@ def _check(store: Store, row: AlertRow, measure: Measure, notify: Notify | None,
         since=since,
         checked_at=now,
         changed_from=before,
-        told=told,
-        problems=problems,
+        told=delivered.told,
+        problems=delivered.problems,
     )
-
-
-def _tell(
-    store: Store,
-    row: AlertRow,
-    rule: Rule,
-    state: str,
-    sentence: str,
-    reading: dict[str, Any],
-    notify: Notify,
-    now: datetime,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    kind = _due(row, rule, state, now)
-    # Claimed before it is told, so that of two who check at once one tells.
-    if kind is None or not store.alerts.claim_telling(row, state, at=now):
-        return (), ()
-    word = {"alarm": "ALARM", "reminder": "STILL IN ALARM", OVER: "over"}[kind]
-    telling = Telling(
-        alert=rule.name,
-        state=OVER if kind == OVER else ALARM,
-        title=f"Loom: {word} · {rule.name}",
-        body=f"{sentence}\nChecked {now:%Y-%m-%d %H:%M:%S} UTC over {_span(rule)}.",
-        names=rule.notify,
-    )
-    problems = _problems(notify, telling)
-    if len(problems) >= len(rule.notify):
-        store.alerts.unclaim_telling(row)  # nobody knows: the next check tries again
-        _remember(store, row, now, "not told", state, None, "; ".join(problems), reading)
-        return (), tuple(problems)
-    told = tuple(name for name in rule.notify if not any(repr(name) in problem for problem in problems))
-    _remember(store, row, now, "reminder" if kind == "reminder" else "told", state, None, sentence, reading)
-    if problems:
-        _remember(store, row, now, "not told", state, None, "; ".join(problems), reading)
-    return told, tuple(problems)
-
-
-def _due(row: AlertRow, rule: Rule, state: str, now: datetime) -> str | None:
-    """What is to be told: `alarm`, `reminder`, `over`, or nothing."""
-    stands = row.told_state == ALARM
-    if state == OK:
-        return OVER if stands else None
-    if state != ALARM:
-        return None
-    if not stands:
-        return "alarm"
-    waited = None if row.told_at is None else now - row.told_at
-    return "reminder" if rule.remind_every and waited is not None and waited >= rule.remind_every else None
-
-
-def _problems(notify: Notify, telling: Telling) -> Sequence[str]:
-    try:
-        return notify(telling)
-    except LoomError as error:
-        return [f"{name!r} was not told: {error}" for name in telling.names]
-
-
-def _remember(
-    store: Store,
-    row: AlertRow,
-    now: datetime,
-    kind: str,
-    state: str,
-    before: str | None,
-    sentence: str,
-    reading: dict[str, Any],
-) -> None:
-    store.alerts.add_event(
-        row.scope, row.name, at=now, kind=kind, state=state, before=before, sentence=sentence, reading=reading
-    )
-
-
-def _span(rule: Rule) -> str:
-    hours = rule.window.total_seconds() / 3600
-    return f"the last {hours:g} h" if hours >= 1 else f"the last {hours * 60:g} min"

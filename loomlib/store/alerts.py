@@ -17,7 +17,10 @@ from .operation_tables import alert_events, alerts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRow:
-    """A stored rule and how it stands: since when, and what of it was told to somebody when."""
+    """A stored rule and how it stands: since when, and what of it was told when.
+
+    `untold` has the addresses that are still to be told it, by name, and how often each was tried.
+    """
 
     id: int
     scope: str
@@ -29,6 +32,7 @@ class AlertRow:
     told_at: datetime | None
     told_state: str | None
     created_at: datetime
+    untold: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +98,25 @@ class Alerts:
             connection.execute(update(alerts).where(alerts.c.id == id).values(values))
         return (before[0] or "") if changed else None
 
-    def claim_telling(self, row: AlertRow, state: str, *, at: datetime) -> bool:
-        """Notes that `state` is being told now; False when another process told something since `row` was read."""
+    def claim_telling(
+        self, row: AlertRow, state: str, *, at: datetime, untold: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Notes that `state` is being told now; False when another process told something since `row` was read.
+
+        `untold` is what is still owed when this process ends before `note_untold`.
+        """
         same = alerts.c.told_at.is_(None) if row.told_at is None else alerts.c.told_at == row.told_at
-        change = update(alerts).where(alerts.c.id == row.id, same).values(told_at=at, told_state=state)
+        change = (
+            update(alerts)
+            .where(alerts.c.id == row.id, same)
+            .values(told_at=at, told_state=state, untold=dict(untold or {}))
+        )
         with self._database.write() as connection:
             return connection.execute(change).rowcount > 0
 
-    def unclaim_telling(self, row: AlertRow) -> None:
-        """Takes `claim_telling` back: it reached nobody."""
-        change = update(alerts).where(alerts.c.id == row.id).values(told_at=row.told_at, told_state=row.told_state)
+    def note_untold(self, id: int, untold: Mapping[str, Any]) -> None:
+        """Notes who was not reached."""
+        change = update(alerts).where(alerts.c.id == id).values(untold=dict(untold))
         with self._database.write() as connection:
             connection.execute(change)
 

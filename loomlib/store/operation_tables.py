@@ -33,6 +33,7 @@ alerts = Table(
     Column("told_at", UtcDateTime),
     Column("told_state", Text),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("untold", JsonText),
     UniqueConstraint("scope", "name"),
     sqlite_autoincrement=True,
 )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from loomlib.alerts import ALARM, NO_DATA, OK, UNCLEAR, Addresses, Rule, Telling, apprise_notify, check_alerts
+from loomlib.alerts.delivery import MOST_TRIES
 from loomlib.errors import AgentNotFound, StoreError
 from loomlib.operations import Window
 from loomlib.statistics import Estimate, estimate_share
@@ -138,6 +139,98 @@ def test_who_could_not_be_told_is_told_at_the_next_check(store: Store) -> None:
     inbox.broken = ""
     assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + HOUR).checked[0].told == ("team",)
     assert len(inbox.titles) == 1
+
+
+class Inboxes:
+    """Several who are told; those in `broken` cannot be reached."""
+
+    def __init__(self, *broken: str) -> None:
+        self.broken = set(broken)
+        self.told: list[tuple[str, str]] = []
+
+    def __call__(self, telling: Telling) -> Sequence[str]:
+        self.told += [(name, telling.title.split(" ", 1)[1]) for name in telling.names if name not in self.broken]
+        return [f"{name!r} could not be reached" for name in telling.names if name in self.broken]
+
+
+def both(store: Store, **more: Any) -> Rule:
+    rule = Rule("error_rate", above=0.05, name="errors", notify=["team", "night"], **more)
+    store.alerts.add("local", "errors", rule.to_dict(), at=NOON)
+    return rule
+
+
+MINUTE = timedelta(minutes=1)
+
+
+def test_who_was_not_reached_is_tried_again_alone_and_in_the_end_given_up(store: Store) -> None:
+    both(store, remind_every=timedelta(hours=24))
+    inbox = Inboxes("night")
+
+    def check(at: timedelta) -> Any:
+        return check_alerts(store, "local", shares(30, 90), inbox, now=NOON + at).checked[0]
+
+    assert (check(timedelta(0)).told, inbox.told) == (("team",), [("team", "ALARM · errors")])
+    assert check(MINUTE / 2).problems == ()  # too soon
+    tries, at = 1, MINUTE
+    while check(at).problems[-1].endswith("could not be reached"):
+        tries, at = tries + 1, 2 * at + MINUTE
+        assert tries < 20
+    assert (tries, inbox.told) == (MOST_TRIES - 1, [("team", "ALARM · errors")])
+    inbox.broken.clear()
+    last = check(timedelta(hours=23))
+    assert (last.told, len(last.problems)) == ((), 1)
+    assert "is not tried again until there is something new" in last.problems[0]
+    assert [each.kind for each in store.alerts.events("local")].count("given up") == 1
+    assert check(timedelta(days=30)).told == ("team", "night")
+    assert inbox.told[1:] == [("team", "STILL IN ALARM · errors"), ("night", "STILL IN ALARM · errors")]
+    assert check(timedelta(days=30, hours=1)).problems == ()
+
+
+def test_who_is_reached_later_is_told_once_and_the_end_goes_to_those_who_know(store: Store) -> None:
+    both(store)
+    inbox = Inboxes("night")
+    check_alerts(store, "local", shares(30, 90), inbox, now=NOON)
+    inbox.broken.clear()
+    again = [check_alerts(store, "local", shares(30, 90), inbox, now=NOON + hours * HOUR) for hours in (1, 2)]
+    assert [each.checked[0].told for each in again] == [("night",), ()]
+    inbox.broken.add("night")
+    over = check_alerts(store, "local", shares(0, 300), inbox, now=NOON + 3 * HOUR)
+    assert over.checked[0].told == ("team",)
+    inbox.broken.clear()
+    assert check_alerts(store, "local", shares(0, 300), inbox, now=NOON + 4 * HOUR).checked[0].told == ("night",)
+    assert inbox.told == [
+        ("team", "ALARM · errors"), ("night", "ALARM · errors"), ("team", "over · errors"), ("night", "over · errors"),
+    ]  # fmt: skip
+
+
+def test_who_never_heard_of_an_alarm_does_not_hear_of_its_end(store: Store) -> None:
+    both(store)
+    inbox = Inboxes("night")
+    check_alerts(store, "local", shares(30, 90), inbox, now=NOON)
+    inbox.broken.clear()
+    assert check_alerts(store, "local", shares(0, 300), inbox, now=NOON + HOUR).checked[0].told == ("team",)
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + 2 * HOUR).checked[0].told == ("team", "night")
+
+
+def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store: Store) -> None:
+    both(store)
+    (row,) = store.alerts.list("local")
+    assert store.alerts.claim_telling(row, ALARM, at=NOON, untold={"kind": "alarm", "tries": {"team": 0, "night": 0}})
+    inbox = Inboxes()
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE / 4).checked[0].told == ()
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE).checked[0].told == ("team", "night")
+
+
+def test_a_teller_that_breaks_reaches_nobody_and_shows_no_address(store: Store) -> None:
+    both(store)
+
+    def notify(telling: Telling) -> Sequence[str]:
+        raise RuntimeError("json://user:hunter2@example.com")
+
+    found = check_alerts(store, "local", shares(30, 90), notify, now=NOON).checked[0]
+    assert (found.told, len(found.problems)) == ((), 2)
+    assert "RuntimeError" in found.problems[0]
+    assert "hunter2" not in repr(found)
 
 
 def test_of_two_who_check_at_once_one_tells(store: Store) -> None:
