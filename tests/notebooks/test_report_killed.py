@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import loomlib as loom
 from loomlib import local
 from loomlib.reports import run_report
 from loomlib.settings import Settings
@@ -19,7 +20,27 @@ from loomlib.store import Store
 
 pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).resolve().parents[2]
-COUNTS = {"agent": "echo", "cold": "2", "warm": "3", "sticky": "40"}
+COUNTS = {"agent": "unhurried", "cold": "2", "warm": "3", "sticky": "40"}
+AGENT = """
+import time
+from datetime import UTC, datetime
+
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+def answer(payload):
+    print(f"Agent invoked - Start time: {datetime.now(UTC).isoformat()}")
+    time.sleep(0.15)
+    return "answered"
+
+
+app.run()
+"""
+"""Progress is told every two seconds at most: after such a line, much of the study must still be ahead."""
+
 SCRIPT = """
 import sys
 from loomlib.reports import run_report
@@ -32,6 +53,9 @@ run_report("latency_study", counts, sys.argv[2], settings=settings, say=lambda l
 
 def test_a_killed_report_resumes_by_its_study_id_and_no_half_page_stays(tmp_path: Path) -> None:
     home, out = tmp_path / "home", tmp_path / "out"
+    (tmp_path / "unhurried.py").write_text(AGENT)
+    with loom.connect(home=home) as bench:
+        bench.deploy(tmp_path / "unhurried.py")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [
         sys.executable,
@@ -62,7 +86,7 @@ def test_a_killed_report_resumes_by_its_study_id_and_no_half_page_stays(tmp_path
     _wait_until_gone(kernels)
     outcome = run_report(
         "latency_study",
-        {"agent": "echo", "study_id": study_id},
+        {"agent": "unhurried", "study_id": study_id},
         str(out),
         settings=Settings(home=home),
         environment={"PYTHONPATH": str(REPOSITORY)},
