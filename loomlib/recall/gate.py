@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.statistics import MISSED, PASSED, Estimate, outcome_at_least, percent
+from loomlib.statistics import MISSED, PASSED, Estimate, outcome_at_least, percent, plural
 
 from .arms import Arm
 from .summaries import ArmSummary
@@ -13,7 +13,13 @@ from .summaries import ArmSummary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallGate:
-    """Missed only when the whole 95 % interval of the arm's recall lies below `least`; doubt is "unclear"."""
+    """How an arm's recall stands to the least that is wanted.
+
+    `outcome` is "missed" only when the whole 95 % interval of the recall lies below `least`, "passed" when it lies at
+    or above it, and "unclear" in between: a case is one fact of one life, so that a study of one life has few of them,
+    a wide interval, and seldom decides. As with every gate of Loom, an unclear one is said and stops nothing: a report
+    or a command ends with 0, and only a missed gate ends it with 2.
+    """
 
     outcome: str
     arm: Arm
@@ -28,7 +34,9 @@ class RecallGate:
     def sentence(self) -> str:
         """The verdict in a sentence."""
         if self.recall.value is None:
-            return f"Gate unclear: the recall of “{self.arm}” is not known ({self.recall})."
+            few = f"{plural(self.recall.n, 'case')}, {self.recall.needed_n} needed"
+            why = few if self.recall.needed_n else str(self.recall)
+            return f"Gate unclear: the recall of “{self.arm}” is not known ({why}); more lives would tell."
         found = f"recall of “{self.arm}” {shown_share(self.recall)}, at least {percent(self.least)} is wanted"
         if self.outcome == MISSED:
             return f"Gate missed: {found}."

@@ -135,7 +135,10 @@ class RecallResult:
         return find(self.asked, self.settled, self.design)
 
     def gate(self, min_recall: float, arm: Arm | str | None = None) -> RecallGate:
-        """Whether an arm (the best one with retrieval when none is named) recalls at least that share."""
+        """Whether an arm (the best one with retrieval when none is named) recalls at least that share.
+
+        Doubt, such as that of one life with few facts, is "unclear", not "missed" (see `RecallGate`).
+        """
         from .gate import judge
 
         return judge(self.arms, min_recall, Arm.read(arm) if isinstance(arm, str) else arm)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -10,7 +9,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from loomlib.errors import LoomError, StoreError, StudyError
+from loomlib.errors import StoreError, StudyError
+from loomlib.running import Holding
 
 from .access import MemoryAccess
 from .arms import DEFAULT_ARMS, SUMMARIZING, Arm
@@ -18,10 +18,10 @@ from .asking import MemoryAsker
 from .asking_agent import AgentAsker, collect_tokens
 from .design import AGENT, RETRIEVAL_ONLY, RecallDesign
 from .generator import make_lives
-from .holding import Held
 from .ledger import Ledger
 from .life import Life
 from .notebook_line import NotebookLine
+from .own_memory import RENEW_S, own_memory, tidy, tidy_left
 from .shipped import read_life
 from .telling import tell, wait_until_settled
 
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from .ports import NamedMemory, Progress, RecallAgent, RecallBench, RecallMemory
     from .result import RecallResult
 
-_logger = logging.getLogger(__name__)
-
-STRATEGIES: Final = ("semantic", "preferences", "summary")
-"""Of the memory that a study makes for itself."""
 _SETTLE_S: Final = {"local": (20.0, 2.0), "aws": (300.0, 60.0)}
 
 
@@ -58,8 +54,8 @@ class RecallStudy:
 
     Without an agent it measures what the model would be given; with one, whether its answers say it. The plan is stored
     before the first question, and a study that was killed goes on with `RecallStudy.resume(bench, study_id).run()`.
-    Everything is told under actors of the study's own; `keep` leaves its own memory in place. `access` reaches another
-    kind of memory than AgentCore's.
+    Everything is told under actors of the study's own; `keep` leaves its own memory in place, also
+    when it is resumed. `access` reaches another kind of memory than AgentCore's.
     """
 
     def __init__(
@@ -131,7 +127,7 @@ class RecallStudy:
         if agent is not None and named is None:
             raise StudyError("The study's memory is not known any more", on=study_id, try_="a new study")
         study = cls(bench, memory=named, agent=agent, lives=1, study_id=study_id, access=access)
-        study.design = design
+        study.design, study.keep = design, bool(stored.environment.get("keep"))
         return study
 
     def plan(self) -> pd.DataFrame:
@@ -152,6 +148,7 @@ class RecallStudy:
         """
         said = progress or NotebookLine()
         ledger = Ledger(self.bench.store, self.study_id)
+        tidy_left(self.bench)
         stored = ledger.open(
             self.design,
             scope=self.bench.where,
@@ -161,7 +158,7 @@ class RecallStudy:
         )
         if stored.state == "complete":
             return self.result()
-        with Held(self.bench.store, self.study_id) as held:
+        with Holding(self.bench.store.studies, self.study_id, renew_every_s=RENEW_S, refused=StudyError) as held:
             try:
                 memory = self._memory(ledger)
                 ledger.settle_unseen()
@@ -172,7 +169,7 @@ class RecallStudy:
                 with suppress(StoreError):  # a full disk cannot note the interruption either; the rows say enough
                     ledger.save("interrupted")
                 raise
-            self._tidy(ledger)
+            tidy(self.bench, ledger)
         return self.result()
 
     def result(self) -> RecallResult:
@@ -263,10 +260,9 @@ class RecallStudy:
         environment = ledger.stored().environment
         given = self._memory_given
         own = given is None
+        ledger.save("running", keep=self.keep)
         if given is None:
-            known = environment.get("memory_id")
-            name = f"recall_{uuid.uuid4().hex[:10]}"
-            given = self.bench.memory(str(known)) if known else self.bench.create_memory(name, strategies=STRATEGIES)
+            given = own_memory(self.bench, ledger)
         elif isinstance(given, str):
             given = self.bench.memory(given)
         if environment.get("memory_id") not in (None, given.id):
@@ -279,11 +275,3 @@ class RecallStudy:
             arms = self.design.arms
             needs_summaries = self.agent is None and any(each.context == SUMMARIZING for each in arms)
             memory.check(facts=any(each.searches for each in arms), summaries=needs_summaries)
-
-    def _tidy(self, ledger: Ledger) -> None:
-        environment = ledger.stored().environment
-        if environment.get("memory_is_own") and not self.keep:
-            try:
-                self.bench.delete_memory(str(environment["memory_id"]))
-            except LoomError as error:
-                _logger.warning("the study's own memory could not be deleted: %s", error)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from recall_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven_facts
 
-from loomlib.errors import AccessDenied, StudyError, StudyInterrupted, TransportFailed
+from loomlib.errors import AccessDenied, ResourceNotFound, StudyError, StudyInterrupted, TransportFailed
 from loomlib.recall import Arm, RecallStudy
+from loomlib.running import Holding
 from loomlib.store import Store
 
 
 @pytest.fixture
-def bench(tmp_path: Path):
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as store:
-        yield SmallBench(store)
+def store(tmp_path: Path):
+    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def bench(store: Store):
+    return SmallBench(store)
 
 
 def study_of(bench: SmallBench, memory: WrittenMemory, *arms: str, **more: object) -> RecallStudy:
@@ -103,6 +110,77 @@ def test_an_own_memory_is_deleted_when_the_study_is_complete_and_one_that_was_na
     memory = WrittenMemory(BROUGHT)
     RecallStudy(bench, script=seven_facts(), lives=0, arms=["none+full"], settle_s=0.0, access=lambda _: memory).run()
     assert bench.deleted == [OneMemory().id]
+
+
+def own_study(bench, memory, **options):
+    return RecallStudy(
+        bench, script=seven_facts(), lives=0, arms=["none+full"], settle_s=0.0, access=lambda _: memory, **options
+    )
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_a_study_that_was_killed_before_it_tidied_up_is_tidied_by_the_next_start(bench, store):
+    class Killing(SmallBench):
+        def delete_memory(self, key):
+            raise Killed
+
+    for keep in (True, False):
+        study = own_study(Killing(store), WrittenMemory(BROUGHT), keep=keep)
+        if keep:
+            study.run()
+        else:
+            with pytest.raises(Killed):
+                study.run()
+        assert RecallStudy.resume(bench, study.study_id).keep is keep
+    assert store.studies.get(study.study_id).state == "complete"
+    with Holding(
+        store.studies, study.study_id, renew_every_s=8.0, refused=StudyError
+    ):  # as long as its own process lives, it is left alone
+        study_of(bench, WrittenMemory(BROUGHT), "none+full").run()
+        assert bench.deleted == []
+    study_of(bench, WrittenMemory(BROUGHT), "none+full").run()
+    assert bench.deleted == [OneMemory().id]
+    assert store.studies.get(study.study_id).state == "complete"
+    study_of(bench, WrittenMemory(BROUGHT), "none+full").run()
+    assert bench.deleted == [OneMemory().id]
+
+
+def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
+    made = []
+
+    class Killing(SmallBench):
+        def memory(self, key):
+            if key not in made:
+                raise ResourceNotFound(f"There is no memory {key!r}", on="here", try_="", status=404)
+            return OneMemory()
+
+        def create_memory(self, name, *, strategies=()):
+            made.append(name)
+            if len(made) == 1:
+                raise Killed
+            return OneMemory()
+
+    killing = Killing(store)
+    study = own_study(killing, WrittenMemory(BROUGHT))
+    with pytest.raises(Killed):
+        study.run()
+    RecallStudy.resume(killing, study.study_id, access=lambda _: WrittenMemory(BROUGHT)).run()
+    assert len(made) == 1
+    assert killing.deleted == [OneMemory().id]
+
+
+def test_a_gate_on_the_few_cases_of_one_life_is_unclear_and_no_alarm(bench):
+    memory = WrittenMemory(BROUGHT)
+    life = replace(seven_facts(), questions=seven_facts().questions[:3])
+    result = RecallStudy(
+        bench, memory="m", script=life, lives=0, arms=["reactive+window"], settle_s=0.0, access=lambda _: memory
+    ).run()
+    gate = result.gate(0.9)
+    assert (gate.outcome, gate.is_missed) == ("unclear", False)
+    assert gate.sentence().endswith("more lives would tell.")
 
 
 def test_a_gate_is_missed_only_beyond_doubt(bench):
