@@ -29,7 +29,7 @@ export default {
         { key: "last_refreshed_at", name: "last refreshed", kind: "time", width: "13em" },
       ],
     });
-    agents.querySelector("table").style.setProperty("min-width", "860px");
+    agents.querySelector("table").style.setProperty("min-width", "940px");
     let blueprints = [], chosen = "";
 
     const describe = () => {

@@ -262,7 +262,7 @@ export default {
       const typed = field("Type the actor's id to delete for good", { placeholder: told.actor });
       const forget = button("Forget for good", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
       typed.control.addEventListener("input", () => { forget.disabled = typed.value !== told.actor; });
-      refill(gone, p(told.note), small(told.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample" }], "what would be deleted"),
+      refill(gone, p(told.note), small(told.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample", show: (each) => short(stated(each.sample), 400) }], "what would be deleted"),
         told.events + told.records > 0 && row(typed, forget), told.events + told.records > 0 && hint("There is no way back. Copies keeps one, if you may keep it."));
     };
     const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");

@@ -24,7 +24,7 @@ const failuresOf = (failures) => {
 /** A column that shows a number with its interval, and sorts by the number. */
 const told = (key, name, width) => ({ key, name, width, show: (row) => {
   const text = row.said?.[key] ?? "–";
-  return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text);
+  return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text.replace(/ \(n = .*/, "").replace("no cost is known", "unknown"));
 } });
 const NUMBERS = [
   { key: "invocations", name: "invocations", kind: "number", width: "8.2em" },
@@ -43,7 +43,7 @@ function details(model, { again, leave }) {
       { key: "failed", name: "failed", kind: "number", width: "5em" }, { key: "first_call", name: "first", kind: "time", width: "13em" },
       { key: "last_done", name: "last", kind: "time", width: "13em" }, { key: "cold_start_ms", name: "cold start", kind: "ms", width: "7em" },
     ],
-  }), 820);
+  }), 960);
   const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
   const logs = table({
     model, table: "logs", key: ["timestamp", "message"], label: "recent log lines of the agent", empty: "No log lines in this time.",

@@ -147,8 +147,8 @@ export default {
     });
     const parts = tabs([
       ["Figures", figures], ["Waterfall", lanes],
-      ["Logs", h("div", null, button("Read again", () => act(model, "logs")), logs, line)],
-      ["Sessions", h("div", null, button("Refresh", () => act(model, "refresh")), history)],
+      ["Logs", h("div", null, h("div", { class: "loom-row" }, button("Read again", () => act(model, "logs"))), logs, line)],
+      ["Sessions", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "A row opens its session.")), history)],
     ], { label: "what is known of the answer" });
     const views = new Map();
     const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };

@@ -68,7 +68,9 @@ class Turn:
         record = invocation.record
         stopped = record.failure == "cancelled"
         self.status = "stopped" if stopped else record.status
-        self.sentence = "Stopped; what had come is kept." if stopped else well_formed(invocation.sentence())
+        # The session and what all numbers here are (simulated, for one) stand beside it in the panel.
+        told = invocation.sentence().partition(" · session ")[0] if invocation.ok else invocation.sentence()
+        self.sentence = "Stopped; what had come is kept." if stopped else well_formed(told)
         self.invocation = record.id or self.invocation
         if self._fold is not None:
             self._fold.end()
