@@ -25,11 +25,14 @@ from loomlib.reports import run_report
 from loomlib.settings import Settings
 
 from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, watch
-from .hostile_cells import DISPLAYS, PARAMETERS, SETUP
-from .panels import end_kernels, panel_of, run_notebook, screenshot
+from .hostile_cells import DISPLAYS, PARAMETERS, SETUP, VIEWS
+from .panels import end_kernels, panel_of, run_cell, run_notebook, screenshot
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+VIEW_NAMES = (
+    "Answer of hostile", "Trace of hostile", "Latency of hostile", "Evaluation of speak", "Memory hostile", "Table",
+)  # fmt: skip
 NAMES = [name for name in ("build", "test", "operate", "evaluate", "memory") if find_spec(f"loom_widgets.{name}_panel")]
 PANELS = "\n".join(["import loom_widgets", *(f"display(loom_widgets.{name}(bench))" for name in NAMES)])
 _HOOKS = """() => {
@@ -52,7 +55,8 @@ _TOUCH = """(selector) => {
 }"""
 _LOOK_AROUND = """async (selector) => {
     const panel = document.querySelector(selector);
-    const reads = /^(Read again|Look|Look again|Look first|Look into it|Refresh|Check now|Where does it come from\\?)$/;
+    const reads = new RegExp("^(Read (again|the [a-z]+)|What it cost|Look( again| first| into it)?|Refresh|Check now|"
+        + "Where does it come from[?])$");
     const seen = (list) => [...list].filter((each) => each.checkVisibility() && !each.disabled);
     const settled = async () => {
         for (let at = 0; at < 100; at += 1) {
@@ -74,6 +78,8 @@ _LOOK_AROUND = """async (selector) => {
         }
     }
 }"""
+_FACES = """() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.outputs
+    .filter((each) => each.data).map((each) => Object.keys(each.data))"""
 _ONLY_PANELS = """() => {
     const cells = [...window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells];
     for (const cell of cells.slice(0, -1)) cell.setOutputs([]);
@@ -174,19 +180,27 @@ def test_displays_and_panels_in_jupyterlab_show_hostile_text_as_text(
     page = opened.page
     panel = ask(page, "0:200")
     expect(panel.locator(".loom-toolcard").first).to_contain_text("<script>")
+    expect(panel.get_by_role("region", name="approvals")).to_contain_text("<script>")
+    ask(page, "agui", anew=False)
+    expect(panel.get_by_role("group", name="shared state")).to_contain_text("<script>")
+    expect(panel.locator(".loom-question").first).to_contain_text("<script>")
     for name in NAMES:
         look_around(page, name.title())
         screenshot(page, f"hostile-{name}", tmp_path)
     nothing_happened(opened, counter, ".jp-OutputArea-output")
 
 
-def ask(page: Page, prompt: str) -> Locator:
-    """Ask in a new conversation of the Test panel, and wait for the end of the answer."""
+def ask(page: Page, prompt: str, *, anew: bool = True) -> Locator:
+    """Ask in a new conversation of the Test panel, or in the one that is there, and wait for the end of the answer."""
     panel = panel_of(page, "Test")
-    panel.get_by_role("button", name="New session", exact=True).click()
-    expect(panel.locator(".loom-turn")).to_have_count(0)
+    before = panel.locator(".loom-turn").count()
+    if anew:
+        panel.get_by_role("button", name="New session", exact=True).click()
+        before = 0
+    expect(panel.locator(".loom-turn")).to_have_count(before)
     panel.get_by_label("Prompt", exact=True).fill(prompt)
     panel.get_by_role("button", name="Invoke", exact=True).click()
+    expect(panel.locator(".loom-turn")).to_have_count(before + 1)
     expect(panel.locator(".loom-turn").last).to_contain_text("complete", timeout=DRAWN_MS)
     return panel
 
@@ -219,6 +233,50 @@ def test_axe_finds_no_serious_violation_in_any_panel(opened: Watched, theme: str
             tab.click()
             assert serious(page, f"{whole} [role=tabpanel]:not([hidden])", rules=rules) == []
         screenshot(page, f"axe-{name}-{theme.lower()}", tmp_path)
+
+
+def test_objects_are_views_beside_their_static_faces_and_are_let_go_with_their_output(
+    opened: Watched, counter: Counter, tmp_path: Path
+) -> None:
+    page = opened.page
+    before = list(opened.errors)
+    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
+    run_cell(page, VIEWS)
+    faces = page.evaluate(_FACES)
+    assert len(faces) == 7
+    assert all({"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"} <= set(each) for each in faces)
+    trace = panel_of(page, "Trace of hostile")
+    trace.get_by_role("grid", name="waterfall").locator("tr[data-index]").first.click()
+    expect(trace.get_by_role("table", name="attributes of the span")).to_be_visible(timeout=DRAWN_MS)
+    trace.get_by_role("tab", name="Spans").click()
+    spans = trace.get_by_role("grid", name="spans")
+    for order in ("ascending", "descending"):
+        spans.get_by_role("button", name="duration_ms").click()
+        expect(spans.locator(f"th[aria-sort={order}]")).to_have_text("duration_ms", timeout=DRAWN_MS)
+    expect(spans.locator("tr[data-index='0']")).to_contain_text("POST /invocations", timeout=DRAWN_MS)
+    answer = panel_of(page, "Answer of hostile")
+    answer.get_by_role("tab", name="Trace").click()
+    answer.get_by_role("button", name="Read the trace").click()
+    expect(answer.get_by_role("grid", name="waterfall")).to_be_visible(timeout=DRAWN_MS)
+    run = panel_of(page, "Evaluation of speak")
+    first = run.get_by_role("grid", name="cases of this run").locator("tr[data-index='0']")
+    expect(first).to_contain_text("low score", timeout=DRAWN_MS)
+    for name in VIEW_NAMES:
+        look_around(page, name)
+        assert serious(page, f".loom-panel[aria-label='{name}']") == []
+        screenshot(page, f"display-{name.lower().replace(' ', '-')}", tmp_path)
+    nothing_happened(opened, counter, ".jp-OutputArea-output")
+    assert opened.errors == before
+
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.setOutputs([])")
+    expect(page.locator(".loom-panel[aria-label='Table']")).to_have_count(0)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            run_cell(page, "import gc\ngc.collect()\nassert held() is None, 'the table is held'")
+            break
+        except AssertionError:
+            assert time.monotonic() < deadline, "nobody looks at the table, and it is held"
 
 
 def serious(page: Page, within: str | None = None, rules: Sequence[str] = ()) -> list[tuple[str, list[str]]]:

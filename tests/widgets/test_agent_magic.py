@@ -26,6 +26,8 @@ CELLS = {
     "bench": "import loomlib as loom\nbench = loom.connect()\nrude = bench.deploy(FILE, name='rude')",
     "streamed": "%%agent writer --to story\nWrite 20 words about looms",
     "kept": "story.text, len(story.record.chunk_offsets_ms)",
+    "shown": "story",
+    "table": "story.logs()",
     "last": "%%agent writer --session last -t next\nGo on",
     "same": "next.session_id == story.session_id",
     "given": "%%agent writer --session {story.session_id} -t third\nGo on",
@@ -81,6 +83,12 @@ def test_an_answer_is_streamed_and_its_invocation_named(ran: dict[str, Any]) -> 
     assert text(ran["streamed"]).strip() == said.strip()
     assert count > 3
     assert not [each for each in ran["streamed"] if each["output_type"] == "execute_result"]
+
+
+@pytest.mark.parametrize("name", ["shown", "table"])
+def test_a_notebook_that_nobody_watches_has_the_static_faces_alone(ran: dict[str, Any], name: str) -> None:
+    (found,) = [each["data"] for each in ran[name] if each["output_type"] == "execute_result"]
+    assert set(found) == {"text/plain", "text/html"}
 
 
 @pytest.mark.parametrize("name", ["same", "as said"])

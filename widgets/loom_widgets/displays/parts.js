@@ -35,7 +35,7 @@ function plainTable(label, { head, rows }) {
 
 /** One row of a DataFrame, each column by its name. */
 function wholeRow(cells) {
-  return facts(cells.map(([name, text]) => [name, h("span", { style: { "white-space": "pre-wrap" } }, calm(text))]));
+  return facts(cells.map(([name, text]) => [name || "–", h("span", { style: { "white-space": "pre-wrap" } }, calm(text) || "–")]));
 }
 
 /**

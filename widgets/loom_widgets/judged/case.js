@@ -16,7 +16,7 @@ const fold = (title, ...children) => h("details", null, h("summary", null, title
 
 /** A table of a few rows that is never scrolled: evidence, verdicts, paths. */
 function small(label, heads, rows) {
-  return h("div", { class: "loom-scroll", style: { margin: "6px 0" } }, h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px", "text-align": "left" } },
+  return h("div", { class: "loom-scroll", tabindex: 0, role: "region", "aria-label": label, style: { margin: "6px 0" } }, h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px", "text-align": "left" } },
     h("thead", null, h("tr", null, heads.map((each) => h("th", { scope: "col", style: { ...CELL, "white-space": "nowrap" } }, each)))),
     h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, each)))))));
 }
