@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from ..chat.figures import figures_of
-from ..chat.words import well_formed
 from ..kit import Cancel, Form, action
 from ..kit.source import connect_code
+from ..kit.texts import well_formed
 from .display import LONGEST_TEXT, Display
 from .rows import flat
 from .traced import Traced

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +26,6 @@ VIEWS: Final = {
 }
 """Module and name of a class, and of the display that shows it."""
 
-_LOG = logging.getLogger(__name__)
 _enabled: tuple[Any, Cells, dict[str, Any]] | None = None
 
 
@@ -87,7 +85,10 @@ def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any
                 return None
             display = kind(value)
         except Exception as error:  # noqa: BLE001 -- a view that cannot be made must not cost the reader the static face
-            _LOG.warning("no view of %s: %s; its static face is shown", type(value).__name__, type(error).__name__)
+            import logging
+
+            log = logging.getLogger(__name__)
+            log.warning("no view of %s: %s; its static face is shown", type(value).__name__, type(error).__name__)
             return None
         cells.add(display)
         return display.view()

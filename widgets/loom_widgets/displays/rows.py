@@ -9,8 +9,8 @@ from typing import Any, overload
 
 import pandas as pd
 
-from ..chat.words import well_formed
 from ..kit.source import plain
+from ..kit.texts import well_formed
 
 FIRST = 100
 """Rows that a view begins with: a page of its table."""
@@ -43,7 +43,10 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         number = int(column[1:]) if column[1:].isdigit() else -1
         if not 0 <= number < self._frame.shape[1]:
             return self
-        values = self._frame.iloc[:, number].iloc[list(self._places)].reset_index(drop=True)
+        values = self._frame.iloc[:, number]
+        if len(self._places) < len(values):
+            values = values.iloc[list(self._places)]
+        values = values.reset_index(drop=True)
         if isinstance(values.dtype, pd.CategoricalDtype):
             values = values.astype(object)
         options: dict[str, Any] = {"ascending": not down, "na_position": "last", "kind": "stable"}

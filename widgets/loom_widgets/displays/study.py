@@ -11,7 +11,7 @@ from loomlib.latency.figures import floor_note
 from loomlib.latency.method import cannot_tell, method_notes, run_again
 from loomlib.latency.tables import COLUMNS, summary_rows
 
-from ..chat.words import well_formed
+from ..kit.texts import well_formed
 from .display import Display, small_table
 from .rows import flat
 

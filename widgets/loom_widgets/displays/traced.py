@@ -12,8 +12,9 @@ from loomlib.workbench.cards import milliseconds
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES, share
 
 from ..chat.figures import bar_rows
-from ..chat.words import short_text, well_formed
+from ..chat.words import short_text
 from ..kit import Form, action
+from ..kit.texts import well_formed
 from .display import Display, small_table
 from .rows import FIRST, flat
 
