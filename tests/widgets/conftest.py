@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
+from own_bench import bench, home
 
-import loomlib as loom
 from loom_widgets.kit import Panel
-from loomlib import local
+
+__all__ = ["PATIENCE_S", "Watched", "bench", "home", "wait_until"]
 
 PATIENCE_S = 60.0
 
@@ -49,16 +48,3 @@ def wait_until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "what was waited for did not happen"
         time.sleep(0.01)
-
-
-@pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("widgets") / "home"
-    yield folder
-    local.stop(folder)
-
-
-@pytest.fixture(scope="session")
-def bench(home: Path) -> Iterator[loom.Workbench]:
-    with loom.connect(home=home) as opened:
-        yield opened

@@ -1,27 +1,13 @@
-"""A workbench on a local AgentCore of its own, in a temporary folder."""
+"""A workbench on a local AgentCore of its own, in a temporary folder, with an agent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
+from own_bench import bench, home
 
 import loomlib as loom
-from loomlib import local
 
-
-@pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("bench") / "home"
-    yield folder
-    local.stop(folder)
-
-
-@pytest.fixture(scope="session")
-def bench(home: Path) -> Iterator[loom.Workbench]:
-    with loom.connect(home=home) as opened:
-        yield opened
+__all__ = ["bench", "home"]
 
 
 @pytest.fixture(scope="session")

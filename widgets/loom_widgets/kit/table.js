@@ -91,7 +91,11 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
       made.push(h("tr", {
         id: `${rowIds}-${i}`, role: "row", "aria-rowindex": i + 2, "aria-selected": onOpen ? String(i === active) : null,
         class: `${i === active ? "loom-active" : ""} ${onOpen ? "loom-opens" : ""} ${i % 2 ? "loom-odd" : ""}`, "data-index": i,
-      }, columns.map((column) => h("td", { role: "gridcell", class: `loom-${column.kind ?? "text"}` }, row ? cell(column, row) : "…"))));
+      }, columns.map((column) => {
+        const found = row ? cell(column, row) : "…";
+        const title = typeof found === "string" && found.length > 12 ? found : null;  // what may be cut off
+        return h("td", { role: "gridcell", class: `loom-${column.kind ?? "text"}`, title }, found);
+      })));
     }
     above.firstChild.style.height = `${first * ROW_PX}px`;
     below.firstChild.style.height = `${Math.max(0, total - last) * ROW_PX}px`;
