@@ -241,6 +241,7 @@ def test_objects_are_views_beside_their_static_faces_and_are_let_go_with_their_o
     page = opened.page
     before = list(opened.errors)
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
+    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
     run_cell(page, VIEWS)
     faces = page.evaluate(_FACES)
     assert len(faces) == 7
