@@ -20,8 +20,9 @@ const frame = document.createElement("iframe");
 frame.setAttribute("sandbox", SANDBOX);
 window.addEventListener("message", (event) => {
   if (event.source !== frame.contentWindow) return;
-  window.got.push(event.data);
-  if (event.data.ping) frame.contentWindow.postMessage({ pong: event.data.ping }, "*");
+  const said = typeof event.data === "string" ? JSON.parse(event.data) : event.data;
+  window.got.push(said);
+  if (said.ping) frame.contentWindow.postMessage({ pong: said.ping }, "*");
 });
 frame.srcdoc = DOCUMENT;
 document.body.append(frame);

@@ -71,9 +71,12 @@ parent.postMessage({ do: "invoke", with: { prompt: "taken" }, id: 3 }, "*");
 setTimeout(() => { location = "LEAK/self"; }, 200);
 </script></body></html>"""
 
-FLOOD = """<script>
-setInterval(() => { for (let i = 0; i < 50; i++) parent.postMessage({ i }, "*"); }, 10);
-</script>"""
+# What a view says too much, too long, or past its channel, and what is said of it.
+SHOUTS = {
+    "for (let i = 0; i < 50_000; i++) parent.postMessage({ i }, '*')": "sent more than 100 messages in a second",
+    "parent.postMessage('x'.repeat(100_000_000), '*')": "sent a message of more than 200000 characters",
+    "top.postMessage({ jsonrpc: '2.0', id: 1, method: 'ping' }, '*')": "wrote to the page itself, past its channel",
+}
 
 
 @dataclass
@@ -203,12 +206,10 @@ def test_decisions_runs_views_and_odd_answers(page: Page, watched: Watched, tmp_
         )
         page.wait_for_timeout(2_500)
         screenshot(page, "test-hostile-view", tmp_path)
-        turn = ask(
-            panel,
-            json.dumps(FLOOD),
-        )
-        expect(turn.locator(".loom-view")).to_contain_text("Closed: the view sent more than", timeout=30_000)
-        expect(turn.locator("iframe")).to_have_count(0)
+        for shout, said in SHOUTS.items():
+            turn = ask(panel, json.dumps(f"<script>{shout};</script>"))
+            expect(turn.locator(".loom-view")).to_contain_text(f"Closed: the view {said}", timeout=60_000)
+            expect(turn.locator("iframe")).to_have_count(0)
         assert heard.all == []
     assert (page.title(), page.url, len(page.context.pages)) == (title, address, 1)
     assert page.evaluate("window.loomTaken") is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -153,3 +154,16 @@ def test_a_page_cannot_leave_its_place_in_the_document() -> None:
     assert document.count("<script>") == 1
     assert document.count("<iframe") == 1
     assert "allow-same-origin" not in document
+
+
+def test_a_tools_answer_that_is_too_long_for_a_page_is_told_in_its_place() -> None:
+    long = {"content": [{"type": "text", "text": "x" * 2_000_001}]}
+    channel = FrameChannel(
+        replace(view(), result=long, arguments={"a": "x" * 2_000_001}), lambda _name, _with: {"result": long}
+    )
+    told = ask(channel, "tools/call", {"name": "roll", "arguments": {}})["result"]
+    arguments, result = channel.receive({"jsonrpc": "2.0", "method": "ui/notifications/initialized"})
+    for each in (told, result["params"]):
+        assert each["isError"] is True
+        assert "2,000,000 at most" in each["content"][0]["text"]
+    assert arguments["params"] == {"arguments": {}}

@@ -15,6 +15,8 @@ from .views import AppView
 
 PROTOCOL_VERSION: Final = "2026-01-26"
 MESSAGE_MAX_CHARACTERS: Final = 1_000_000
+ANSWER_MAX_CHARACTERS: Final = 2_000_000
+"""Of a tool's answer, as JSON: a longer one never goes to a page, which is told so in its place."""
 
 _PARSE, _INVALID, _UNKNOWN, _BAD_PARAMS, _FAILED, _REFUSED = -32700, -32600, -32601, -32602, -32603, -32000
 
@@ -79,8 +81,8 @@ class FrameChannel:
         if method == "ui/notifications/initialized" and not self._is_told:
             self._is_told = True
             return [
-                _notification("ui/notifications/tool-input", {"arguments": dict(self.view.arguments)}),
-                _notification("ui/notifications/tool-result", dict(self.view.result)),
+                _notification("ui/notifications/tool-input", {"arguments": self._arguments()}),
+                _notification("ui/notifications/tool-result", _bounded(self.view.result)),
             ]
         if method == "ui/notifications/size-changed":
             height = params.get("height")
@@ -120,13 +122,28 @@ class FrameChannel:
         except Exception as error:  # noqa: BLE001 -- whatever fails behind it, the frame gets an answer
             return _error(id, _FAILED, f"The call failed ({type(error).__name__})")
         if isinstance(answer.get("result"), Mapping):
-            return {"jsonrpc": "2.0", "id": id, "result": dict(answer["result"])}
+            return {"jsonrpc": "2.0", "id": id, "result": _bounded(answer["result"])}
         told = cast("Mapping[str, Any]", answer.get("error") or {})
         return _error(id, int(told.get("code", _FAILED)), str(told.get("message", "The call failed")))
+
+    def _arguments(self) -> dict[str, Any]:
+        return dict(self.view.arguments) if _length(self.view.arguments) <= ANSWER_MAX_CHARACTERS else {}
 
     def _note(self, what: str) -> None:
         if len(self.refused) < 100:
             self.refused.append(_short(what))
+
+
+def _bounded(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool's result; in place of one that is too long, a result of the same kind that says so."""
+    if (length := _length(result)) <= ANSWER_MAX_CHARACTERS:
+        return dict(result)
+    said = f"The answer has {length:,} characters, and a view is given {ANSWER_MAX_CHARACTERS:,} at most."
+    return {"isError": True, "content": [{"type": "text", "text": said}]}
+
+
+def _length(value: Mapping[str, Any]) -> int:
+    return len(json.dumps(dict(value)))
 
 
 def _error(id: Any, code: int, message: str) -> dict[str, Any]:

@@ -13,7 +13,13 @@ same kind, whose source is inline too. What follows:
 What is left: where a page tries to go elsewhere, Chromium opens a connection before the policy refuses the request. No
 byte of a request leaves, but the name of the host is looked up.
 
-The outer document passes messages on, from the view to the page and back, and nothing else.
+The outer document passes messages on, from the view to the page and back, and nothing else. What the view says reaches
+the page as JSON text, so much a second and so long at most: the frames have a process of their own in Chromium, and one
+that shouts (a million messages, one of 100 MB) is taken away there, before the page has to read any of it. Then the
+page is told `{closed: why}`; a view cannot say that, for an object is never passed on.
+
+Nothing keeps a view from `top.postMessage`, past its channel and these bounds. So the page that shows a frame also
+listens for messages whose source lies within it, and takes the frame away at the first.
 """
 
 from __future__ import annotations
@@ -27,13 +33,32 @@ from typing import Final
 VIEW_SANDBOX: Final = "allow-scripts"
 """The `sandbox` of the frame that holds `frame_document`; never with `allow-same-origin`."""
 
+VIEW_MESSAGES_PER_S: Final = 100
+VIEW_MESSAGE_CHARACTERS: Final = 200_000
+"""What a view may say: one that says more, or longer things, is taken away, and the page is told why."""
+
 _RELAY: Final = """
 const view = document.querySelector("iframe");
-window.addEventListener("message", (event) => {
-  if (event.source === view.contentWindow) parent.postMessage(event.data, "*");
-  else if (event.source === parent) view.contentWindow.postMessage(event.data, "*");
+let isOpen = true, second = 0, inSecond = 0;
+const close = (why) => {
+  isOpen = false;
+  view.remove();
+  parent.postMessage({ closed: why }, "*");
+};
+window.addEventListener("message", ({ source, data }) => {
+  if (!isOpen) return;
+  if (source === parent) return void view.contentWindow.postMessage(data, "*");
+  if (source !== view.contentWindow) return;
+  const now = Math.floor(performance.now() / 1000);
+  if (now !== second) [second, inSecond] = [now, 0];
+  inSecond += 1;
+  if (inSecond > MESSAGES) return void close("the view sent more than MESSAGES messages in a second");
+  let text;
+  try { text = typeof data === "string" ? data : JSON.stringify(data); } catch { /* no JSON: nobody hears it */ }
+  if (text?.length > CHARACTERS) return void close("the view sent a message of more than CHARACTERS characters");
+  if (text) parent.postMessage(text, "*");
 });
-"""
+""".replace("MESSAGES", str(VIEW_MESSAGES_PER_S)).replace("CHARACTERS", str(VIEW_MESSAGE_CHARACTERS))
 
 _START: Final = """
 for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCIceGatherer", "RTCIceTransport"]) {
@@ -105,8 +130,9 @@ VIEW_SCRIPTS_CSP: Final = f"script-src {_hash(_RELAY)} {_hash(_START)} 'strict-d
 def frame_document(html: str, *, title: str = "View of a tool") -> str:
     """The outer document for a view's page; a text for `srcdoc`.
 
-    The page that shows it listens for messages whose `event.source` is the frame's window, hands their data to
-    `FrameChannel.receive`, and posts what that gives back into the frame.
+    The page that shows it listens for messages whose `event.source` is the frame's window, hands their data, a JSON
+    text, to `FrameChannel.receive`, and posts what that gives back into the frame. Data that is `{closed: why}` says
+    that the view is gone.
     """
     given = json.dumps(html).replace("<", "\\u003c")
     view = (

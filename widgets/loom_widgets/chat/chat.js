@@ -138,7 +138,7 @@ function runView(answer) {
   return node;
 }
 
-const FRAME = { inSecond: 60, characters: 200000, waiting: 8, height: 600 };
+const FRAME = { inSecond: 200, characters: 200000, waiting: 8, height: 600 };
 
 /**
  * A tool's view in its frame. The frame reaches nothing (its document's policy, an origin of its own); what it posts goes
@@ -157,20 +157,28 @@ function viewFrame(model, turn, item, keep) {
     act(model, "frame_gone", { frame: id });
     if (why) { said.textContent = why; place.style.minHeight = ""; refill(place, button("Show it again", open)); }
   };
-  const refuse = (data, message) => {
-    const asked = data && typeof data === "object" ? data.id : null;
+  const refuse = (text, message) => {
+    let asked = null;
+    try { asked = JSON.parse(text)?.id; } catch { /* no JSON: nobody waits for an answer */ }
     if (frame && (typeof asked === "string" || typeof asked === "number")) frame.contentWindow.postMessage({ jsonrpc: "2.0", id: asked, error: { code: -32000, message } }, "*");
   };
+  /** Whether a window is within the frame: the view, which can find this page as its `top`. */
+  const isWithin = (from) => {
+    for (let depth = 0; from && depth < 5 && from !== from.parent; depth += 1) if ((from = from.parent) === frame.contentWindow) return true;
+    return false;
+  };
   const heard = async (event) => {
-    if (!frame || event.source !== frame.contentWindow) return;
-    event.stopImmediatePropagation();  // nobody else on this page hears what a stranger's page says
+    const isPast = frame && isWithin(event.source);
+    if (!frame || (event.source !== frame.contentWindow && !isPast)) return;
+    event.stopImmediatePropagation();  // whoever listens later than this hears nothing of what a stranger's page says
+    if (isPast) return void close("Closed: the view wrote to the page itself, past its channel.");
+    if (event.data?.closed) return void close(`Closed: ${short(String(event.data.closed), 200)}.`);
     const now = Math.floor(performance.now() / 1000);
     if (now !== second) { second = now; inSecond = 0; }
     if ((inSecond += 1) > FRAME.inSecond) return void close(`Closed: the view sent more than ${FRAME.inSecond} messages in a second.`);
-    let text = "";
-    try { text = typeof event.data === "string" ? event.data : JSON.stringify(event.data); } catch { /* no JSON */ }
-    if (!text || text.length > FRAME.characters) return void refuse(event.data, "The message is no JSON or too long");
-    if (waiting >= FRAME.waiting) return void refuse(event.data, "Too many messages wait for an answer");
+    const text = event.data;  // as the frame's own document passes it on: JSON text, so long at most
+    if (typeof text !== "string" || text.length > FRAME.characters) return;
+    if (waiting >= FRAME.waiting) return void refuse(text, "Too many messages wait for an answer");
     const mine = id;
     waiting += 1;
     const found = await act(model, "frame_message", { frame: mine, message: text });
