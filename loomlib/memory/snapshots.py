@@ -21,6 +21,7 @@ from .faces import safe_id
 from .reading import MemoryReader
 
 FORMAT: Final = "loom memory snapshot"
+_WRITTEN: Final = "a file that .save() of a snapshot wrote"
 Progress = Callable[[str], None]
 
 
@@ -122,9 +123,10 @@ def read_snapshot(path: str | os.PathLike[str]) -> MemorySnapshot:
             if said["events"] is None
             else {(str(actor), str(session)): int(count) for actor, session, count in said["events"]},
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SettingsError(
-            f"The file is no snapshot of a memory: {error}",
-            on=str(path),
-            try_="one that .save() wrote",
-        ) from error
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise SettingsError(f"The snapshot cannot be read: {why}", on=str(path), try_=_WRITTEN) from error
+    except KeyError as error:
+        raise SettingsError(f"The file is no snapshot of a memory: no {error}", on=str(path), try_=_WRITTEN) from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise SettingsError(f"The file is no snapshot of a memory: {error}", on=str(path), try_=_WRITTEN) from error

@@ -1,5 +1,5 @@
-"""What a panel says when something outside it fails: an expired credential, a stopped service, nothing there yet, a
-broken plugin. A kernel that is gone is seen in the browser's tests, an answer of 5 MB in the Test panel's."""
+"""What a panel says when something outside it fails: an expired credential, a stopped service, nothing there yet, an
+answer of 5 MB. A kernel that is gone is seen in the browser's tests, a broken plugin in those of the plugins."""
 
 from __future__ import annotations
 
@@ -14,17 +14,49 @@ import loom_widgets
 import loomlib as loom
 from loomlib import local
 from loomlib.aws.runtimes import RuntimeDescription
+from loomlib.evals import EvalCase, EvalSet, Turn
 
 from .conftest import Watched, wait_until
 
 ARN = "arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/shop-abcDEF1234"
 NAMES = ("build", "test", "operate", "evaluate", "memory")
-# What asks AWS in each panel; the agent is in the catalog already.
-ASKS = {
-    "build": ("register", {"arn": ARN}),
+# What asks the service in each panel; the agent is in the catalog already.
+ASKS: dict[str, tuple[str, dict[str, object]]] = {
+    "build": ("refresh", {}),
     "test": ("invoke", {"agent": "shop", "prompt": "hi"}),
+    "operate": ("compare", {}),
+    "evaluate": ("run", {"agents": ["shop"], "set": "file:", "evaluators": "exact"}),
     "memory": ("refresh", {}),
 }
+
+
+def asked(watched: Watched, name: str, folder: Path, agent: str = "shop") -> str:
+    """What the panel says of an action that asks the service, wherever it says it: in a line."""
+    action, form = ASKS[name]
+    form = {
+        **form,
+        **({"agent": agent} if "agent" in form else {}),
+        **({"agents": [agent]} if "agents" in form else {}),
+    }
+    if name == "evaluate":
+        evalset = EvalSet(name="one", cases=(EvalCase(id="one", turns=(Turn(prompt="hi", expected_answer="hi"),)),))
+        evalset.write(folder / "one.json")
+        form["path"] = str(folder / "one.json")
+    watched.told.clear()
+    answer = watched.ask(action, **form)
+    watched.panel.stop("after")  # nobody waits here for the answer's trace
+    wait_until(lambda: not watched.panel.busy)
+    panel = watched.panel
+    if name == "test":  # a call that failed is a turn of the conversation, with its reason
+        return f"{watched.of('ended')[-1]['status']}: {watched.of('ended')[-1]['sentence']}"
+    if name == "operate":  # a place that does not answer is a row, and an agent's page is there without its log
+        watched.ask("drill", agent=agent)
+        (place,) = [row for row in panel.tables.rows("places") if row["state"] != "not connected"]
+        return f"{place['state']}: {place['why']} {watched.of('detail')[-1]['logs_problem']}"
+    if answer == {"failed": True}:
+        return f"failed: {panel.error['what']} ({panel.error['on']}) {panel.error['try']}"
+    assert panel.error == {}
+    return "ok"
 
 
 class Expired(BaseHTTPRequestHandler):
@@ -64,21 +96,22 @@ def expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[loom.Wo
         thread.join()
 
 
-@pytest.mark.parametrize("name", sorted(ASKS))
-def test_an_expired_credential_is_told_with_what_to_do_and_shows_no_secret(expired: loom.Workbench, name: str) -> None:
+def test_an_expired_credential_is_told_with_what_to_do_and_shows_no_secret(
+    expired: loom.Workbench, tmp_path: Path
+) -> None:
     expired.catalog.add(
         RuntimeDescription(arn=ARN, runtime_id=ARN.rpartition("/")[2], name="shop", version="1", status="READY")
     )
-    watched = Watched(getattr(loom_widgets, name)(expired))
-    action, form = ASKS[name]
-    watched.ask(action, **form)
-    wait_until(lambda: watched.panel.error or (name == "test" and "expired" in str(watched.told)))
-    if name != "test":  # a call that failed is a turn of the conversation, with its reason
-        assert "expired" in watched.panel.error["what"]
-        assert "aws sso login" in watched.panel.error["try"]
-    assert "none was expected" not in str(watched.told)
-    assert "hour-ago" not in str(watched.told) + watched.panel._repr_html_()
-    watched.panel.close()
+    for name in NAMES:
+        watched = Watched(getattr(loom_widgets, name)(expired))
+        told = asked(watched, name, tmp_path)
+        assert told.startswith(("failed: ", "error: ")), told
+        assert "expired" in told
+        assert "aws sso login" in told
+        assert "none was expected" not in told
+        assert not watched.panel.status.endswith("…")
+        assert "hour-ago" not in told + str(watched.told) + watched.panel._repr_html_()
+        watched.panel.close()
 
 
 def test_an_empty_catalog_is_a_sentence_not_an_error(tmp_path: Path) -> None:
@@ -97,32 +130,32 @@ def test_an_empty_catalog_is_a_sentence_not_an_error(tmp_path: Path) -> None:
         local.stop(home)
 
 
-@pytest.mark.parametrize(
-    ("name", "action", "form"),
-    [
-        ("test", "invoke", {"agent": "echo", "prompt": "hi"}),
-        ("build", "refresh", {}),
-        ("memory", "refresh", {}),
-        ("evaluate", "run", {"agent": "echo", "agents": ["echo"], "set": "shipped:calculator", "evaluators": []}),
-    ],
-)
-def test_a_stopped_service_is_told_with_what_to_do(
-    name: str, action: str, form: dict[str, object], tmp_path: Path
-) -> None:
+def test_a_stopped_service_is_told_with_what_to_do_and_every_panel_works_again_when_it_is_back(tmp_path: Path) -> None:
     home = tmp_path / "home"
     try:
         with loom.connect(home=home) as bench:
             bench.deploy("echo")
-            watched = Watched(getattr(loom_widgets, name)(bench))
-            watched.ask("hello")
-            wait_until(lambda: not watched.panel.busy)
+            bench.create_memory("assistant")
+            panels = {name: Watched(getattr(loom_widgets, name)(bench)) for name in NAMES}
+            for name, watched in panels.items():
+                assert asked(watched, name, tmp_path, "echo").startswith(("ok", "complete: ")), name
             local.stop(home)
-            watched.ask(action, **form)
-            wait_until(lambda: not watched.panel.busy)
-            told = f"{dict(watched.panel.error)} {watched.panel.status}"
-            assert "none was expected" not in told
-            assert "Traceback" not in told
-            assert watched.panel.error.get("try") or "transport" in told or "service" in told, told
-            watched.panel.close()
+            for name, watched in panels.items():
+                told = asked(watched, name, tmp_path, "echo")
+                assert told.startswith(("failed: ", "error: ")), told
+                assert "nothing answers" in told
+                assert "`loom up`" in told
+                assert not watched.panel.status.endswith("…")
+                assert watched.panel._repr_html_()
+                late = Watched(getattr(loom_widgets, name)(bench))  # a panel that is opened now opens all the same
+                late.ask("hello")
+                wait_until(lambda late=late: not late.panel.busy)
+                assert "none was expected" not in f"{dict(late.panel.error)} {late.told}"
+                late.panel.close()
+            local.start(home, persistent=True)
+            for name, watched in panels.items():
+                assert asked(watched, name, tmp_path, "echo").startswith(("ok", "complete: ")), name
+                assert watched.panel.error == {}
+                watched.panel.close()
     finally:
         local.stop(home)

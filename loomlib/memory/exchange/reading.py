@@ -7,20 +7,20 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ...errors import SettingsError
 from .exporting import FORMAT, VERSION
 from .fields import check_line, check_manifest
+
+_WRITTEN: Final = "a file that memory.export(path) wrote"
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The first line of an export. Raises `SettingsError` where it is none."""
     first = next(_lines(Path(path)), None)
     if first is None or first.get("kind") != "manifest" or first.get("format") != FORMAT:
-        raise SettingsError(
-            "The file is no export of a memory", on=str(path), try_="one that memory.export(path) wrote"
-        )
+        raise SettingsError("The file is no export of a memory", on=str(path), try_=_WRITTEN)
     check_manifest(first, str(path))
     if first.get("version") != VERSION:
         raise SettingsError(
@@ -66,9 +66,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 line: Any = json.loads(raw)
             except (ValueError, RecursionError) as error:
-                raise SettingsError(f"Line {number} of the export is no JSON: {error}", on=str(path)) from error
+                raise SettingsError(
+                    f"Line {number} of the export is no JSON: {error}", on=str(path), try_=_WRITTEN
+                ) from error
             if not isinstance(line, dict):
-                raise SettingsError(f"Line {number} of the export is no JSON object", on=str(path))
+                raise SettingsError(f"Line {number} of the export is no JSON object", on=str(path), try_=_WRITTEN)
             yield cast("dict[str, Any]", line)
 
 
@@ -76,4 +78,5 @@ def _opened(path: Path) -> Any:
     try:
         return path.open("rb")
     except OSError as error:
-        raise SettingsError(f"The export cannot be read: {error.strerror}", on=str(path)) from error
+        why = error.strerror or type(error).__name__
+        raise SettingsError(f"The export cannot be read: {why}", on=str(path), try_=_WRITTEN) from error

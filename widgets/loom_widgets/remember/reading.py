@@ -53,7 +53,8 @@ class Reading(MemoryView):
     @action(lane="read")
     def event(self, form: Form) -> Mapping[str, Any]:
         """All of an event that is among those read."""
-        event = self._events.values[self._place(form.text("id"))]  # type: ignore[union-attr]
+        place = self._place(form.text("id"))
+        event = self._events.values[place]  # type: ignore[union-attr]
         self.say(f"An event of {event.actor_id}, session {event.session_id}, is shown below.")
         return {"event": event_whole(event)}
 
