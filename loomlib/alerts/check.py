@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LoomError
+from ..errors import LoomError, StoreError
 from ..operations import Window
 from ..statistics import Estimate
 from .delivery import Delivered, deliver
@@ -63,10 +63,14 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertCheck:
-    """All alerts at one moment; made by `Workbench.check_alerts()`."""
+    """All alerts at one moment; made by `Workbench.check_alerts()`.
+
+    `unreadable` has a sentence for each alert whose stored rule cannot be read: nobody knows how that one stands.
+    """
 
     checked: tuple[Checked, ...]
     checked_at: datetime
+    unreadable: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> tuple[Checked, ...]:
@@ -80,19 +84,25 @@ class AlertCheck:
 
     @property
     def exit_code(self) -> int:
-        """2 with an alarm, else 0."""
-        return 2 if self.alarms else 0
+        """2 with an alarm, else 1 with an alert that cannot be read, else 0."""
+        return 2 if self.alarms else 1 if self.unreadable else 0
 
 
 def check_alerts(store: Store, scope: str, measure: Measure, notify: Notify | None, *, now: datetime) -> AlertCheck:
     """Judges every rule of a scope and tells who is to be told (nobody without `notify`)."""
-    return AlertCheck(
-        checked=tuple(_check(store, row, measure, notify, now) for row in store.alerts.list(scope)), checked_at=now
-    )
+    checked: list[Checked] = []
+    unreadable: list[str] = []
+    for row in store.alerts.list(scope):
+        try:
+            rule = Rule.read(row.rule)
+        except StoreError as error:
+            unreadable.append(f"{row.name}: {error}")
+        else:
+            checked.append(_check(store, row, rule, measure, notify, now))
+    return AlertCheck(checked=tuple(checked), checked_at=now, unreadable=tuple(unreadable))
 
 
-def _check(store: Store, row: AlertRow, measure: Measure, notify: Notify | None, now: datetime) -> Checked:
-    rule = Rule.read(row.rule)
+def _check(store: Store, row: AlertRow, rule: Rule, measure: Measure, notify: Notify | None, now: datetime) -> Checked:
     estimate: Estimate | None = None
     try:
         estimate = measure(rule, Window(since=now - rule.window, until=None))

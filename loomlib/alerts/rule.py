@@ -12,6 +12,7 @@ from datetime import timedelta
 from math import isfinite
 from typing import Any, Final
 
+from ..errors import StoreError
 from ..operations import NUMBERS, TITLES, said, said_limit
 from ..statistics import MISSED, PASSED, Estimate, outcome_at_least, outcome_at_most
 
@@ -149,16 +150,23 @@ class Rule:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Rule:
-        """The rule that `to_dict()` wrote down."""
-        remind = stored["remind_every_s"]
-        return cls(
-            stored["number"],
-            above=stored["above"],
-            below=stored["below"],
-            agent=stored["agent"],
-            window=timedelta(seconds=stored["window_s"]),
-            min_n=stored["min_n"],
-            name=stored["name"],
-            notify=stored["notify"],
-            remind_every=None if remind is None else timedelta(seconds=remind),
-        )
+        """The rule that `to_dict()` wrote down. `StoreError` where it is none that this release knows."""
+        try:
+            remind = stored["remind_every_s"]
+            return cls(
+                stored["number"],
+                above=stored["above"],
+                below=stored["below"],
+                agent=stored["agent"],
+                window=timedelta(seconds=stored["window_s"]),
+                min_n=stored["min_n"],
+                name=stored["name"],
+                notify=stored["notify"],
+                remind_every=None if remind is None else timedelta(seconds=remind),
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise StoreError(
+                f"The stored rule cannot be read ({type(error).__name__}: {error})",
+                on=str(stored.get("name") or "an alert"),
+                try_="the release of Loom that wrote it, or remove the alert and add it again",
+            ) from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from .capture import ago
@@ -23,7 +26,10 @@ def list_(place: Place) -> None:
     if place.as_json:
         emit_json(rows)
     else:
-        emit_table(rows, empty="no alerts; `loom alerts add error_rate --above 5% --min-n 20` makes one")
+        emit_table(
+            [_in_words(each) for each in rows],
+            empty="no alerts; `loom alerts add error_rate --above 5% --min-n 20` makes one",
+        )
 
 
 @alerts.command()
@@ -56,16 +62,22 @@ def add(
             above=_limit(above),
             below=_limit(below),
             agent=agent,
-            window=ago(window),
+            window=ago(window, option="--window"),
             min_n=min_n,
             name=name,
             notify=names,
-            remind_every=None if remind == "never" else ago(remind),
+            remind_every=None if remind == "never" else ago(remind, option="--remind"),
         )
+    from ..alerts.notify import VARIABLE, Addresses
+
+    known = Addresses()
     if place.as_json:
         emit_json(rule.to_dict())
     else:
         say(f"added: {rule.name}")
+    for each in rule.notify:
+        if known.find(each) is None:
+            say(f"{each} has no address yet: set {VARIABLE}{each.upper()}, or {each} in [alerts] of loom.toml")
 
 
 @alerts.command()
@@ -86,16 +98,24 @@ def remove(place: Place, name: str) -> None:
 @click.pass_context
 @pass_place
 def check(place: Place, context: click.Context, quiet: bool) -> None:
-    """Judge every rule now and tell whom it names; exits 2 with an alarm, else 0."""
+    """Judge every rule now and tell whom it names; exits 2 with an alarm, 1 when a rule cannot be read, else 0."""
     with place.connect() as bench:
         found = bench.check_alerts(notify=not quiet)
     if place.as_json:
-        emit_json({"exit_code": found.exit_code, "alerts": found.rows(), "problems": list(found.found.problems)})
+        emit_json(
+            {
+                "exit_code": found.exit_code,
+                "alerts": found.rows(),
+                "problems": [*found.found.problems, *found.found.unreadable],
+            }
+        )
     else:
         for each in found.checked:
             click.echo(f"{each.state:<8}  {printable(each.sentence)}")
-        if not found.checked:
+        if not found.checked and not found.found.unreadable:
             say("no alerts")
+        for problem in found.found.unreadable:
+            say(f"not checked: {printable(problem)}")
         for problem in found.found.problems:
             say(f"not told: {printable(problem)}")
     context.exit(found.exit_code)
@@ -113,6 +133,17 @@ def history(place: Place, name: str | None, limit: int) -> None:
         emit_json(rows)
     else:
         emit_table(rows, empty="nothing has happened yet")
+
+
+def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row for people: the limit in the unit of its number, the window in hours."""
+    from ..operations import said_limit
+
+    limit, window = row["limit"], row["window_s"]
+    told = {**row, "limit": None if limit is None else said_limit(str(row["number"]), float(limit))}
+    told["window"] = None if window is None else f"{float(window) / 3600:g} h"
+    del told["window_s"]
+    return told
 
 
 def _limit(text: str | None) -> float | None:

@@ -127,11 +127,11 @@ def _rules(path: str | None) -> Any:
     return (*DEFAULT_RULES, *read_rules(path))
 
 
-def ago(text: str) -> timedelta:
-    """A time such as `30m`, `12h`, `7d` or `2w`."""
+def ago(text: str, *, option: str = "--since") -> timedelta:
+    """A time such as `30m`, `12h`, `7d` or `2w`, given with that option."""
     found = _AGO.fullmatch(text.strip())
     if found is None:
-        raise click.BadParameter(f"{text!r} is no time like 30m, 12h, 7d or 2w", param_hint="--since")
+        raise click.BadParameter(f"{text!r} is no time like 30m, 12h, 7d or 2w", param_hint=option)
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 

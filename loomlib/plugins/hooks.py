@@ -14,7 +14,8 @@ and is announced in its distribution's metadata:
     politeness = "my_package.loom_plugin"
 
 A factory is called when its thing is asked for by name. Of two plugins that give one name the first keeps it: Loom's
-own plugins come first, then the others by the name of their distribution. Loom's own use the same hooks (see
+own plugins come first, then the others by the name of their distribution. LOOM_SKIP_PLUGINS names distributions that
+are not to be loaded, such as one whose import never ends. Loom's own use the same hooks (see
 `loader.OWN`), and `loom plugins new NAME` makes a distribution to start from.
 """
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from importlib import import_module, metadata
 from typing import Final, cast
@@ -32,6 +35,14 @@ Panels are not among them: those are the first outside plugin's, loom-widgets.
 """
 
 
+SKIP: Final = "LOOM_SKIP_PLUGINS"
+"""The environment variable that names distributions (commas between) whose plugins are not loaded."""
+SLOW_S: Final = 10.0
+"""After so long a plugin that is still being imported is named in the log: it may never come to an end."""
+
+_log = logging.getLogger(__name__)
+
+
 def find_plugins(*kinds: str) -> Plugins:
     """Loom's own plugins of these kinds (of every kind when none is named), and every installed plugin."""
     loader = _Loader()
@@ -41,9 +52,9 @@ def find_plugins(*kinds: str) -> Plugins:
     return loader.with_installed()
 
 
-def load_plugins(builtins: Sequence[object] = ()) -> Plugins:
+def load_plugins(builtins: Sequence[object] = (), *, slow_s: float = SLOW_S) -> Plugins:
     """Every installed plugin, after `builtins`: modules or objects with hooks, taken as if they were Loom's own."""
-    loader = _Loader()
+    loader = _Loader(slow_s)
     for builtin in builtins:
         name = str(getattr(builtin, "__name__", type(builtin).__name__))
         loader.add(_own(name), lambda found=builtin: found)
@@ -53,7 +64,8 @@ def load_plugins(builtins: Sequence[object] = ()) -> Plugins:
 class _Loader:
     """One pass over the plugins; every step into foreign code or foreign metadata is guarded."""
 
-    def __init__(self) -> None:
+    def __init__(self, slow_s: float = SLOW_S) -> None:
+        self._slow_s = slow_s
         self._manager = pluggy.PluginManager("loom")
         self._manager.add_hookspecs(Hooks)
         self._loaded: list[LoadedPlugin] = []
@@ -63,9 +75,14 @@ class _Loader:
     def with_installed(self) -> Plugins:
         """What was added, and what is installed."""
         # What a plugin prints while it is imported must not end up in a command's result.
+        skipped = {each.strip().lower() for each in os.environ.get(SKIP, "").split(",")}
         with contextlib.redirect_stdout(sys.stderr):
             for origin, entry_point in self._announced():
-                self.add(origin, entry_point.load)
+                if origin.distribution.lower() in skipped:
+                    self._note(origin, f"{SKIP} names it", mend=f"take {origin.distribution} out of {SKIP}")
+                    continue
+                with _named_when_slow(origin, self._slow_s):
+                    self.add(origin, entry_point.load)
         return Plugins(tuple(self._loaded), self._things, self._broken)
 
     def add(self, origin: Origin, load: Callable[[], object]) -> None:
@@ -141,6 +158,22 @@ class _Loader:
     ) -> None:
         problem = origin.problem(error, within=within, mend=mend)
         self._broken.append(Broken(origin=origin, problem=problem, kind=kind, name=name))
+
+
+@contextlib.contextmanager
+def _named_when_slow(origin: Origin, slow_s: float) -> Generator[None]:
+    """Foreign code cannot be made to stop; but who waits is told for whom, and how to go on without it."""
+    name = origin.distribution
+    said = f"the plugin {origin.target} of {name} is still being imported after {slow_s:g} s"
+    hint = f"to go on without it, interrupt and set {SKIP}={name}, or pip uninstall {name}"
+    clock = threading.Timer(slow_s, _log.warning, ("%s; %s", said, hint))
+    clock.daemon = True
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.cancel()
+        clock.join()
 
 
 def _is_usable(kind: str, value: object) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, cast
@@ -46,8 +48,10 @@ class Plugins:
 
     def check(self) -> Self:
         """Looks at what can be looked at without making anything: paths that must exist, commands that must be some."""
-        for kind in ("blueprints", "reports", "commands"):
-            self.usable(kind)
+        # What a factory prints must not end up in a command's result.
+        with contextlib.redirect_stdout(sys.stderr):
+            for kind in ("blueprints", "reports", "commands"):
+                self.usable(kind)
         return self
 
     def knowing(self, other: Plugins) -> Self:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..alerts import AlertCheck, Checked, Rule
+from ..errors import StoreError
 from .frames import rows_frame
 from .overview_page import overview_page, table_html
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ..store import AlertEventRow, AlertRow
 
 ALERTS = ("alert", "state", "since", "checked_at", "number", "limit", "agent", "window_s", "min_n", "notify")
+_OF_THE_RULE = ("number", "limit", "side", "agent", "window_s", "min_n", "notify")
 EVENTS = ("at", "alert", "kind", "state", "before", "sentence")
 _EMPTY = 'No alerts yet. bench.add_alert("error_rate", above=0.05, min_n=20) makes one.'
 
@@ -37,15 +39,15 @@ class AlertCheckView:
 
     @property
     def exit_code(self) -> int:
-        """2 with an alarm, else 0."""
+        """2 with an alarm, else 1 with an alert that cannot be read, else 0."""
         return self.found.exit_code
 
     def sentence(self) -> str:
         """How many are in alarm."""
-        if not self.checked:
+        if not self.checked and not self.found.unreadable:
             return _EMPTY
         told = f"{len(self.alarms)} of {len(self.checked)} alerts in alarm."
-        return " ".join([told, *(each.sentence for each in self.alarms), *self.found.problems])
+        return " ".join([told, *(each.sentence for each in self.alarms), *self.found.problems, *self.found.unreadable])
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an alert."""
@@ -69,24 +71,29 @@ class AlertCheckView:
 
 def alert_frame(rows: Sequence[AlertRow]) -> pd.DataFrame:
     """The stored alerts as they stood at the last check."""
-    found = [
-        {
-            "alert": row.name,
-            "state": row.state or "not checked",
-            "since": row.state_since,
-            "checked_at": row.checked_at,
-            "number": rule.number,
-            "limit": rule.limit,
-            "side": "below" if rule.above is None else "above",
-            "agent": rule.agent or "all agents",
-            "window_s": rule.window.total_seconds(),
-            "min_n": rule.min_n,
-            "notify": ", ".join(rule.notify),
-        }
-        for row in rows
-        if (rule := Rule.read(row.rule))
-    ]
-    return rows_frame(found, ALERTS)
+    return rows_frame([_alert(row) for row in rows], ALERTS)
+
+
+def _alert(row: AlertRow) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "alert": row.name,
+        "state": row.state or "not checked",
+        "since": row.state_since,
+        "checked_at": row.checked_at,
+    }
+    try:
+        rule = Rule.read(row.rule)
+    except StoreError:
+        return found | dict.fromkeys(_OF_THE_RULE) | {"state": "unreadable"}
+    return found | {
+        "number": rule.number,
+        "limit": rule.limit,
+        "side": "below" if rule.above is None else "above",
+        "agent": rule.agent or "all agents",
+        "window_s": rule.window.total_seconds(),
+        "min_n": rule.min_n,
+        "notify": ", ".join(rule.notify),
+    }
 
 
 def event_frame(rows: Sequence[AlertEventRow]) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from loomlib.errors import AgentNotFound, StoreError
 from loomlib.operations import Window
 from loomlib.statistics import Estimate, estimate_share
 from loomlib.store import Store
+from loomlib.workbench.alerts import alert_frame
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -231,6 +232,17 @@ def test_a_teller_that_breaks_reaches_nobody_and_shows_no_address(store: Store) 
     assert (found.told, len(found.problems)) == ((), 2)
     assert "RuntimeError" in found.problems[0]
     assert "hunter2" not in repr(found)
+
+
+def test_a_rule_that_cannot_be_read_keeps_no_other_from_being_checked(store: Store) -> None:
+    store.alerts.add("local", "newer", {"number": "mood", "name": "newer"}, at=NOON)
+    both(store)
+    found = check_alerts(store, "local", shares(0, 300), Inboxes(), now=NOON)
+    assert [(each.rule.name, each.state) for each in found.checked] == [("errors", OK)]
+    assert (len(found.unreadable), found.exit_code) == (1, 1)
+    assert "newer: The stored rule cannot be read" in found.unreadable[0]
+    assert list(alert_frame(store.alerts.list("local"))["state"]) == ["unreadable", OK]
+    assert check_alerts(store, "local", shares(30, 90), Inboxes(), now=NOON + HOUR).exit_code == 2
 
 
 def test_of_two_who_check_at_once_one_tells(store: Store) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -250,6 +252,73 @@ def test_built_ins_come_first_and_keep_their_names(install: Install) -> None:
     assert plugins.get("evaluators", "politeness") == "Loom's own"
     assert only(plugins).error == "'politeness' is given by loomlib already"
     assert [each.distribution for each in others(plugins)] == ["loomlib", "loom-polite"]
+
+
+def test_of_two_plugins_with_one_name_the_first_keeps_it_and_the_second_is_told(install: Install) -> None:
+    install("loom-a-polite", POLITE.replace("polite {", "first {"))
+    install("loom-b-polite", POLITE)
+    plugins = load_plugins()
+    assert plugins.get("evaluators", "politeness") == "first 1"
+    assert (only(plugins).distribution, only(plugins).error) == (
+        "loom-b-polite",
+        "'politeness' is given by loom-a-polite already",
+    )
+
+
+def test_a_plugin_whose_import_does_not_end_is_named(
+    install: Install, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = threading.Event()
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.set()
+
+    ear = Ear()
+    monkeypatch.setitem(sys.modules, "loom_ear", SimpleNamespace(said=said))
+    install("loom-hanging", "import loom_ear\nassert loom_ear.said.wait(60)")
+    logging.getLogger("loomlib.plugins").addHandler(ear)
+    try:
+        assert load_plugins(slow_s=0.01).problems == ()
+    finally:
+        logging.getLogger("loomlib.plugins").removeHandler(ear)
+    assert "loom_hanging of loom-hanging is still being imported" in caplog.text
+    assert "LOOM_SKIP_PLUGINS=loom-hanging" in caplog.text
+
+
+def test_a_plugin_that_is_skipped_is_not_imported_and_says_so(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("loom-hanging", "raise SystemExit('it was imported')")
+    install("loom-polite", POLITE)
+    monkeypatch.setenv("LOOM_SKIP_PLUGINS", "loom-other, Loom-Hanging")
+    plugins = load_plugins()
+    assert plugins.names("evaluators") == ("politeness",)
+    assert only(plugins).error == "LOOM_SKIP_PLUGINS names it"
+    with pytest.raises(PluginError, match=r"LOOM_SKIP_PLUGINS names it.*Try: take loom-hanging out of LOOM_SKIP"):
+        plugins.get("panels", "loom-hanging")
+
+
+def test_what_a_plugin_prints_goes_beside_a_commands_result(
+    install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(
+        "loom-chatty",
+        """
+        print("hello from the import")
+        @hookimpl
+        def loom_blueprints():
+            print("hello from the hook")
+            def place():
+                print("hello from the factory")
+                return "/nowhere"
+            return {"chatty": place}
+        """,
+    )
+    load_plugins().check()
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert [each.split()[-1] for each in told.err.splitlines()] == ["import", "hook", "factory"]
 
 
 def test_one_distribution_may_bring_several_plugins(install: Install) -> None:

@@ -45,14 +45,18 @@ def test_the_command_line_adds_lists_checks_and_removes(
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return loom_command.run("--home", str(home), "--json", "alerts", *arguments, environment=os.environ)
 
-    added = run("add", "error_rate", "--above", "30%", "--agent", failing.name, "--name", "cli", "--window", "1h")
+    added = run(
+        *("add", "error_rate", "--above", "30%", "--agent", failing.name, "--name", "cli", "--window", "1h"),
+        *("--notify", "nowhere"),
+    )
     assert added.returncode == 0, added.stderr
+    assert "set LOOM_ALERT_URL_NOWHERE" in added.stderr
     assert json.loads(added.stdout)["above"] == 0.3
     assert [each["alert"] for each in json.loads(run("list").stdout)] == ["cli"]
     checked = run("check")
     assert checked.returncode == 2, checked.stderr
     assert json.loads(checked.stdout)["alerts"][0]["state"] == "alarm"
-    assert [each["kind"] for each in json.loads(run("history", "cli").stdout)] == ["state"]
+    assert [each["kind"] for each in json.loads(run("history", "cli").stdout)] == ["not told", "state"]
     assert run("remove", "cli").returncode == 0
     assert run("check").returncode == 0
     assert run("add", "error_rate", "--above", "5").returncode == 1
