@@ -25,10 +25,10 @@ export default {
   render: (given) => shown(given, (body, model, state) => {
     const figures = h("div");
     const spans = h("div"), pieces = h("div"), logs = h("div");
-    const stopping = button("Stop", () => stop(model), { disabled: true });
-    const wanted = (title, name, into, empty) => {
+    const stopping = button("Stop", () => stop(model), { hidden: true });
+    const wanted = (title, name, into, said) => {
       const ask = button(title, async () => { ask.disabled = true; await act(model, name); ask.disabled = false; });
-      return h("div", null, h("div", { class: "loom-row" }, ask), into, !into.childElementCount && hint(empty));
+      return h("div", null, h("div", { class: "loom-row" }, ask, h("span", { class: "loom-hint" }, said)), into);
     };
     const parts = tabs([
       ["Figures", h("div", null, figures, h("div", { class: "loom-row" }, button("When did the agent start?", () => act(model, "start"))))],
@@ -38,7 +38,7 @@ export default {
     ], { label: "what is known of the answer" });
     put(body, [
       h("p", null, statusDot(state.status), h("span", { class: "loom-hint" }, ` session ${state.session}${state.labels.map((each) => ` · ${each}`).join("")}`)),
-      folded("What was asked", block("the prompt", state.prompt)),
+      folded(`Asked: ${short(calm(state.prompt), 100)}`, block("the prompt", state.prompt)),
       state.failure && h("p", null, h("strong", null, "Failed: "), calm(state.failure)),
       answerView(state), parts, h("div", { class: "loom-row" }, stopping),
     ]);
@@ -51,8 +51,8 @@ export default {
       once("logs", asked.logs, (found) => refill(logs, frameTable(model, found, { label: "log lines of its session", empty: "No log lines yet." })));
       once("pieces", asked.pieces, (found) => refill(pieces,
         asked.events && [head4("Events"), frameTable(model, asked.events, { label: "events of the answer" })],
-        head4("Pieces"), frameTable(model, found, { label: "pieces of the answer", height: 200, empty: "No pieces are kept." })));
+        head4("Pieces"), frameTable(model, found, { label: "pieces of the answer", height: 200, filter: false, empty: "No pieces are kept." })));
     }));
-    body.keep(onState(model, "busy", () => { stopping.disabled = !model.get("busy"); }));
+    body.keep(onState(model, "busy", () => { stopping.hidden = !model.get("busy"); }));
   }),
 };

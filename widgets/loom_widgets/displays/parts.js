@@ -40,9 +40,9 @@ function wholeRow(cells) {
 
 /**
  * A DataFrame that the kernel keeps (`put_frame`): sorted and filtered there, its rows open in full. `open(row)` is
- * called instead where it is given.
+ * called instead where it is given; `filter: false` leaves the filter out.
  */
-function frameTable(model, told, { label, open = null, height = 280, empty = "No rows." }) {
+function frameTable(model, told, { label, open = null, height = 280, empty = "No rows.", filter = true }) {
   const detail = h("div", { "aria-live": "off" });
   const said = live({ class: "loom-hint" });
   const number = (value) => (Number.isInteger(value) || Math.abs(value) >= 1000 ? num(value) : String(Number(Number(value).toPrecision(6))));
@@ -66,7 +66,7 @@ function frameTable(model, told, { label, open = null, height = 280, empty = "No
     grid.reload();
   };
   text.control.addEventListener("change", sift);
-  return h("div", null, told.total > 5 && h("div", { class: "loom-row" }, text, said), grid, detail);
+  return h("div", null, filter && told.total > 5 && h("div", { class: "loom-row" }, text, said), grid, detail);
 }
 
 const head4 = (text) => h("h4", { style: { margin: "10px 0 4px" } }, text);

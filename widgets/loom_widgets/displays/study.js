@@ -1,7 +1,7 @@
 // A study: sentences, intervals, every call as a dot, the calls as a table.
 
 /** A value with its interval for each scenario and quantile: a line from low to high with a dot in it. */
-function intervalChart(intervals) {
+function intervalChart(intervals, names) {
   const W = 640, L = 130, R = 20, ROW = 24, H = intervals.length * ROW + 28;
   const most = intervals.reduce((found, each) => Math.max(found, each.high), 0) * 1.05 || 1;
   const px = (value) => L + (value / most) * (W - L - R);
@@ -10,7 +10,6 @@ function intervalChart(intervals) {
   for (const tick of ticks(0, most)) {
     svg.append(s("line", { x1: px(tick), x2: px(tick), y1: 0, y2: H - 24, class: "loom-grid" }), s("text", { x: px(tick), y: H - 8, "text-anchor": "middle" }, ms(tick)));
   }
-  const names = [...new Set(intervals.map((each) => each.scenario))];
   intervals.forEach((each, i) => {
     const y = i * ROW + 13, colour = PALETTE[names.indexOf(each.scenario) % PALETTE.length];
     svg.append(s("text", { x: 0, y: y + 4 }, `${each.scenario} ${each.quantile}`),
@@ -31,7 +30,7 @@ export default {
     put(body, [
       hint(calm(state.heading)), lines(state.sentences), plainTable("each scenario's percentiles", state.summary), hint(state.floor),
       tabs([
-        ["Intervals", state.intervals.length ? intervalChart(state.intervals) : hint("Too few calls for a percentile.")],
+        ["Intervals", state.intervals.length ? intervalChart(state.intervals, state.dots.map((each) => each.name)) : hint("Too few calls for a percentile.")],
         ["Each call", chart.dots({ title: "Each call's duration", series: state.dots, x: { name: "position in the plan", kind: "number" }, y: { name: "duration", kind: "ms" }, height: 220, empty: "No call was answered." })],
         ["Calls", frameTable(model, state.calls, { label: "calls of the study", height: 320 })],
         [`What to look at (${found.length})`, h("div", null, found.length === 0 && hint("Nothing stands out."),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from loomlib.latency import Scenario
 from loomlib.latency.figures import floor_note
 from loomlib.latency.method import cannot_tell, method_notes, run_again
 from loomlib.latency.tables import COLUMNS, summary_rows
@@ -35,10 +36,10 @@ class StudyDisplay(Display):
         self.title = f"Latency of {result.agent_name}"
         load = f"from loomlib import StudyResult\n\nresult = StudyResult.load(bench.store, {result.study_id!r})"
         self.show_code(f"{load}\nresult.sentences()\n\n# the same again:\n{run_again(result)}")
-        dots: dict[str, list[list[float]]] = {}
+        dots: dict[str, list[list[float]]] = {each.value: [] for each in Scenario}
         for call in result.calls:
             if call.is_done and call.duration_ms is not None:
-                dots.setdefault(call.scenario.value, []).append([call.position + 1, call.duration_ms])
+                dots[call.scenario.value].append([call.position + 1, call.duration_ms])
         return {
             "heading": well_formed(result.title()),
             "sentences": result.sentences(),
@@ -47,6 +48,7 @@ class StudyDisplay(Display):
             "dots": [
                 {"name": name, "points": points[:: max(1, -(-len(points) // _MOST_DOTS))]}
                 for name, points in dots.items()
+                if points
             ],
             "intervals": [
                 {
