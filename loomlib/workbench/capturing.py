@@ -39,6 +39,12 @@ def chosen_rows(
             raise LoomError("No invocation is stored", on=session_id or entry.name, try_='agent.invoke("…")')
         return rows
     several: Sequence[Invocation | int] = what if isinstance(what, Sequence) else [what]
+    if isinstance(what, str) or not all(isinstance(each, int) or hasattr(each, "record") for each in several):
+        raise LoomError(
+            "Only what was asked can be kept as a case",
+            on=f"a {type(what).__name__}",
+            try_='the invocation that agent.invoke("…") returned, or its id',
+        )
     rows: list[InvocationRow] = []
     for each in several:
         id = each if isinstance(each, int) else each.record.id

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from ..errors import LoomError
 from ..memory import MemoryReader, Provenance, find_provenance, moments_of
 from ..memory.reading import moment
 from . import memory_tables as tables
@@ -165,6 +166,12 @@ class Memory(MemoryCare):
 
         At most `scan` events are read (20,000 unless told otherwise).
         """
+        if not isinstance(record, str) and not hasattr(record, "namespaces"):
+            raise LoomError(
+                "Only a record has a provenance",
+                on=f"a {type(record).__name__}",
+                try_="the record's id: of a finding it is finding.evidence[0].id, in a table the column record_id",
+            )
         options = {} if scan is None else {"scan": scan}
         found = record if not isinstance(record, str) else self.reader.record(record)
         provenance: Provenance = find_provenance(self.reader, found, progress=progress or WaitLine(), **options)

@@ -69,7 +69,7 @@ class Lesson:
                 found, f"this could not be looked at ({type(error).__name__}). Is it what was asked for?"
             )
         self._progress.tried(found.id, right=True)
-        return self._reply(found, "right", because)
+        return self._reply(found, "right", because[:1].upper() + because[1:])
 
     def hint(self, id: str) -> Reply:
         """The next hint; each gives away more, and the last one nearly all."""
@@ -77,8 +77,8 @@ class Lesson:
         if found is None:
             return self._unknown(id)
         shown = min(self._progress.hinted(found.id), len(found.hints))
-        more = "" if shown < len(found.hints) else " That was the last one; the solutions are beside the lessons."
-        return self._reply(found, f"hint {shown} of {len(found.hints)}", found.hints[shown - 1] + more)
+        last = "" if shown < len(found.hints) else "The last one; the solutions are beside the lessons. "
+        return self._reply(found, f"hint {shown} of {len(found.hints)}", last + found.hints[shown - 1])
 
     def progress(self) -> ProgressTable:
         """How far you are with this lesson."""
@@ -88,7 +88,8 @@ class Lesson:
     def _tried(self, exercise: Exercise, missing: str) -> Reply:
         self._progress.tried(exercise.id, right=False)
         hint = f' check.hint("{exercise.id}") helps.' if self._progress.of(exercise.id).hints == 0 else ""
-        return self._reply(exercise, "not yet", missing + hint)
+        said = missing if missing.endswith((".", "?", "!")) else f"{missing}."
+        return self._reply(exercise, "not yet", said[:1].upper() + said[1:] + hint)
 
     def _reply(self, exercise: Exercise, state: str, sentence: str) -> Reply:
         done = sum(self._progress.of(id).right for id in self._exercises)

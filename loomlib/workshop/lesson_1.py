@@ -27,7 +27,10 @@ def _asked(answer: object, bench: Workbench) -> str:
     inv = an(answer, Invocation, _INVOCATION)
     expect(inv.ok, f"the call failed: {inv.sentence()}")
     names = [each.name for each in inv.trace().trajectory().tool_calls]
-    expect("calculator" in names, f"the answer is {quoted(inv.text)}, and no tool was called for it: ask for a sum.")
+    expect(
+        "calculator" in names,
+        f"the answer is {quoted(inv.text)}, and no tool was called for it: ask for a sum, with a *.",
+    )
     expect("1764" in inv.text.replace(",", ""), f"it answered {quoted(inv.text)}; 42 times 42 is something else.")
     return "its trace shows a call of the tool: the model decided, your agent's code calculated."
 
@@ -71,7 +74,9 @@ def _written(answer: object, bench: Workbench) -> str:
             wrong.append(f"asked for the price of one {fruit} it said {quoted(inv.text)}")
     called = sum(len(each.trajectory().tool_calls) for each in agent.traces(len(PRICES), session_id=session))
     expect(called > 0, "it was asked for three prices and called no tool. Has it one, and is it in tools=[…]?")
-    expect(not wrong, f"{'; '.join(wrong[:2])}. The tool should look into PRICES.")
+    silent = any(each.endswith((": null.”", ": None.”")) for each in wrong)
+    mend = "Does the tool return the price?" if silent else "The tool should return the price from PRICES, in cents."
+    expect(not wrong, f"{'; '.join(wrong[:2])}. {mend}")
     return f"asked for {len(PRICES)} prices, your agent called its tool {called} times and told them all."
 
 

@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 SLOW: Final = "harbour"
 QUESTION: Final = "What is the weather in Paris, in London, in Rome and in Oslo?"
 _CLOSE_ENOUGH: Final = 0.3
+_SECONDS: Final = 5
 
 
 def _slow_trace(bench: Workbench) -> TraceView:
     """The newest warm trace of the slow agent in which its tools ran."""
+    if all(row.name != SLOW for row in bench.catalog.list()):
+        raise NotYet(f"there is no agent called {SLOW} yet; run the cells above.")
     for view in bench.agent(SLOW).traces(last=10):
         if len(view.tool_calls()) > 1 and not view.breakdown()["cold_start"].duration_ns:
             return view
-    raise NotYet(f"{SLOW} was not asked about four towns in a session that was open already; run the cells above.")
+    raise NotYet(
+        f"the agent {SLOW} was not asked about four towns in a session that was open already; run the cells above."
+    )
 
 
 def _where(answer: object, bench: Workbench) -> str:
@@ -49,12 +54,14 @@ def _largest(answer: object, bench: Workbench) -> str:
     if found is None:
         raise NotYet(f"the breakdown has no part of that name; its parts are {known}.")
     largest = max(parts.parts, key=lambda part: part.duration_ns)
-    expect(found is largest, f"{found.name} took {found.duration_ms:.0f} ms, and another part took more.")
-    return f"{found.name} took {found.duration_ms:.0f} of {parts.total_ms:.0f} ms: nothing else is worth making faster."
+    expect(found is largest, f"the part {found.name} took {found.duration_ms:.0f} ms, and another part took more.")
+    took = f"the part {found.name} took {found.duration_ms:.0f} of {parts.total_ms:.0f} ms"
+    return f"{took}: nothing else is worth making faster."
 
 
 def _could_be(answer: object, bench: Workbench) -> str:
     said = a_number(answer, "a number of milliseconds")
+    expect(said <= 0 or said >= _SECONDS, f"{said:g} looks like seconds; in milliseconds it is {said * 1000:g}.")
     trace = _slow_trace(bench)
     calls = [float(each) for each in trace.tool_calls()["duration_ms"]]
     at_once, one_by_one = max(calls), sum(calls)
@@ -97,7 +104,7 @@ def _faster(answer: object, bench: Workbench) -> str:
 
 
 def _proof(answer: object, bench: Workbench) -> str:
-    slow, fast = several(answer, StudyResult, 2, "two results of studies in a list: [slow, fast]")
+    slow, fast = several(answer, StudyResult, 2, "two results of studies in a list, [slow, fast]; .run() gives one")
     expect(slow.agent_arn != fast.agent_arn, "both studies are of the same agent.")
     expect(
         min(slow.answered, fast.answered) >= 4, "of fewer than four calls one cannot say much: ask for four or more."
@@ -107,7 +114,8 @@ def _proof(answer: object, bench: Workbench) -> str:
     expect(now < middle, f"the second took {now:.0f} ms and the first {middle:.0f} ms: the slow one comes first.")
     expect(
         max(after) < min(before),
-        "the two overlap: one slow call of the new agent took as long as a fast one of the old.",
+        "the two overlap: one slow call of the new agent took as long as a fast one of the old. "
+        "Is a cold call among them? Take those of one long session.",
     )
     return f"from {middle:.0f} to {now:.0f} ms in the middle, and the slowest new call beats the fastest old one."
 

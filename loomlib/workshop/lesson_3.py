@@ -27,9 +27,9 @@ def _cases(answer: object, bench: Workbench) -> str:
     evalset = an(answer, EvalSet, "an eval set, which is what loom.EvalSet.from_rows([…]) returns")
     expect(len(evalset) >= _FEWEST_CASES, f"it has {len(evalset)} cases; write at least {_FEWEST_CASES}.")
     without = [case.id for case in evalset if not case.expected_answer]
-    expect(not without, f"{', '.join(without[:3])}: no expected answer, so nobody can tell whether one is right.")
+    expect(not without, f"case {', '.join(without[:3])}: no expected answer, so nobody can tell whether one is right.")
     toolless = [case.id for case in evalset if not case.expected_tools]
-    expect(not toolless, f"{', '.join(toolless[:3])}: no expected tool, so a lucky guess would pass.")
+    expect(not toolless, f"case {', '.join(toolless[:3])}: no expected tool, so a lucky guess would pass.")
     expect(len({case.prompt for case in evalset}) == len(evalset), "two of the cases ask the same.")
     return f"{len(evalset)} cases say what is asked, what is expected, and by which way."
 
@@ -41,9 +41,14 @@ def _ran(answer: object, bench: Workbench) -> str:
     expect(not missing, f"nobody judged by {' and '.join(sorted(missing))}.")
     expect(run.state == "complete", f"the run is {run.state}.")
     wrong = [each.case_id for each in run.judgements() if _passed(each, "numeric") is False]
-    expect(not wrong, f"{wrong[0] if wrong else ''} is answered wrongly, or expected wrongly. Look at run[that id][0].")
+    expect(
+        not wrong,
+        f"case {wrong[0] if wrong else ''} is answered wrongly, or expected wrongly. Look at run[that id][0].",
+    )
     astray = [each.case_id for each in run.judgements() if _passed(each, "trajectory") is False]
-    expect(not astray, f"{astray[0] if astray else ''} took another way than expected. Is its tool named calculator?")
+    expect(
+        not astray, f"case {astray[0] if astray else ''} took another way than expected. Is its tool named calculator?"
+    )
     return f"{len(run.evalset)} of {len(run.evalset)} are right, and came by the way that you expected."
 
 
@@ -64,6 +69,10 @@ def _worse(answer: object, bench: Workbench) -> str:
         raise NotYet("numeric and trajectory did not both judge these two runs.") from missing
     expect(trajectory.verdict != "better", "it is the wrong way round: the new run compares itself with the old one.")
     expect(
+        trajectory.verdict == "worse" or trajectory.n < _ENOUGH_CASES,
+        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Is it after that you compare, with before?",
+    )
+    expect(
         trajectory.verdict == "worse",
         f"by {trajectory.n} cases it says “{trajectory.verdict}”. Compare two runs of {_ENOUGH_CASES} cases or more.",
     )
@@ -77,6 +86,7 @@ def _gated(answer: object, bench: Workbench) -> str:
     good, bad = several(answer, GateVerdict, 2, "two verdicts in a list: [of the good run, of the bad one]")
     expect(good.limit == bad.limit, f"the limits are {good.limit:g} and {bad.limit:g}: one gate has one limit.")
     expect(good.evaluator == bad.evaluator == "trajectory", "the gate should be about trajectory.")
+    expect(good.limit <= 1, f"a limit is a share: {good.limit:g} % is {good.limit / 100:g}.")
     expect(good.outcome != "missed", "the good agent misses this gate. Is the order [good, bad]?")
     expect(
         good.outcome == "passed",
@@ -96,7 +106,7 @@ def _captured(answer: object, bench: Workbench) -> str:
     expect(newest.prompt in asked, f"{quoted(newest.prompt)} was never asked of the calculator here.")
     expect(
         bool(newest.expected_answer),
-        "the captured case expects nothing: tell what the answer should be, expected=… takes it.",
+        "the captured case expects nothing: leave expected=False away, and it expects what was answered and done.",
     )
     return f"{quoted(newest.prompt)} was asked once, and from now on every version is asked it."
 
@@ -158,8 +168,8 @@ EXERCISES: Final = (
         title="A case from real life",
         hints=(
             "good.capture(cases, …) returns the set with a case more.",
-            "It takes an invocation and expected=True, which takes the answer and the tools as they were.",
-            'answer = good.capture(cases, good.invoke("What is 19 * 23?"), expected=True)',
+            "It takes an invocation. The case expects the answer and the tools as they were.",
+            'answer = good.capture(cases, good.invoke("What is 19 * 23?"))',
         ),
         judge=_captured,
     ),

@@ -38,7 +38,11 @@ def _isolated(answer: object, bench: Workbench) -> str:
     found = an(answer, IsolationReport, "a report, which is what memory.check_isolation(…) returns")
     expect(len(found.actors) >= FEWEST_ACTORS, f"only {len(found.actors)} actors were tried; take {FEWEST_ACTORS}.")
     expect(not found.not_checked, f"not all could be tried: {'; '.join(found.not_checked)}.")
-    expect(not found.crossings, f"{len(found.crossings)} reads crossed: this memory mixes its people up.")
+    expect(
+        not found.crossings,
+        f"{found.crossed_reads} of {found.reads} reads crossed: this memory mixes its people up. "
+        "print(answer) names them.",
+    )
     return f"{found.reads} reads by {len(found.actors)} people with names nearly alike, and none saw another's."
 
 
@@ -67,7 +71,7 @@ def _came_from(answer: object, bench: Workbench) -> str:
 
 def _previewed(answer: object, bench: Workbench) -> str:
     found = an(answer, ForgetPreview, "a preview, which is what memory.forget(…) returns, without .confirm()")
-    expect(found.actor_id == WHO, f"this is about {found.actor_id}.")
+    expect(found.actor_id == WHO, f"this is about {found.actor_id}, and it was {WHO} who asked. Ids are exact.")
     expect(bool(found.events or found.records), f"nothing of {WHO} is here any more; tell it something again first.")
     return f"{found.events} events and {found.records} records would go, and not one has gone yet."
 

@@ -40,6 +40,9 @@ def _outcome(answer: object, agent: str) -> ReportOutcome:
 def _passed(answer: object, bench: Workbench) -> str:
     outcome = _outcome(answer, GOOD)
     expect(outcome.exit_code == 0, f"the gate is missed: {outcome.message}")
+    gates: list[dict[str, Any]] = outcome.summary.get("gates", [])
+    unclear = [str(each.get("sentence")) for each in gates if each.get("outcome") == "unclear"]
+    expect(not unclear, f"it says neither yes nor no. {' '.join(unclear)} Of so few cases, ask for less.")
     page = Path(outcome.html)
     expect(page.is_file(), "its page is not there any more.")
     return f"exit code 0, and {page.name} is one page of {page.stat().st_size / 1e6:.1f} MB that needs no network."
@@ -58,7 +61,8 @@ def _alarmed(answer: object, bench: Workbench) -> str:
     in_alarm = [each for each in view.alarms if each.rule.number == "error_rate"]
     if not in_alarm:
         raise NotYet(f"the rule is checked and not in alarm. {view.sentence()}")
-    return f"{in_alarm[0].rule.name}: decided on the whole interval, so one failure at night wakes nobody."
+    name = in_alarm[0].rule.name
+    return f"the rule {name} is in alarm: decided on the whole interval, so one failure at night wakes nobody."
 
 
 def _script(answer: object, bench: Workbench) -> str:
@@ -69,18 +73,25 @@ def _script(answer: object, bench: Workbench) -> str:
     made = [each for each in path.parent.rglob("*.json") if each not in before]
     expect(
         ended.returncode != 0,
-        f"given {BAD}, your script ended with 0: whoever calls it would ship that. Does it report, and with a gate?",
+        f"given {BAD}, your script ended with 0: whoever calls it would ship that. Does it report "
+        'on the agent that it is called with ("$1"), with a gate, and is the report the last that it does?',
     )
     expect(
         ended.returncode == _GATED,
         f"given {BAD}, it ended with {ended.returncode}, and 2 is what a missed gate says. "
-        f"Its last words: {quoted((ended.stderr or ended.stdout).strip()[-120:])}",
+        f"It said: {quoted(_words(ended.stderr or ended.stdout))}",
     )
     expect(
         any(_says_missed(each) for each in made),
         "it ended with 2, and no report of this agent lies in its folder: the report should decide, not the script.",
     )
     return f"given {BAD}, it ended with 2: whoever calls it stops there. Given {GOOD}, it is exercise 5.1."
+
+
+def _words(said: str) -> str:
+    """The first line that tells of an error, else the last one."""
+    lines = [line for line in said.splitlines() if line.strip()] or ["nothing"]
+    return next((line for line in lines if "rror" in line or "Try:" in line), lines[-1])
 
 
 def _says_missed(file: Path) -> bool:
@@ -128,10 +139,14 @@ def _scheduled(answer: object, bench: Workbench) -> str:
     expect(hour.isdigit(), f"hour {quoted(hour)}: it would run more than once a day.")
     expect(int(hour) < _EARLIEST_OF_DAY, f"at {hour} o'clock people are at work; take an hour of the night.")
     expect(fields[2:4] == ["*", "*"], "it would not run every night: leave day and month to *.")
-    words = shlex.split(fields[5])
+    try:
+        words = shlex.split(fields[5])
+    except ValueError as unclosed:
+        raise NotYet("a quotation mark in the command is opened and not closed.") from unclosed
     expect(
         any(Path(each).is_file() for each in words), "the command names no file that exists: cron needs whole paths."
     )
+    expect(GOOD in words, f"the script is called without an agent: {GOOD} comes after its path.")
     days = "every night" if fields[4] == "*" else f"in the nights of the weekdays {fields[4]}"
     return f"at {int(hour)}:{int(minute):02d} {days}."
 

@@ -29,15 +29,12 @@ class Reply:
         return self.state == "right"
 
     def __repr__(self) -> str:
-        return f"Exercise {self.id} · {self.state}: {self._sentence()}"
+        return f"Exercise {self.id} · {self.state}: {self.sentence}"
 
     def _repr_html_(self) -> str:
         title = f"Exercise {self.id}: {self.title}" if self.title else f"Exercise {self.id}"
         facts = [("done", f"{self.done} of {self.of} in this lesson")] if self.is_right else []
-        return card(title, state=(_KINDS.get(self.state, "wait"), self.state), note=self._sentence(), facts=facts)
-
-    def _sentence(self) -> str:
-        return self.sentence[:1].upper() + self.sentence[1:]
+        return card(title, state=(_KINDS.get(self.state, "wait"), self.state), note=self.sentence, facts=facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

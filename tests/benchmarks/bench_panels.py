@@ -128,7 +128,7 @@ def _notebook(place: Path) -> Iterator[tuple[Page, psutil.Process]]:
             page = browser.new_page(viewport={"width": 1200, "height": 900})
             cells = [f"WORDS, PACED = {_WORDS!r}, {_PACED!r}", _SET_UP, "import loom_widgets"]
             run_notebook(page, lab, "bench.ipynb", cells)
-            yield page, psutil.Process(int((place / "home" / "kernel.pid").read_text()))
+            yield page, psutil.Process(int((place / "homes" / "bench" / "kernel.pid").read_text()))
             end_kernels(page)
             browser.close()
     finally:

@@ -77,7 +77,8 @@ class EvalRun:
             row = opened.eval_runs.get(id)
             if row is None:
                 known = ", ".join(each.id for each in opened.eval_runs.list(limit=5))
-                raise EvalError("No such evaluation in the store", on=id, try_=f"one of {known}" if known else "")
+                try_ = f"one of {known}" if known else "agent.evaluate(evalset) makes the first one"
+                raise EvalError("No such evaluation in the store", on=id[:80], try_=try_)
         return cls(row, place)
 
     @property
@@ -182,7 +183,8 @@ class EvalRun:
         """What became of one case: a judgement for each repeat. `run["sum of two"][0].answer.text`."""
         place = next((n for n, case in enumerate(self.evalset.cases) if case.id == case_id), None)
         if place is None:
-            raise KeyError(case_id)
+            known = ", ".join(case.id for case in self.evalset.cases[:3])
+            raise EvalError("This run has no such case", on=str(case_id)[:80], try_=f"one of its own: {known} …")
         return tuple(self.judgements_at([(place, repeat) for repeat in range(self.repeats)]))
 
     def _page(self, store: Store, after: tuple[int, int], limit: int) -> list[Judgement]:

@@ -57,11 +57,16 @@ class IsolationReport:
         """The crossings from one tenant to another."""
         return tuple(each for each in self.crossings if each.crosses == "tenant")
 
+    @property
+    def crossed_reads(self) -> int:
+        """How many of the reads crossed; one read may bring what is of several others."""
+        return _reads(self.crossings)
+
     def sentence(self) -> str:
         """What was found, in words."""
         tried = f"{self.reads:,} reads by {len(self.actors)} actors with ids alike (seed {self.seed})"
         found = (
-            f"{_reads(self.crossings):,} of them crossed, {_reads(self.across_tenants):,} from tenant to tenant"
+            f"{self.crossed_reads:,} of them crossed, {_reads(self.across_tenants):,} from tenant to tenant"
             if self.crossings
             else "none crossed"
         )
@@ -85,5 +90,5 @@ class IsolationReport:
 
 
 def _reads(crossings: Sequence[Crossing]) -> int:
-    """How many reads they are of: one read may bring what is of several others."""
+    """How many reads they are of."""
     return len({(each.reader, each.pattern, each.call) for each in crossings})

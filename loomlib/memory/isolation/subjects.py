@@ -57,8 +57,8 @@ def subjects(seed: int, count: int, token: str, *, slashes: bool = False) -> lis
 
     `token` keeps them from real actors. The first are known to be mistaken for each other, the others are drawn.
     """
-    if not 2 <= count <= _MOST:
-        raise ValueError(f"isolation is between 2 and {_MOST} actors")
+    if not isinstance(count, int) or not 2 <= count <= _MOST:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"isolation is between 2 and {_MOST} actors: say how many, they are made up")
     chance = random.Random(seed)  # noqa: S311 - to be drawn again, not to be secret
     made: dict[str, Subject] = {}
     known: set[tuple[str, str]] = set()

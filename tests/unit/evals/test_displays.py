@@ -10,6 +10,7 @@ import pytest
 from eval_runs import Says, case_of
 from shown_runs import bad, good, run_of, sums_with_tools
 
+from loomlib.errors import EvalError
 from loomlib.evals import EvalCase, EvalSet, Score, Turn
 from loomlib.evals.case_states import case_results, state_of, states_of_outcomes
 from loomlib.evals.displays import draw_comparison, draw_run, draw_runs
@@ -116,7 +117,7 @@ def test_states_read_from_outcomes_are_those_of_the_cases_themselves(runs: tuple
     }
     assert [each.state for each in case_results(run)][:4] == ["passed", "failed", "failed", "not answered"]
     assert run["sum 3"][0].answer.failure is not None
-    with pytest.raises(KeyError):
+    with pytest.raises(EvalError, match=r"no such case.*one of its own: sum 0"):
         run["no such case"]
 
 
