@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import uuid
 from html import escape
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from loomlib.running import InPlace, is_watched_notebook
 
 from .progress import LogLines, Snapshot
 from .theme import LOOKS
@@ -20,40 +19,17 @@ def choose_progress(title: str = "") -> Progress:
     return NotebookBar(title) if is_watched_notebook() else LogLines()
 
 
-def is_watched_notebook() -> bool:
-    """True in a kernel whose front end can ask its user something.
-
-    JupyterLab allows a cell to ask for input; nbclient (papermill, nbconvert) does not, and that is the only thing by
-    which a kernel can tell the two apart.
-    """
-    # Whoever runs in a kernel has these modules loaded; importing them to find out would cost a script 100 ms.
-    ipython = sys.modules.get("IPython")
-    if ipython is None or "ipykernel" not in sys.modules:
-        return False
-    shell: Any = ipython.get_ipython()
-    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))
-
-
 class NotebookBar:
-    """One output that is updated in place: no widget, so it survives export and a closed kernel."""
+    """The bar, changed in place (see `InPlace`)."""
 
     def __init__(self, title: str = "") -> None:
-        self._title = title
-        self._id = f"loom-{uuid.uuid4().hex}"
-        self._shown = False
+        self._title, self._place = title, InPlace()
 
     def update(self, snapshot: Snapshot) -> None:
-        self._show(snapshot)
+        self._place.show(str(snapshot), bar_html(snapshot, self._title))
 
     def finish(self, snapshot: Snapshot) -> None:
-        self._show(snapshot)
-
-    def _show(self, snapshot: Snapshot) -> None:
-        # IPython's own annotations are incomplete; the kernel has the module loaded.
-        display: Any = vars(import_module("IPython.display"))["display"]
-        data = {"text/plain": str(snapshot), "text/html": bar_html(snapshot, self._title)}
-        display(data, raw=True, display_id=self._id, update=self._shown)
-        self._shown = True
+        self.update(snapshot)
 
 
 def bar_html(snapshot: Snapshot, title: str = "") -> str:

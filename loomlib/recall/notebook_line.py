@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
-import uuid
-from html import escape
-from importlib import import_module
-from typing import Any
+
+from loomlib.running import InPlace, is_watched_notebook
 
 _logger = logging.getLogger("loomlib.recall")
 
@@ -18,30 +15,15 @@ class NotebookLine:
 
     def __init__(self, interval_s: float = 0.5) -> None:
         self._interval_s, self._said_at = interval_s, float("-inf")
-        self._id = f"loom-{uuid.uuid4().hex}"
-        self._shown = False
+        self._place = InPlace()
 
     def __call__(self, line: str) -> None:
         now = time.monotonic()
-        watched = _is_watched()
+        watched = is_watched_notebook()
         if now - self._said_at < (self._interval_s if watched else 2.0):
             return
         self._said_at = now
         if not watched:
             _logger.info(line)
             return
-        # IPython's own annotations are incomplete; the kernel has the module loaded.
-        display: Any = vars(import_module("IPython.display"))["display"]
-        style = "font:13px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color2,#616161)"
-        html = f'<div class="mathjax_ignore" role="status" style="{style}">{escape(line)}</div>'
-        display({"text/plain": line, "text/html": html}, raw=True, display_id=self._id, update=self._shown)
-        self._shown = True
-
-
-def _is_watched() -> bool:
-    """True in a kernel whose front end can ask its user something: papermill's cannot."""
-    ipython = sys.modules.get("IPython")
-    if ipython is None or "ipykernel" not in sys.modules:
-        return False
-    shell: Any = ipython.get_ipython()
-    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))
+        self._place.show_line(line)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import time
-import uuid
 from collections.abc import Callable
-from html import escape
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
-from ..latency.notebook_progress import is_watched_notebook
+from ..running import InPlace, is_watched_notebook
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +27,7 @@ class WaitLine:
     ) -> None:
         self._quiet_s, self._again_s, self._clock = quiet_s, again_s, clock
         self._began = clock()
-        self._id = f"loom-{uuid.uuid4().hex}"
-        self._shown = False
+        self._place = InPlace()
         self._said, self._said_at = "", self._began
 
     def __call__(self, line: str) -> None:
@@ -44,9 +40,4 @@ class WaitLine:
                 self._said, self._said_at = state, now
                 _log.info(line)
             return
-        # IPython's own annotations are incomplete; the kernel has the module loaded.
-        display: Any = vars(import_module("IPython.display"))["display"]
-        style = "font:13px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color2,#616161)"
-        html = f'<div class="mathjax_ignore" role="status" style="{style}">{escape(line)}</div>'
-        display({"text/plain": line, "text/html": html}, raw=True, display_id=self._id, update=self._shown)
-        self._shown = True
+        self._place.show_line(line)

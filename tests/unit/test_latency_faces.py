@@ -13,8 +13,9 @@ import pytest
 from latency_agent import Reply, ScriptedAgent, Start
 
 from loomlib.latency import LatencyStudy, Scenario, Silent, Snapshot, StudyResult
-from loomlib.latency.notebook_progress import bar_html, is_watched_notebook
+from loomlib.latency.notebook_progress import bar_html
 from loomlib.latency.theme import LOOKS
+from loomlib.running import is_watched_notebook
 from loomlib.store import Store
 
 HOSTILE = "<script>alert(1)</script>"

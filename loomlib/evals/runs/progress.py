@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from loomlib.running import InPlace, is_watched_notebook
 from loomlib.statistics.numbers import number, seconds
 
 if TYPE_CHECKING:
@@ -84,30 +82,21 @@ class Silent:
 
 
 class NotebookBar:
-    """One output that is updated in place: no widget, so it survives export and a closed kernel."""
+    """The bar, changed in place (see `InPlace`)."""
 
     def __init__(self, title: str = "") -> None:
-        self._title = title
-        self._id = f"loom-{uuid.uuid4().hex}"
-        self._shown = False
+        self._title, self._place = title, InPlace()
 
     def update(self, snapshot: Snapshot) -> None:
-        self._show(snapshot)
+        self._place.show(str(snapshot), bar_html(snapshot, self._title))
 
     def finish(self, snapshot: Snapshot) -> None:
-        self._show(snapshot)
-
-    def _show(self, snapshot: Snapshot) -> None:
-        # IPython's own annotations are incomplete; the kernel has the module loaded.
-        display: Any = vars(import_module("IPython.display"))["display"]
-        data = {"text/plain": str(snapshot), "text/html": bar_html(snapshot, self._title)}
-        display(data, raw=True, display_id=self._id, update=self._shown)
-        self._shown = True
+        self.update(snapshot)
 
 
 def choose_progress(title: str = "") -> Progress:
     """A bar where somebody watches a notebook, log lines everywhere else (scripts, cron, papermill, nbconvert)."""
-    return NotebookBar(title) if _is_watched_notebook() else LogLines()
+    return NotebookBar(title) if is_watched_notebook() else LogLines()
 
 
 def bar_html(snapshot: Snapshot, title: str = "") -> str:
@@ -120,12 +109,3 @@ def bar_html(snapshot: Snapshot, title: str = "") -> str:
         f'<span style="display:block;height:100%;width:{100 * snapshot.share:.1f}%;background:#3b6fb6"></span></div>'
         f"{heading}{escape(str(snapshot))}</div>"
     )
-
-
-def _is_watched_notebook() -> bool:
-    # nbclient (papermill, nbconvert) allows no cell to ask for input: only by that a kernel can tell the two apart.
-    ipython = sys.modules.get("IPython")
-    if ipython is None or "ipykernel" not in sys.modules:
-        return False
-    shell: Any = ipython.get_ipython()
-    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))

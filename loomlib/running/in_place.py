@@ -1,0 +1,43 @@
+"""One output of a notebook that changes in place: no widget, so it survives export and a closed kernel."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from html import escape
+from importlib import import_module
+from typing import Any
+
+
+def is_watched_notebook() -> bool:
+    """True in a kernel whose front end can ask its user something.
+
+    JupyterLab allows a cell to ask for input; nbclient (papermill, nbconvert) does not, and that is the only thing by
+    which a kernel can tell the two apart.
+    """
+    # Whoever runs in a kernel has these modules loaded; importing them to find out would cost a script 100 ms.
+    ipython = sys.modules.get("IPython")
+    if ipython is None or "ipykernel" not in sys.modules:
+        return False
+    shell: Any = ipython.get_ipython()
+    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))
+
+
+class InPlace:
+    """The output: shown where it is first shown, and changed there."""
+
+    def __init__(self) -> None:
+        self._id = f"loom-{uuid.uuid4().hex}"
+        self._shown = False
+
+    def show(self, text: str, html: str) -> None:
+        """What it shows from now on."""
+        # IPython's own annotations are incomplete; the kernel has the module loaded.
+        display: Any = vars(import_module("IPython.display"))["display"]
+        display({"text/plain": text, "text/html": html}, raw=True, display_id=self._id, update=self._shown)
+        self._shown = True
+
+    def show_line(self, line: str) -> None:
+        """The same of one line of text."""
+        style = "font:13px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color2,#616161)"
+        self.show(line, f'<div class="mathjax_ignore" role="status" style="{style}">{escape(line)}</div>')
