@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from loomlib.errors import ResourceNotFound
 from loomlib.recall.measurements import Asked
 from loomlib.recall.method import cannot_tell, method_notes
+from loomlib.recall.own_memory import STRATEGIES
 from loomlib.recall.page import misses_html
-from loomlib.recall.study import STRATEGIES
 
 from .displays import Listing, Verdict
 
