@@ -37,12 +37,12 @@ def _all_are_back(page: Page) -> None:
     opened.get_by_role("button", name="Close", exact=True).click()
     expect(opened).to_be_hidden(timeout=30_000)
     evaluate = panel_of(page, "Evaluate")
-    expect(evaluate.get_by_label("calculator", exact=True)).to_be_visible()
+    expect(evaluate.get_by_label("calculator", exact=True)).to_be_visible(timeout=30_000)
     evaluate.get_by_role("tab", name="Capture").click()
     evaluate.get_by_role("tabpanel", name="Capture").get_by_role("button", name="Refresh").click()
-    expect(evaluate.get_by_text("This agent was not asked yet.")).to_be_visible()
+    expect(evaluate.get_by_text("This agent was not asked yet.")).to_be_visible(timeout=30_000)
     memory = panel_of(page, "Memory")
-    expect(memory.get_by_label("Actor", exact=True)).to_have_value("anna")
+    expect(memory.get_by_label("Actor", exact=True)).to_have_value("anna", timeout=30_000)
     memory.get_by_role("tab", name="Events").click()
     expect(memory.get_by_role("grid", name="events", exact=True)).to_contain_text("I like tea.", timeout=30_000)
 
@@ -61,7 +61,7 @@ def test_a_panel_is_shown_twice_comes_back_and_tells_of_a_dead_kernel(
     panels.first.get_by_role("tab", name="Sessions").click()
     panels.first.get_by_role("button", name="Refresh").click()
     for at in range(2):
-        expect(panels.nth(at).get_by_label("Agent", exact=True)).to_have_value("calculator")
+        expect(panels.nth(at).get_by_label("Agent", exact=True)).to_have_value("calculator", timeout=30_000)
 
     found = Axe().run(page, context=".loom-panel")
     bad = [each for each in found.response["violations"] if each["impact"] in ("serious", "critical")]
@@ -73,14 +73,14 @@ def test_a_panel_is_shown_twice_comes_back_and_tells_of_a_dead_kernel(
     operate.get_by_role("grid", name="agents and their numbers").get_by_text("calculator", exact=True).click()
     expect(operate.get_by_role("region", name="the opened agent")).to_be_visible(timeout=30_000)
     panel_of(page, "Memory").get_by_role("grid", name="actors", exact=True).get_by_text("anna", exact=True).click()
-    expect(panel_of(page, "Memory").get_by_label("Actor", exact=True)).to_have_value("anna")
+    expect(panel_of(page, "Memory").get_by_label("Actor", exact=True)).to_have_value("anna", timeout=30_000)
     # Before the file is written nothing would be shown: the promise of it is waited for.
     page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save'); }")
     page.goto(lab.address("kit.ipynb").replace("&reset", ""))
     page.wait_for_function(_IDLE, timeout=180_000)
     _all_are_back(page)
     panel = panel_of(page, "Test")
-    expect(panel.get_by_label("Agent", exact=True)).to_have_value("calculator")
+    expect(panel.get_by_label("Agent", exact=True)).to_have_value("calculator", timeout=30_000)
     panel.get_by_label("Prompt", exact=True).fill("What is 6 * 7?")
     panel.get_by_role("button", name="Invoke", exact=True).click()
     expect(panel.locator(".loom-answer")).to_contain_text("42", timeout=60_000)

@@ -100,6 +100,7 @@ def test_two_agents_are_compared_and_what_differs_opens_to_both_answers(watched:
     watched.ask("open_run", run=done["runs"][0])
     assert watched.panel.state["run"] == done["runs"][0]
     assert watched.ask("compare", new=done["runs"][0], baseline=done["runs"][1], margin="2") != {"failed": True}
+    assert watched.ask("compare", new=done["runs"][0], baseline=done["runs"][0]) == {"failed": True}
     compile(watched.panel.code, "copied", "exec")
 
 

@@ -229,7 +229,7 @@ export default {
       known.options([["", "choose …"], ...(now.known ?? [])], "");
       const runs = now.runs ?? [];
       newer.options(runs, newer.value); older.options(runs, older.value);
-      if (runs.length > 1 && newer.value === older.value) older.value = runs[1][0];
+      if (runs.length > 1 && newer.value === older.value) { newer.value = runs[0][0]; older.value = runs[1][0]; }
       const had = whose.value;
       whose.options(now.agents ?? [], whose.value);
       if (had !== whose.value) lookAsked();

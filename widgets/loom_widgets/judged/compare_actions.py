@@ -28,6 +28,8 @@ class CompareActions(Panel):
         new, baseline = form.text("new"), form.text("baseline")
         if not new or not baseline:
             raise EvalError("Two runs are compared", try_="choose a new one and a baseline")
+        if new == baseline:
+            raise EvalError("A run is not compared with itself", on=new, try_="choose another run as the baseline")
         margin = form.number("margin", 2.0) / 100
         self.show_code(comparison_code(self.bench, new, baseline, margin))
         return self._put_comparison(self.bench.eval_run(new), self.bench.eval_run(baseline), margin)

@@ -74,12 +74,12 @@ function field(label, { hint, ...props } = {}) {
   return labelled(label, h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...props }), { hint });
 }
 function textarea(label, { hint, ...props } = {}) { return labelled(label, h("textarea", { rows: 3, ...props }), { hint }); }
-/** Options are texts or `[value, text]`; `.options(list, chosen)` replaces them. */
-function select(label, options = [], { hint, ...props } = {}) {
+/** Options are texts or `[value, text]`; `.options(list, chosen)` replaces them; `none` is shown where there are none. */
+function select(label, options = [], { hint, none = "none yet", ...props } = {}) {
   const control = h("select", props);
   const node = labelled(label, control, { hint });
   node.options = (list, chosen = control.value) => {
-    refill(control, list.map((each) => {
+    refill(control, (list.length ? list : [["", none]]).map((each) => {
       const [value, text] = Array.isArray(each) ? each : [each, each];
       return h("option", { value }, text);
     }));
