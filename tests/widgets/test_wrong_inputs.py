@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,7 +55,10 @@ RAW = re.compile(r"Errno|codec|Traceback|Parameter validation|none was expected|
 
 
 @pytest.mark.parametrize("name", ["build", "test", "operate", "evaluate", "memory"])
-def test_no_wrong_input_ends_in_raw_words_and_the_panel_lives_on(name: str, bench: loom.Workbench) -> None:
+def test_no_wrong_input_ends_in_raw_words_and_the_panel_lives_on(
+    name: str, bench: loom.Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some of what is named here is a file that can be written
     bench.ensure_agent("echo")
     if name == "memory" and not len(bench.memories()):
         bench.create_memory("assistant", strategies=["semantic"])
