@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import ReportError, ResourceNotFound
 from loomlib.recall.access import MemoryAccess
+from loomlib.recall.own_memory import STRATEGIES
 from loomlib.recall.shipped import read_life
-from loomlib.recall.study import STRATEGIES
 from loomlib.recall.telling import tell, wait_until_settled
 from loomlib.statistics import plural
 
