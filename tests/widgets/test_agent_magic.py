@@ -17,6 +17,7 @@ RUDE = (
     "from bedrock_agentcore import BedrockAgentCoreApp\napp = BedrockAgentCoreApp()\n\n"
     "@app.entrypoint\ndef answer(payload):\n"
     "    if payload['prompt'] == 'fail':\n        raise RuntimeError('on purpose')\n"
+    "    if payload['prompt'] == 'long':\n        return {'result': 'word ' * 1_000_000}\n"
     "    return {'result': '<b>\\x1b[31mred\\x07'}\n\napp.run()\n"
 )
 CELLS = {
@@ -35,7 +36,11 @@ CELLS = {
     "variable": "%%agent rude --qualifier DEFAULT\nhello",
     "failed": "%%agent rude -t broken\nfail",
     "failure": "broken.ok, broken.failure",
+    "long": "%%agent rude -t whole\nlong",
+    "whole": "len(whole.text), len(repr(whole)) < 200, len(whole._repr_html_()) < 30_000",
+    "long shown": "whole",
     "nobody": "%%agent nobody\nhello",
+    "no name": "%%agent\nhello",
     "nothing": "%%agent echo\n\n",
     "no option": "%%agent echo --loud\nhello",
     "no variable": "%%agent echo --to 1st\nhello",
@@ -109,6 +114,7 @@ def test_a_failed_call_is_a_value_and_a_line(ran: dict[str, Any]) -> None:
     ("name", "said"),
     [
         ("nobody", "nobody"),
+        ("no name", "Try: %%agent calculator"),
         ("nothing", "asks nothing"),
         ("no option", "unrecognized arguments: --loud"),
         ("no variable", "--to 1st is no name of a variable"),

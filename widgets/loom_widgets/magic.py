@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import atexit
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
@@ -24,6 +24,9 @@ from loomlib import Agent, Chunk, Invocation, LoomError, Workbench, connect
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+LONGEST_SHOWN: Final = 200_000
+"""Characters of an answer that a cell prints: its notebook keeps them, and a page has to draw them."""
 
 
 @magics_class
@@ -44,7 +47,10 @@ class AgentMagics(Magics):
     @cell_magic
     def agent(self, line: str, cell: str = "") -> Invocation | None:
         """Ask an agent what the cell says, and print the answer as it comes."""
-        said = parse_argstring(self.agent, line)
+        try:
+            said = parse_argstring(self.agent, line)
+        except UsageError as error:
+            raise UsageError(f"{error}. Try: %%agent calculator; %%agent? tells the options") from None
         prompt = cell.strip("\n")
         if not prompt.strip():
             raise UsageError("The cell asks nothing. Try: the question on the lines below %%agent")
@@ -69,17 +75,21 @@ class AgentMagics(Magics):
 
     def _ask(self, agent: Agent, prompt: str, session_id: str | None, variable: str) -> Invocation:
         stream = agent.stream(prompt, session_id=session_id)
-        shown = ""
+        came = 0
         try:
             for event in stream:
                 if isinstance(event, Chunk) and event.text:
-                    shown += event.text
-                    _write(_plain(event.text))
+                    if piece := event.text[: max(0, LONGEST_SHOWN - came)]:
+                        _write(_plain(piece))
+                    came += len(event.text)
         finally:
             # Also when the cell is interrupted: the connection ends, and what came is kept.
             stream.close()
-            if shown:
+            if came:
                 _write("\n")
+            if came > LONGEST_SHOWN:
+                left = f"{came - LONGEST_SHOWN:,} more characters are left out here"
+                _say(f"{left}; all of them are in {variable or '_'}.text")
             if stream.record is not None:
                 answer = Invocation(stream.record, agent)
                 self._last[str(agent.arn)] = answer.session_id
