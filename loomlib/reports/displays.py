@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .summary import SUMMARY_MIME
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from loomlib.latency import StudyResult
     from loomlib.latency.gate import GateVerdict
     from loomlib.latency.scenario_parts import ScenarioParts
@@ -80,6 +82,39 @@ class Listing:
         return f'<ul class="mathjax_ignore" style="font-family:{_FONT};padding-left:1.3em">{items}</ul>'
 
 
+class Judged(Protocol):
+    """What a study's verdict is about: a latency study's result, or a recall study's."""
+
+    def title(self) -> str: ...
+    def sentences(self) -> list[str]: ...
+    def summary(self) -> dict[str, Any]: ...
+    def table(self) -> pd.DataFrame: ...
+
+
+class Gate(Protocol):
+    """A gate of either."""
+
+    @property
+    def outcome(self) -> str: ...
+    def sentence(self) -> str: ...
+    def summary(self) -> dict[str, object]: ...
+
+
+def judged(result: Judged, gates: Sequence[Gate], *, also: Sequence[str] = (), **more: object) -> Verdict:
+    """A study's answer, judged by its gates; its summary travels with it, and with that what is given as `more`."""
+    return Verdict(
+        title=result.title(),
+        sentences=[*result.sentences(), *also],
+        gates=[(gate.outcome, gate.sentence()) for gate in gates],
+        summary={
+            **result.summary(),
+            "table": result.table().reset_index().to_dict("records"),
+            "gates": [gate.summary() for gate in gates],
+            **more,
+        },
+    )
+
+
 def verdict(result: StudyResult, *gates: GateVerdict, inside: ScenarioParts | None = None) -> Verdict:
     """The answer of a latency study, judged by its gates; the study's summary travels with it.
 
@@ -87,17 +122,9 @@ def verdict(result: StudyResult, *gates: GateVerdict, inside: ScenarioParts | No
 
     >>> verdict(result, result.gate(900, "warm"))
     """
-    return Verdict(
-        title=result.title(),
-        sentences=[*result.sentences(), *([inside.sentence()] if inside is not None and inside.extra else [])],
-        gates=[(gate.outcome, gate.sentence()) for gate in gates],
-        summary={
-            **result.summary(),
-            "table": result.table().reset_index().to_dict("records"),
-            "gates": [gate.summary() for gate in gates],
-            **({"inside": inside.summary()} if inside is not None else {}),
-        },
-    )
+    if inside is None:
+        return judged(result, gates)
+    return judged(result, gates, also=[inside.sentence()] if inside.extra else [], inside=inside.summary())
 
 
 def findings(result: StudyResult) -> Listing:

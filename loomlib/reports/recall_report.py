@@ -11,7 +11,7 @@ from loomlib.recall.method import cannot_tell, method_notes
 from loomlib.recall.own_memory import STRATEGIES
 from loomlib.recall.page import misses_html
 
-from .displays import Listing, Verdict
+from .displays import Listing, Verdict, judged
 
 if TYPE_CHECKING:
     from loomlib.recall import RecallGate, RecallResult
@@ -40,16 +40,7 @@ def recall_subjects(bench: Workbench, memory: str = "", agent: str = "") -> tupl
 
 def recall_verdict(result: RecallResult, *gates: RecallGate) -> Verdict:
     """The answer of a recall study, judged by its gates; the study's summary travels with it."""
-    return Verdict(
-        title=result.title(),
-        sentences=result.sentences(),
-        gates=[(gate.outcome, gate.sentence()) for gate in gates],
-        summary={
-            **result.summary(),
-            "table": result.table().reset_index().to_dict("records"),
-            "gates": [gate.summary() for gate in gates],
-        },
-    )
+    return judged(result, gates)
 
 
 def recall_findings(result: RecallResult) -> Listing:

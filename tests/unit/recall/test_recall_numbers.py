@@ -11,6 +11,7 @@ from recall_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven_f
 
 from loomlib.errors import AccessDenied, ResourceNotFound, StudyError, StudyInterrupted, TransportFailed
 from loomlib.recall import Arm, RecallStudy
+from loomlib.reports import recall_verdict
 from loomlib.running import Holding
 from loomlib.store import Store
 
@@ -181,6 +182,9 @@ def test_a_gate_on_the_few_cases_of_one_life_is_unclear_and_no_alarm(bench):
     gate = result.gate(0.9)
     assert (gate.outcome, gate.is_missed) == ("unclear", False)
     assert gate.sentence().endswith("more lives would tell.")
+    verdict = recall_verdict(result, gate)
+    assert verdict.gates == [("unclear", gate.sentence())]
+    assert {"table", "gates", "method"} <= set(verdict.summary)
 
 
 def test_a_gate_is_missed_only_beyond_doubt(bench):
