@@ -1,43 +1,6 @@
 // Memory: what is remembered, of whom, where it came from, and its order.
 
 const EVENTS_AT = 1, RECORDS_AT = 2, TIMELINE_AT = 4, ANSWERS_AT = 5;
-const TIME = { key: "at", name: "when", kind: "time", width: "12em" };
-const WORST = { problem: "bad", warning: "wait", note: "good" };
-const NUM = { type: "number" }, MAIN = { kind: "main" };
-const KINDS = [["semantic", "facts"], ["preferences", "preferences"], ["summary", "summaries"], ["episodic", "episodes"]];
-
-/** When it was said and extracted: a lane for each who spoke and for each strategy. */
-function laneChart(lanes, label) {
-  const W = 640, L = 190, R = 14, ROW = 24, H = lanes.length * ROW + 26;
-  const times = lanes.flatMap(([, marks]) => marks.map(([at]) => at));
-  const first = times.reduce((a, b) => Math.min(a, b), Infinity), last = times.reduce((a, b) => Math.max(a, b), -Infinity);
-  const px = (at) => L + ((at - first) / Math.max(last - first, 1e-6)) * (W - L - R);
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${label}: ${lanes.map(([name, marks]) => `${name} ${marks.length}`).join("; ")}` });
-  lanes.forEach(([name, marks], i) => {
-    const y = i * ROW + 13, colour = PALETTE[i % PALETTE.length];
-    svg.append(s("text", { x: 0, y: y + 4 }, short(name, 30)), s("line", { x1: L, x2: W - R, y1: y, y2: y, class: "loom-grid" }));
-    for (const [at, changed] of marks) svg.append(s("circle", { cx: px(at).toFixed(1), cy: y, r: 4.5, fill: changed ? "none" : colour, stroke: colour, "stroke-width": 1.5 }));
-  });
-  svg.append(s("text", { x: L, y: H - 4 }, when(first)), s("text", { x: W - R, y: H - 4, "text-anchor": "end" }, when(last)));
-  return h("figure", { class: "loom-chart" }, svg, hint("● said or extracted, ○ changed later. The table below says the same."));
-}
-
-function small(rows, columns, label, empty = "Nothing.") {
-  return table({ rows, columns, label, empty, height: 200 });
-}
-const figure = (key) => ({ key, kind: "number", width: "7em" });
-const words = (text) => h("pre", { tabindex: 0, style: { "max-height": "16em" } }, text);
-const hint = (...children) => h("p", { class: "loom-hint" }, children);
-const blank = (text) => h("p", { class: "loom-empty" }, text);
-const p = (...children) => h("p", null, children);
-const row = (...children) => h("div", { class: "loom-row" }, children);
-/** What a preference's JSON states; other texts as they are. */
-const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
-const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");
-const TEXT = { key: "text", show: (each) => short(stated(each.text), 400) };
-const head = (text) => h("h4", { style: { "margin-top": "12px" } }, text);
-const certainty = (word) => statusDot(word, word === "told" ? "good" : "wait");
-
 export default {
   render: (view) => panel(view, (body, model) => {
     const state = () => model.get("state") ?? {};
@@ -192,87 +155,9 @@ export default {
     };
     agent.control.addEventListener("change", loadAnswers);
 
-    // ---- health ----
-    const allow = checkbox("e-mail addresses and telephone numbers may be here");
-    const report = h("div", null, blank("Looks for leaks, secrets, personal data, contradictions, stale and double records, idle strategies, and cost. Each finding has evidence and a mend."));
-    const showHealth = (told) => {
-      const one = h("div");
-      refill(report, p(verdict(told.healthy, "healthy", "to mend"), " ", told.sentence), hint([told.growth, ...told.labels].filter(Boolean).join(" · ")),
-        table({ rows: told.findings, key: "at", label: "findings", height: 220, empty: "Nothing to mend.", columns: [
-          { key: "severity", width: "8em", show: (each) => statusDot(each.severity, WORST[each.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
-          figure("count"), { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }],
-        onOpen: (each) => refill(one, card(each.what, { state: each.severity, kind: WORST[each.severity] }, p(h("strong", null, "Mend: "), each.mend),
-          p(certainty(each.certainty), each.certainty === "inferred" && " by a rule on language or by similarity: look before you mend"),
-          each.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
-    };
-    const checkHealth = async () => { const told = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (told) showHealth(told); };
-
-    // ---- changes ----
-    const file = field("File", { placeholder: "before.json" });
-    const before = select("Before"), after = select("After");
-    const over = checkbox("write over it");
-    const changed = h("div", null, blank("AgentCore keeps no former states: take a snapshot now, and compare later."));
-    const showDiff = (told) => refill(changed, p(told.note),
-      told.counts.length > 0 && small(told.counts, [{ key: "namespace" }, ...["created", "updated", "moved", "deleted"].map(figure)], "changes by namespace"),
-      table({ model, table: "changes", key: "record_id", label: "changed records", height: 220, empty: "No record changed.",
-        columns: [{ key: "change", width: "7em" }, { key: "namespace", width: "20%" }, { key: "before" }, { key: "after" }, { key: "strategy", width: "12%" }],
-        onOpen: (each) => each.change !== "deleted" && openRecord({ id: each.record_id }) }));
-    const compare_ = async () => { const told = await ask("diff", { before: before.value, after: after.value }); if (told) showDiff(told); };
-
-    // ---- copies ----
-    const path = field("File", { placeholder: "memory.jsonl" });
-    const only = checkbox("only the chosen actor"), plain = checkbox("keep secrets and personal data (not redacted)"), replace = checkbox("write over it");
-    const copied = h("div");
-    const exportForm = () => ({ path: path.value, only: only.value, plain: plain.value, overwrite: replace.value });
-    const counted = [{ key: "what" }, figure("count")];
-    const write = async () => {
-      const told = await ask("export", exportForm());
-      if (told) refill(copied, p(statusDot("done"), ` ${told.note}`), small(told.rows, counted, "what was exported"));
-    };
-    const exporting = h("span");
-    const drawExport = () => refill(exporting, plain.value
-      ? confirmButton("Export", "Whoever has the file has every secret in it. Export all the same?", write, { kind: "danger" })
-      : button("Export", write, MAIN));
-    plain.control.addEventListener("change", drawExport);
-    drawExport();
-    const source = field("Export to bring in", { placeholder: "memory.jsonl" });
-    const brought = h("div");
-    const four = [{ key: "what" }, ...["in the export", "here already", "to write"].map(figure)];
-    const lookIn = async () => {
-      const told = await ask("import_preview", { path: source.value });
-      if (!told) return;
-      refill(brought, p(`From ${told.source}: ${told.note}`), small(told.rows, four, "what an import would bring"), row(button("Write it into this memory", async () => {
-        const done = await ask("import_now");
-        if (done) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((each) => ({ key: each, kind: each === "what" ? "text" : "number" })), "what was imported"));
-      }, MAIN)));
-    };
-
-    // ---- forgetting, isolation ----
-    const who = field("Actor to forget");
-    const gone = h("div");
-    const showForgotten = (told) => refill(gone,
-      p(verdict(told.verified, "verified", "NOT all is gone"), told.verified ? ` A second look found nothing of ${told.actor}.` : ` Something of ${told.actor} is still here.`),
-      small(told.rows, [{ key: "what" }, figure("deleted"), figure("left")], "what was deleted"),
-      told.failures.length > 0 && h("ul", null, told.failures.map((each) => h("li", null, each))),
-      p(h("strong", null, "Out of reach of a memory, look there yourself:")), h("ul", null, told.elsewhere.map((each) => h("li", null, each))),
-      row(button("Look again", async () => { const again = await ask("verify"); if (again) showForgotten(again); })));
-    const preview = async () => {
-      const told = await ask("forget", { actor: who.value });
-      if (!told) return;
-      const typed = field("Type the actor's id to delete for good", { placeholder: told.actor });
-      const forget = button("Forget for good", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
-      typed.control.addEventListener("input", () => { forget.disabled = typed.value !== told.actor; });
-      refill(gone, p(told.note), small(told.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample", show: (each) => short(stated(each.sample), 400) }], "what would be deleted"),
-        told.events + told.records > 0 && row(typed, forget), told.events + told.records > 0 && hint("There is no way back. Copies keeps one, if you may keep it."));
-    };
-    const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");
-    const crossed = h("div");
-    const showIsolation = (told) => refill(crossed, p(verdict(told.isolated, "isolated", "look here"), ` ${told.sentence}`),
-      told.rows.length > 0 && small(told.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "mend" }], "reads that crossed"));
-    const isolate = async () => { const told = await ask("isolation", { actors: many.value, slashes: slashes.value }); if (told) showIsolation(told); };
+    const keeping = keepingParts(model, ask, { jump, openRecord });
 
     // ---- all together ----
-    const tab = (...children) => h("div", null, children);
     const parts = tabs([
       ["Actors", h("div", { class: "loom-columns" }, actors, sessions)],
       ["Events", tab(row(branch, since, eventPages.bar), eventPages.said, events)],
@@ -280,14 +165,7 @@ export default {
       ["Search", tab(row(query, button("Search", search, MAIN)), row(where, top, least), hits, results)],
       ["Timeline", time],
       ["Used", tab(hint("Choose an answer: which records of this memory stood in its prompt, by its trace."), row(agent), answers, uses)],
-      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, head("Isolation"), hint("Whether a read of one actor brings what is another's: tried with scratch actors of nearly the same ids, all of it taken away again."), row(many, slashes, button("Check isolation", isolate)), crossed)],
-      ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
-        row(before, after, button("Compare", compare_)), changed)],
-      ["Copies", tab(h("h4", null, "Export"), row(path, button("Preview", async () => {
-        const told = await ask("export_preview", exportForm());
-        if (told) refill(copied, p(told.note), small(told.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "text", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
-      }), exporting), row(only, plain, replace), copied, head("Import"), row(source, button("Preview", lookIn)), brought)],
-      ["Forget", tab(row(who, button("Preview", preview, MAIN)), gone)],
+      ...keeping.tabs,
     ], { label: "parts of the memory" });
     const fresh = () => {
       if (!state().memory) return;
@@ -323,15 +201,15 @@ export default {
       session.options([["", now.actor ? `all (${num(now.sessions_total ?? 0)}${now.sessions_cut ? "+" : ""})` : "choose an actor first"], ...named(now.sessions ?? [], now.session)], now.session ?? "");
       session.control.disabled = !now.actor;
       const shots = (now.snapshots ?? []).map((text, at) => [String(at), text]);
-      before.options(shots.length ? shots : [["", "no snapshot yet"]]);
-      after.options([["", "now"], ...shots]);
-      only.control.disabled = !now.actor;
-      if (now.actor && !who.value) who.value = now.actor;
+      keeping.before.options(shots.length ? shots : [["", "no snapshot yet"]]);
+      keeping.after.options([["", "now"], ...shots]);
+      keeping.only.control.disabled = !now.actor;
+      if (now.actor && !keeping.who.value) keeping.who.value = now.actor;
       if (shownMemory !== told.id) {
         shownMemory = told.id;
         strategy.options([["", "all"], ...(told.strategies ?? []).map(([each]) => each)], "");
         namespace.value = "";
-        who.value = now.actor ?? "";
+        keeping.who.value = now.actor ?? "";
         refill(places, [...new Set((told.strategies ?? []).flatMap(([, , list]) => list))].map((each) => button(each, () => { namespace.value = each; where.value = each; loadRecords(); })));
         const list = told.strategies ?? [];
         making.open = !told.id;
@@ -348,12 +226,11 @@ export default {
       if (told.what === "events") { eventPages.show(told); branch.options([["", "all"], ...told.branches]); } else recordPages.show(told);
     }));
     const again = (told) => {
-      const shown = { health: showHealth, diff: showDiff, isolation: showIsolation };
-      for (const [each, value] of Object.entries(told?.found ?? {})) shown[each]?.(value);
+      for (const [each, value] of Object.entries(told?.found ?? {})) keeping.shows[each]?.(value);
     };
     body.keep(onMessage(model, "memory", (told) => {
       for (const each of Object.keys(loaded)) delete loaded[each];
-      for (const each of [report, changed, copied, brought, gone, crossed, uses]) refill(each);
+      for (const each of [...keeping.found, uses]) refill(each);
       found = [];
       drawHits();
       again(told);

@@ -32,6 +32,10 @@ class MemoryPanel(Reading, Keeping):
 
     called: ClassVar[str] = "Memory"
     script: ClassVar[tuple[str, str]] = ("loom_widgets", "memory_panel.js")
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("loom_widgets.remember", "page.js"),
+        ("loom_widgets.remember", "keeping.js"),
+    )
 
     def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:
         super().__init__(bench, **options)

@@ -1,0 +1,101 @@
+// Memory's tabs that keep it in order: health and isolation, changes, copies, forgetting.
+
+/**
+ * What the panel takes of them: `tabs`, the fields that follow its state (`before`, `after`, `only`, `who`), `shows` for
+ * what was found before this view opened, and `found`: where that stands, to be emptied for another memory.
+ */
+function keepingParts(model, ask, { jump, openRecord }) {
+  // ---- health ----
+  const allow = checkbox("e-mail addresses and telephone numbers may be here");
+  const report = h("div", null, blank("Looks for leaks, secrets, personal data, contradictions, stale and double records, idle strategies, and cost. Each finding has evidence and a mend."));
+  const showHealth = (told) => {
+    const one = h("div");
+    refill(report, p(verdict(told.healthy, "healthy", "to mend"), " ", told.sentence), hint([told.growth, ...told.labels].filter(Boolean).join(" · ")),
+      table({ rows: told.findings, key: "at", label: "findings", height: 220, empty: "Nothing to mend.", columns: [
+        { key: "severity", width: "8em", show: (each) => statusDot(each.severity, WORST[each.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
+        figure("count"), { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }],
+      onOpen: (each) => refill(one, card(each.what, { state: each.severity, kind: WORST[each.severity] }, p(h("strong", null, "Mend: "), each.mend),
+        p(certainty(each.certainty), each.certainty === "inferred" && " by a rule on language or by similarity: look before you mend"),
+        each.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
+  };
+  const checkHealth = async () => { const told = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (told) showHealth(told); };
+
+  // ---- changes ----
+  const file = field("File", { placeholder: "before.json" });
+  const before = select("Before"), after = select("After");
+  const over = checkbox("write over it");
+  const changed = h("div", null, blank("AgentCore keeps no former states: take a snapshot now, and compare later."));
+  const showDiff = (told) => refill(changed, p(told.note),
+    told.counts.length > 0 && small(told.counts, [{ key: "namespace" }, ...["created", "updated", "moved", "deleted"].map(figure)], "changes by namespace"),
+    table({ model, table: "changes", key: "record_id", label: "changed records", height: 220, empty: "No record changed.",
+      columns: [{ key: "change", width: "7em" }, { key: "namespace", width: "20%" }, { key: "before" }, { key: "after" }, { key: "strategy", width: "12%" }],
+      onOpen: (each) => each.change !== "deleted" && openRecord({ id: each.record_id }) }));
+  const compare_ = async () => { const told = await ask("diff", { before: before.value, after: after.value }); if (told) showDiff(told); };
+
+  // ---- copies ----
+  const path = field("File", { placeholder: "memory.jsonl" });
+  const only = checkbox("only the chosen actor"), plain = checkbox("keep secrets and personal data (not redacted)"), replace = checkbox("write over it");
+  const copied = h("div");
+  const exportForm = () => ({ path: path.value, only: only.value, plain: plain.value, overwrite: replace.value });
+  const counted = [{ key: "what" }, figure("count")];
+  const write = async () => {
+    const told = await ask("export", exportForm());
+    if (told) refill(copied, p(statusDot("done"), ` ${told.note}`), small(told.rows, counted, "what was exported"));
+  };
+  const exporting = h("span");
+  const drawExport = () => refill(exporting, plain.value
+    ? confirmButton("Export", "Whoever has the file has every secret in it. Export all the same?", write, { kind: "danger" })
+    : button("Export", write, MAIN));
+  plain.control.addEventListener("change", drawExport);
+  drawExport();
+  const source = field("Export to bring in", { placeholder: "memory.jsonl" });
+  const brought = h("div");
+  const four = [{ key: "what" }, ...["in the export", "here already", "to write"].map(figure)];
+  const lookIn = async () => {
+    const told = await ask("import_preview", { path: source.value });
+    if (!told) return;
+    refill(brought, p(`From ${told.source}: ${told.note}`), small(told.rows, four, "what an import would bring"), row(button("Write it into this memory", async () => {
+      const done = await ask("import_now");
+      if (done) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((each) => ({ key: each, kind: each === "what" ? "text" : "number" })), "what was imported"));
+    }, MAIN)));
+  };
+
+  // ---- forgetting, isolation ----
+  const who = field("Actor to forget");
+  const gone = h("div");
+  const showForgotten = (told) => refill(gone,
+    p(verdict(told.verified, "verified", "NOT all is gone"), told.verified ? ` A second look found nothing of ${told.actor}.` : ` Something of ${told.actor} is still here.`),
+    small(told.rows, [{ key: "what" }, figure("deleted"), figure("left")], "what was deleted"),
+    told.failures.length > 0 && h("ul", null, told.failures.map((each) => h("li", null, each))),
+    p(h("strong", null, "Out of reach of a memory, look there yourself:")), h("ul", null, told.elsewhere.map((each) => h("li", null, each))),
+    row(button("Look again", async () => { const again = await ask("verify"); if (again) showForgotten(again); })));
+  const preview = async () => {
+    const told = await ask("forget", { actor: who.value });
+    if (!told) return;
+    const typed = field("Type the actor's id to delete for good", { placeholder: told.actor });
+    const forget = button("Forget for good", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
+    typed.control.addEventListener("input", () => { forget.disabled = typed.value !== told.actor; });
+    refill(gone, p(told.note), small(told.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample", show: (each) => short(stated(each.sample), 400) }], "what would be deleted"),
+      told.events + told.records > 0 && row(typed, forget), told.events + told.records > 0 && hint("There is no way back. Copies keeps one, if you may keep it."));
+  };
+  const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");
+  const crossed = h("div");
+  const showIsolation = (told) => refill(crossed, p(verdict(told.isolated, "isolated", "look here"), ` ${told.sentence}`),
+    told.rows.length > 0 && small(told.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "mend" }], "reads that crossed"));
+  const isolate = async () => { const told = await ask("isolation", { actors: many.value, slashes: slashes.value }); if (told) showIsolation(told); };
+
+  return {
+    before, after, only, who, found: [report, changed, copied, brought, gone, crossed],
+    shows: { health: showHealth, diff: showDiff, isolation: showIsolation },
+    tabs: [
+      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, head("Isolation"), hint("Whether a read of one actor brings what is another's: tried with scratch actors of nearly the same ids, all of it taken away again."), row(many, slashes, button("Check isolation", isolate)), crossed)],
+      ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
+        row(before, after, button("Compare", compare_)), changed)],
+      ["Copies", tab(h("h4", null, "Export"), row(path, button("Preview", async () => {
+        const told = await ask("export_preview", exportForm());
+        if (told) refill(copied, p(told.note), small(told.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "text", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
+      }), exporting), row(only, plain, replace), copied, head("Import"), row(source, button("Preview", lookIn)), brought)],
+      ["Forget", tab(row(who, button("Preview", preview, MAIN)), gone)],
+    ],
+  };
+}
