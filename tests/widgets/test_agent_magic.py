@@ -11,6 +11,7 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
+from loom_widgets.magic import LONGEST_SHOWN
 from loomlib import local
 
 RUDE = (
@@ -38,7 +39,6 @@ CELLS = {
     "failure": "broken.ok, broken.failure",
     "long": "%%agent rude -t whole\nlong",
     "whole": "len(whole.text), len(repr(whole)) < 200, len(whole._repr_html_()) < 30_000",
-    "long shown": "whole",
     "nobody": "%%agent nobody\nhello",
     "no name": "%%agent\nhello",
     "nothing": "%%agent echo\n\n",
@@ -88,6 +88,12 @@ def test_an_answer_is_streamed_and_its_invocation_named(ran: dict[str, Any]) -> 
     assert text(ran["streamed"]).strip() == said.strip()
     assert count > 3
     assert not [each for each in ran["streamed"] if each["output_type"] == "execute_result"]
+
+
+def test_of_an_answer_of_5_mb_a_cell_prints_the_beginning_and_says_where_all_of_it_is(ran: dict[str, Any]) -> None:
+    assert len(text(ran["long"])) == LONGEST_SHOWN + 1
+    assert "4,800,000 more characters are left out here; all of them are in whole.text" in text(ran["long"], "stderr")
+    assert value(ran["whole"]) == "(5000000, True, True)"
 
 
 @pytest.mark.parametrize("name", ["shown", "table"])

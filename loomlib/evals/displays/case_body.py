@@ -47,7 +47,7 @@ def conversation(case: EvalCase, answer: CaseAnswer) -> str:
     turns: Sequence[Turn | None] = case.turns or [None] * max(1, len(answer.turns))
     for place, turn in enumerate(turns):
         given = answer.turns[place] if place < len(answer.turns) else None
-        rows += _turn(case, turn, given, place)
+        rows += _turn(case, turn, given, place, answer.repeat)
     if answer.failure is not None:
         rows.append(_said("not answered", f"{answer.failure.kind}: {answer.failure.message}"))
     if case.assertions:
@@ -122,9 +122,17 @@ def facts(answer: CaseAnswer) -> str:
     return " · ".join(filter(None, known)) or "nothing is known of what it took"
 
 
-def cut(text: str, limit: int = LONGEST) -> str:
-    """A text as long as a page should show."""
-    return text if len(text) <= limit else f"{text[:limit]}… ({number(len(text) - limit, 0)} more characters)"
+def cut(text: str, limit: int = LONGEST, *, whole: str = "") -> str:
+    """A text as long as a page should show; `whole` is the Python that has all of it."""
+    if len(text) <= limit:
+        return text
+    where = f"; all of them are in {whole}" if whole else ""
+    return f"{text[:limit]}… ({number(len(text) - limit, 0)} more characters{where})"
+
+
+def whole_answer(case: EvalCase, repeat: int, turn: int) -> str:
+    """The Python that has all of an answer of a run."""
+    return f"run[{case.id!r}][{repeat}].answer.turns[{turn}].text"
 
 
 def line(text: str, limit: int = 90) -> str:
@@ -133,18 +141,18 @@ def line(text: str, limit: int = 90) -> str:
     return plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
 
 
-def _turn(case: EvalCase, turn: Turn | None, given: TurnAnswer | None, place: int) -> list[str]:
+def _turn(case: EvalCase, turn: Turn | None, given: TurnAnswer | None, place: int, repeat: int) -> list[str]:
     number_of = f" (turn {place + 1})" if len(case.turns) > 1 else ""
     rows = [_said(f"asked{number_of}", turn.prompt if turn else case.prompt)]
     if given is not None:
-        rows.append(_said("answered", given.text))
+        rows.append(_said("answered", given.text, whole=whole_answer(case, repeat, place)))
     if turn is not None and turn.expected_answer is not None:
         rows.append(_said("expected", turn.expected_answer))
     return rows
 
 
-def _said(word: str, text: str) -> str:
-    shown = escape(cut(text)) if text else '<span class="loom-quiet">(nothing)</span>'
+def _said(word: str, text: str, *, whole: str = "") -> str:
+    shown = escape(cut(text, whole=whole)) if text else '<span class="loom-quiet">(nothing)</span>'
     return f"<dt>{escape(word)}</dt><dd>{shown}</dd>"
 
 

@@ -156,3 +156,13 @@ def test_a_run_without_a_number_still_has_a_page_and_charts(tmp_path: Path) -> N
     run = run_of(nothing, sums_with_tools(2), tmp_path)
     assert "3 not answered" in run._repr_html_()
     assert draw_run(run)["taken"].layout.annotations[0].text == "Nothing is known of what the cases took."
+
+
+def test_an_answer_of_5_mb_is_cut_on_the_page_which_says_where_all_of_it_is(tmp_path: Path) -> None:
+    evalset = EvalSet(name="long", cases=(case_of(1, "word"),))
+    run = run_of(lambda _prompt: "word " * 1_000_000, evalset, tmp_path)
+    page = run._repr_html_()
+    assert len(page) < 100_000
+    where = "run[&#x27;sum 1&#x27;][0].answer.turns[0].text"
+    assert f"more characters; all of them are in {where})" in page
+    assert len(run["sum 1"][0].answer.turns[0].text) == 5_000_000

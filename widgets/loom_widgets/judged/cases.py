@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.evals import CaseFailure, NotApplicable, Score
 from loomlib.evals.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
-from loomlib.evals.displays.case_body import alignment_rows, cut, facts, line, verdict_rows
+from loomlib.evals.displays.case_body import alignment_rows, cut, facts, line, verdict_rows, whole_answer
 from loomlib.evals.runs import EvalRun, Judgement
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _turns(case: EvalCase, each: Judgement) -> list[dict[str, Any]]:
         told.append(
             {
                 "asked": cut(turn.prompt if turn else case.prompt if at == 0 else ""),
-                "answered": cut(given[at].text) if at < len(given) else None,
+                "answered": cut(given[at].text, whole=whole_answer(case, each.repeat, at)) if at < len(given) else None,
                 "expected": None if expected is None else cut(expected),
             }
         )
