@@ -79,13 +79,13 @@ for n, each in enumerate(texts):  # what a service tells of a runtime that someb
         scope="local", arn=f"arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/{id}", runtime_id=id,
         region="us-east-1", account_id="123456789012", name=each, status=each, log_group=each,
         available_qualifiers=["DEFAULT", each], raw_metadata={
-            "agentRuntimeVersion": each, "description": each, "failureReason": each, "tags": {each: each}, each: [each]})
+            "agentRuntimeVersion": each, "description": each, "failureReason": each, "tags": {each: each}, each: each})
 strangers = [bench.agent(f"stranger-{n:010d}") for n in range(len(texts))]
 display(strangers[19], strangers[19].invoke("hi"), strangers[19].overview(), bench.agents(), bench.overview(), bench)
 display(loom.overview([bench]), *strangers[:3])
 problems = [PluginProblem(distribution=e, version=e, target=f"{e} → {e}", error=e, mend=e) for e in texts]
 display(PluginView(tuple(
-    PluginLine(distribution=e, version=e, target=e, offers={e: (e,)}, status=e, problems=(problem,))
+    PluginLine(distribution=e, version=e, target=e, offers={e: (e,)}, status="broken", problems=(problem,))
     for e, problem in zip(texts, problems))))
 for n, each in enumerate(texts):  # what an agent wrote of what waits for a person
     approval = {
