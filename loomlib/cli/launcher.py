@@ -65,7 +65,9 @@ def _panel_notebook(name: str) -> dict[str, Any]:
     cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "outputs": []}
     whole = {"col": 0, "row": 0, "width": 12, "height": 22, "hidden": False}
     view = {"jupyter_dashboards": {"activeView": "grid_default", "views": {"grid_default": whole}}}
-    connect = "import loomlib as loom\n\nbench = loom.connect()"
+    # A page has little room, and is for whoever reads no code: what fails is said in one sentence.
+    terse = 'get_ipython().InteractiveTB.set_mode("Minimal")'
+    connect = f"import loomlib as loom\n\n{terse}\nbench = loom.connect()"
     cells: list[dict[str, object]] = [
         {**cell, "id": "connect", "metadata": dict[str, object](), "source": connect},
         {**cell, "id": "panel", "metadata": {"extensions": view}, "source": f"bench.panel({name!r})"},

@@ -50,6 +50,7 @@ def test_each_panel_has_a_card_that_runs_its_notebook_in_any_jupyterlab() -> Non
         assert (title, described[0].upper() + described[1:]) == (card["title"], card["description"])
         assert [layout(each)["hidden"] for each in (heading, panel, hint)] == [True, False, True]
         assert connecting["metadata"] == {}  # it says nothing, unless it fails: then that is on the page
+        assert 'InteractiveTB.set_mode("Minimal")' in "".join(connecting["source"])  # in one sentence
 
 
 def test_a_plugins_panel_has_a_card_too_and_its_name_makes_no_path(
