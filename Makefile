@@ -40,7 +40,7 @@ notebooks: $(READY)
 		-n 2 --dist loadfile
 
 browser: $(READY) chromium
-	@$(BIN)/python -m pytest tests/browser -q -m browser
+	@$(BIN)/python -m pytest tests/browser -q -m browser -n 2 --dist loadfile
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	@$(BIN)/python -m tests.benchmarks

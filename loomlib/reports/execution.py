@@ -33,6 +33,7 @@ from .parameters import Value
 _log = logging.getLogger(__name__)
 _ENGINE = "loom"
 _SLOW_CELL_S = 2.0
+_ON_THEIR_WAY_S = 120
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ARROW = re.compile(r"^-+> *\d+ (.+)$", re.M)
 _NARRATION = (
@@ -152,6 +153,9 @@ class _LoomEngine(Engine):
             say=say,
             kernel_name=kernel_name,
             timeout=None,
+            # A cell that is done has its outputs on their way; many of them, on a busy machine, take more than the
+            # four seconds after which the report would have failed.
+            iopub_timeout=_ON_THEIR_WAY_S,
             startup_timeout=120,
             log=_log,
         )

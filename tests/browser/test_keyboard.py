@@ -133,13 +133,9 @@ def page(lab: Lab, watched: Watched) -> Iterator[Page]:
 
 def test_the_main_path_of_each_panel_needs_no_mouse(page: Page, watched: Watched, tmp_path: Path) -> None:
     page.context.set_default_timeout(45_000)
-    expect.set_options(timeout=45_000)
-    try:
-        for path in (build, ask, operate, evaluate, remember):
-            path(page)
-            screenshot(page, f"keyboard-{path.__name__}", tmp_path)
-    finally:
-        expect.set_options(timeout=5_000)
+    for path in (build, ask, operate, evaluate, remember):
+        path(page)
+        screenshot(page, f"keyboard-{path.__name__}", tmp_path)
     assert watched.errors == []
     assert watched.outside == []
 
