@@ -182,7 +182,9 @@ def test_displays_and_panels_in_jupyterlab_show_hostile_text_as_text(
     expect(panel.locator(".loom-toolcard").first).to_contain_text("<script>")
     expect(panel.get_by_role("region", name="approvals")).to_contain_text("<script>")
     ask(page, "agui", anew=False)
-    expect(panel.get_by_role("group", name="shared state")).to_contain_text("<script>")
+    shared = panel.get_by_role("group", name="shared state")
+    shared.locator("summary").first.click()
+    expect(shared).to_contain_text("<script>")
     expect(panel.locator(".loom-question").first).to_contain_text("<script>")
     for name in NAMES:
         look_around(page, name.title())
