@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, told_form
 from ..embeddings import MODEL_NAME, embed
+from ..statistics import plural
 from .namespaces import Owner, owner_of
 from .reading import MemoryReader
 
@@ -60,7 +61,7 @@ class Provenance:
 
     def sentence(self) -> str:
         """How it is known, in words."""
-        seen = f"{self.scanned:,} events read{', then stopped: give scan= to read more' if self.is_cut else ''}"
+        seen = f"{plural(self.scanned, 'event')} read{', then stopped: give scan= to read more' if self.is_cut else ''}"
         how = {
             "told": f"The service tells {len(self.sources)} source event{'s' if len(self.sources) != 1 else ''}",
             "told_but_gone": "The service tells source events, but none of them is found: expired or deleted",

@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .store import FILE_NAME, Place
 
@@ -25,8 +25,12 @@ class StoredEvent(NamedTuple):
     message: str
 
 
+_RECENT: Final = 50_000
+"""Records among which the one that came last is looked for; in a stream without any of these it is the newest event."""
+
+
 class StreamTimes(NamedTuple):
-    """The first and the last event of a stream, and when the last was seen (Unix milliseconds)."""
+    """The first and the last event of a stream, and when one came last (Unix milliseconds)."""
 
     first_ms: int
     last_ms: int
@@ -64,7 +68,15 @@ class TelemetryReader:
                     for order in ("ASC", "DESC")
                 ]
                 if ends[0] and ends[1]:
-                    found[stream] = StreamTimes(first_ms=ends[0][0], last_ms=ends[1][0], ingested_ms=ends[1][1])
+                    # The newest event may have come before others: ids are in the order of arrival.
+                    came = database.execute(
+                        "SELECT visible_ms FROM records WHERE id > (SELECT max(id) FROM records) - ? AND +place = ? "
+                        "AND visible_ms <= ? ORDER BY id DESC LIMIT 1",
+                        (_RECENT, number, now_ms),
+                    ).fetchone()
+                    found[stream] = StreamTimes(
+                        first_ms=ends[0][0], last_ms=ends[1][0], ingested_ms=(came or ends[1][1:])[0]
+                    )
         return found
 
     def events(

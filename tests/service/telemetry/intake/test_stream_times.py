@@ -46,6 +46,15 @@ def test_the_stream_of_spans_has_the_times_of_its_first_and_last_event(exporter:
     assert stream["lastEventTimestamp"] == every[-1]["timestamp"]
 
 
+def test_what_came_last_counts_and_not_what_happened_last(exporter: Exporter) -> None:
+    now_ns = time.time_ns()
+    exporter.send(traces(span(secrets.token_hex(16), secrets.token_hex(8), endTimeUnixNano=str(now_ns))))
+    _, sent_ms = a_second_of_spans(exporter)
+    (stream,) = exporter.aws.client("logs").describe_log_streams(logGroupName="aws/spans")["logStreams"]
+    assert stream["lastEventTimestamp"] >= now_ns // 1_000_000
+    assert stream["lastIngestionTime"] >= sent_ms
+
+
 def test_streams_are_ordered_by_their_last_event_and_paged(exporter: Exporter) -> None:
     logs, group = exporter.aws.client("logs"), f"streams-{secrets.token_hex(4)}"
     logs.create_log_group(logGroupName=group)
