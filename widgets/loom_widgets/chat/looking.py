@@ -10,7 +10,6 @@ from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
 from ..kit import Cancel, Form, action
 from ..kit.source import frame_rows
-from .code import agent_line
 from .conversing import Conversing
 from .figures import bar_rows, figures_of, tools_of
 from .words import well_formed
@@ -54,7 +53,7 @@ class Looking(Conversing):
     def logs(self) -> None:
         """Read the session's log lines again."""
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
-        self.show_code(f"{agent_line(agent)}\nagent.logs(session_id={self._session!r}, limit={_LOG_LINES})")
+        self.show_code(f"{self._opening(agent)}\nagent.logs(session_id={self._session!r}, limit={_LOG_LINES})")
         self._put_logs(agent, self._session)
 
     @action(lane="after")

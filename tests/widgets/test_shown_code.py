@@ -1,0 +1,117 @@
+"""What a panel shows as Python can be copied into an empty notebook as it stands: it runs there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loom_widgets
+import loomlib as loom
+from loomlib.evals import EvalCase, EvalSet, Turn
+
+from .conftest import Watched
+from .test_memory_panel import say
+
+_MEMORY = "code_runs"
+
+
+def run(code: str) -> dict[str, Any]:
+    """A new kernel's names after the code."""
+    names: dict[str, Any] = {}
+    try:
+        exec(code, names)
+    finally:
+        if "bench" in names:
+            names["bench"].close()
+    return names
+
+
+@pytest.fixture(autouse=True)
+def _at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOM_HOME", str(home))
+
+
+def copied(panel: Watched, name: str, /, **form: Any) -> dict[str, Any]:
+    """Does what is asked for in the panel, then runs what the panel shows for it."""
+    answer = panel.ask(name, **form)
+    assert not answer.get("failed"), panel.panel.error
+    assert panel.panel.code
+    return run(panel.panel.code)
+
+
+def test_what_build_shows_runs(bench: loom.Workbench) -> None:
+    panel = Watched(loom_widgets.build(bench))
+    found = copied(panel, "deploy", what="calculator", name="code_runs")
+    assert found["agent"].arn == bench.agent("code_runs").arn
+    arn = str(found["agent"].arn)
+    assert copied(panel, "register", arn=arn)["agent"].name == "code_runs"
+    assert copied(panel, "look", arn=arn)["agent"].status == "READY"
+    copied(panel, "refresh", arn=arn)
+    copied(panel, "refresh")
+    panel.panel.close()
+
+
+def test_what_test_shows_runs(bench: loom.Workbench) -> None:
+    agent = bench.ensure_agent("calculator")
+    panel = Watched(loom_widgets.test(agent))
+    session = "s" * 40
+    copied(panel, "invoke", agent=agent.name, qualifier="DEFAULT", prompt="What is 6 times 7?", session=session)
+    assert len(agent.conversation(session)) == 2
+    copied(panel, "choose", agent=agent.name, qualifier="DEFAULT", session=session)
+    copied(panel, "look")
+    panel.panel.close()
+
+
+def test_what_operate_shows_runs(bench: loom.Workbench) -> None:
+    agent = bench.ensure_agent("calculator")
+    agent.invoke("What is 1 plus 1?")
+    panel = Watched(loom_widgets.operate(bench))
+    for chosen in (
+        {},
+        {"range": "24h"},
+        {"range": "between", "since": "2026-01-01T00:00:00Z", "until": "2036-01-01T00:00:00Z"},
+    ):
+        copied(panel, "look", **chosen)
+        assert copied(panel, "drill", agent=agent.name, **chosen)["view"].window
+    panel.ask("compare")  # opens workbenches that nobody could close here
+    compile(panel.panel.code, "copied", "exec")
+    copied(panel, "catch_up")
+    panel.ask("add_alert", number="error_rate", side="above", limit=5, hours=1, name="from_code")
+    added = panel.panel.code
+    panel.ask("remove_alert", alert="from_code")
+    removed = panel.panel.code
+    run(added)
+    run(removed)
+    copied(panel, "check_alerts")
+    panel.panel.close()
+
+
+def test_what_evaluate_shows_runs(bench: loom.Workbench, tmp_path: Path) -> None:
+    agent = bench.ensure_agent("calculator")
+    cases = [EvalCase(id="product", turns=(Turn(prompt="What is 6 times 7?", expected_answer="42"),))]
+    EvalSet(name="sums", cases=cases).write(tmp_path / "sums.json")
+    panel = Watched(loom_widgets.evaluate(bench))
+    form = {"set": "file:", "path": str(tmp_path / "sums.json"), "agents": [agent.name], "evaluators": "contains"}
+    found = copied(panel, "run", **form)
+    assert found["run"].evalset.name == "sums"
+    id = panel.panel.state["run"]
+    copied(panel, "open_run", run=id)
+    copied(panel, "case", run=id, place=0, repeat=0)
+    panel.panel.close()
+
+
+def test_what_memory_shows_runs(bench: loom.Workbench) -> None:
+    panel = Watched(loom_widgets.memory(bench))
+    found = panel.ask("create", name=_MEMORY, strategies=["semantic"])
+    assert not found.get("failed"), panel.panel.error
+    say(bench.memory(_MEMORY), "Please remember that I am allergic to mustard.", session="session_1")
+    copied(panel, "choose_memory", memory=_MEMORY)
+    copied(panel, "choose", actor="anna", session="session_1")
+    for name, given in (
+        ("events", {}), ("records", {}), ("search", {"query": "mustard"}), ("timeline", {}), ("health", {}),
+        ("snapshot", {}), ("forget", {}),
+    ):  # fmt: skip
+        copied(panel, name, **given)
+    panel.panel.close()
