@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import loom_widgets
 import loomlib as loom
 from loomlib.evals import EvalCase, EvalSet, Turn
@@ -26,11 +24,6 @@ def run(code: str) -> dict[str, Any]:
         if "bench" in names:
             names["bench"].close()
     return names
-
-
-@pytest.fixture(autouse=True)
-def _at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOOM_HOME", str(home))
 
 
 def copied(panel: Watched, name: str, /, **form: Any) -> dict[str, Any]:

@@ -4,7 +4,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import SettingsError
+from loomlib.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,8 +18,18 @@ if TYPE_CHECKING:
 
 def connect_code(bench: Workbench) -> str:
     """The lines before a call: the import, and a workbench of the same place."""
-    place = "" if bench.where == "local" else f"{bench.where!r}, region={bench.region!r}"
-    return f"import loomlib as loom\n\nbench = loom.connect({place})\n"
+    given = [] if bench.where == "local" else [repr(bench.where), f"region={bench.region!r}"]
+    if (home := bench.settings.home.resolve()) != _usual_home():
+        given.append(f"home={str(home)!r}")
+    return f"import loomlib as loom\n\nbench = loom.connect({', '.join(given)})\n"
+
+
+def _usual_home() -> Path | None:
+    """The home that a workbench gets which is told none; None when the settings cannot be read."""
+    try:
+        return Settings.load().home.resolve()
+    except SettingsError:
+        return None
 
 
 def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import LoomError
 
 from ..kit import Cancel, Form, Panel
+from ..kit.source import connect_code
 from .rows import Told
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ class MemoryView(Panel):
     def show_call(self, *lines: str, memory: bool = True) -> None:
         """The last call as Python."""
         opened = [f"memory = bench.memory({self.memory.name!r})"] if memory else []
-        connect = "bench = loom.connect()" if self.bench.where == "local" else 'bench = loom.connect("aws")'
-        self.show_code("\n".join(["import loomlib as loom\n", connect, *opened, *lines]))
+        self.show_code("\n".join([connect_code(self.bench).rstrip(), *opened, *lines]))
 
     def look_around(self, key: str = "", actor: str = "", session: str = "") -> None:
         """Read the memories, and of the chosen one (else the first) the actors."""
