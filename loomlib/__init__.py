@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
     from .local import ServiceOptions
-    from .recall import RecallStudy
+    from .memory_study import RecallStudy
     from .reports import run_report
     from .settings import Settings
     from .workbench import Agent, Invocation, Workbench, connect
@@ -36,7 +36,7 @@ _HOMES = {
     "InvocationError": "agents",
     "LatencyStudy": "latency",
     "LoomError": "errors",
-    "RecallStudy": "recall",
+    "RecallStudy": "memory_study",
     "RuntimeArn": "agents",
     "ServiceOptions": "local",
     "SessionEnd": "agents",

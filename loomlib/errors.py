@@ -1,44 +1,46 @@
 """Everything that Loom raises on purpose.
 
     LoomError
-    ├── SettingsError            a setting is missing or wrong
-    ├── PluginError              a plugin could not be loaded or called
-    ├── InvalidArn               (also ValueError) text that is no runtime ARN
-    ├── AgentNotFound            (also LookupError) the catalog has no such agent
-    ├── NotYetSupported          part of the plan, not of this release
-    ├── ExtraMissing             an optional part of Loom is not installed
-    ├── AwsError                 an AWS call failed
-    │   ├── CredentialsMissing   no usable credentials or region
-    │   ├── AccessDenied         403
-    │   ├── RequestRejected      400, or refused before it was sent (session id, payload size)
-    │   ├── ResourceNotFound     404
-    │   ├── Conflict             409
-    │   ├── QuotaExceeded        402
-    │   ├── AgentFailed          424, the agent's own failure
-    │   ├── Throttled            429
-    │   ├── ServiceFailed        5xx
-    │   ├── TransportFailed      no connection, a cut stream
-    │   ├── TimedOut             no answer in time
-    │   └── MalformedResponse    an answer that is not in the documented form
-    ├── InvocationFailed         an invocation ended in an error (asked for by raise_for_status)
-    ├── StoreError               the database refused
-    │   ├── StoreFull            no space left
-    │   └── StoreTooNew          written by a later release
-    ├── LocalServiceError        the local AgentCore
-    │   ├── LocalServiceNotRunning
-    │   └── LocalServiceNotStarted
-    ├── StudyError               a study is planned wrongly
-    │   └── StudyInterrupted     stopped half-way; what was measured is kept
-    ├── EvalError                an evaluation is asked for wrongly, or its stored form does not fit
-    │   └── EvalInterrupted      stopped half-way; what was answered and judged is kept
-    ├── EvalSetInvalid           (also ValueError) a file or text that is no eval set, with every place to mend
-    └── ReportError              a report could not be made
-        └── UnknownParameter     a parameter that the notebook does not have
+    ├── SettingsError                       a setting is missing or wrong
+    ├── PluginError                         a plugin could not be loaded or called
+    ├── InvalidArnError                     (also ValueError) text that is no runtime ARN
+    ├── AgentNotFoundError                  (also LookupError) the catalog has no such agent
+    ├── NotSupportedError                   part of the plan, not of this release
+    ├── MissingExtraError                   an optional part of Loom is not installed
+    ├── AwsError                            an AWS call failed
+    │   ├── MissingCredentialsError         no usable credentials or region
+    │   ├── AccessDeniedError               403
+    │   ├── RequestRejectedError            400, or refused before it was sent (session id, payload size)
+    │   ├── ResourceNotFoundError           404
+    │   ├── ConflictError                   409
+    │   ├── QuotaExceededError              402
+    │   ├── AgentFailedError                424, the agent's own failure
+    │   ├── ThrottledError                  429
+    │   ├── ServiceFailedError              5xx
+    │   ├── TransportError                  no connection, a cut stream
+    │   ├── RequestTimeoutError             no answer in time
+    │   └── MalformedResponseError          an answer that is not in the documented form
+    ├── InvocationFailedError               an invocation ended in an error (asked for by raise_for_status)
+    ├── StoreError                          the database refused
+    │   ├── StoreFullError                  no space left
+    │   └── StoreTooNewError                written by a later release
+    ├── LocalServiceError                   the local AgentCore
+    │   ├── LocalServiceNotRunningError
+    │   └── LocalServiceNotStartedError
+    ├── StudyError                          a study is planned wrongly
+    │   └── StudyInterruptedError           stopped half-way; what was measured is kept
+    ├── EvalError                           an evaluation is asked for wrongly, or its stored form does not fit
+    │   └── EvalInterruptedError            stopped half-way; what was answered and judged is kept
+    ├── InvalidEvalSetError                 (also ValueError) a file or text that is no eval set, with every place to mend
+    └── ReportError                         a report could not be made
+        └── UnknownParameterError           a parameter that the notebook does not have
 
 A message has three parts: what failed, on what, and what to try. A bad argument stays `ValueError` or `TypeError`.
 """
 
 from __future__ import annotations
+
+from .deprecation import renamed_names
 
 
 class LoomError(Exception):
@@ -61,19 +63,19 @@ class PluginError(LoomError):
     """A plugin could not be loaded or called."""
 
 
-class InvalidArn(LoomError, ValueError):
+class InvalidArnError(LoomError, ValueError):
     """Text that is no AgentCore runtime ARN."""
 
 
-class AgentNotFound(LoomError, LookupError):
+class AgentNotFoundError(LoomError, LookupError):
     """The catalog has no agent of that name, id or ARN."""
 
 
-class NotYetSupported(LoomError):
+class NotSupportedError(LoomError):
     """Something that is planned but not part of this release."""
 
 
-class ExtraMissing(LoomError):
+class MissingExtraError(LoomError):
     """An optional part of Loom is not installed (its extra: `pip install 'loomlib[evals]'`)."""
 
 
@@ -87,55 +89,55 @@ class AwsError(LoomError):
         self.code, self.status, self.request_id = code, status, request_id
 
 
-class CredentialsMissing(AwsError):
+class MissingCredentialsError(AwsError):
     """No usable credentials or no region."""
 
 
-class AccessDenied(AwsError):
+class AccessDeniedError(AwsError):
     """The credentials do not allow the call (403)."""
 
 
-class RequestRejected(AwsError):
+class RequestRejectedError(AwsError):
     """The request breaks a rule: refused by the service (400) or before it was sent."""
 
 
-class ResourceNotFound(AwsError):
+class ResourceNotFoundError(AwsError):
     """The resource does not exist (404)."""
 
 
-class Conflict(AwsError):
+class ConflictError(AwsError):
     """The resource is busy or exists already (409)."""
 
 
-class QuotaExceeded(AwsError):
+class QuotaExceededError(AwsError):
     """A service quota is used up (402)."""
 
 
-class AgentFailed(AwsError):
+class AgentFailedError(AwsError):
     """The agent itself failed: it died, raised, or answered garbage (RuntimeClientError, 424)."""
 
 
-class Throttled(AwsError):
+class ThrottledError(AwsError):
     """Too many requests (429)."""
 
 
-class ServiceFailed(AwsError):
+class ServiceFailedError(AwsError):
     """The service failed (5xx)."""
 
 
-class TransportFailed(AwsError):
+class TransportError(AwsError):
     """The connection could not be made, or broke before the answer was complete."""
 
 
-class TimedOut(AwsError):
+class RequestTimeoutError(AwsError):
     """No answer within the time allowed."""
 
 
-class MalformedResponse(AwsError):
+class MalformedResponseError(AwsError):
     """The answer is not in the documented form."""
 
 
-class InvocationFailed(LoomError):
+class InvocationFailedError(LoomError):
     """An invocation ended in an error; `failure` is its class (see `loomlib.agents.FAILURES`)."""
 
     def __init__(self, what: str, *, on: str = "", try_: str = "", failure: str = "") -> None:
@@ -147,11 +149,11 @@ class StoreError(LoomError):
     """The database refused to read or write."""
 
 
-class StoreFull(StoreError):
+class StoreFullError(StoreError):
     """The database cannot grow: the disk or the quota is full."""
 
 
-class StoreTooNew(StoreError):
+class StoreTooNewError(StoreError):
     """The database was written by a later release of Loom."""
 
 
@@ -159,11 +161,11 @@ class LocalServiceError(LoomError):
     """The local AgentCore failed."""
 
 
-class LocalServiceNotRunning(LocalServiceError):
+class LocalServiceNotRunningError(LocalServiceError):
     """No local AgentCore runs for this folder."""
 
 
-class LocalServiceNotStarted(LocalServiceError):
+class LocalServiceNotStartedError(LocalServiceError):
     """The local AgentCore could not be started."""
 
 
@@ -171,7 +173,7 @@ class StudyError(LoomError):
     """A study is planned wrongly, or its stored form does not fit."""
 
 
-class StudyInterrupted(StudyError):
+class StudyInterruptedError(StudyError):
     """A study stopped half-way. What was measured is kept; running it again resumes it."""
 
 
@@ -179,11 +181,11 @@ class EvalError(LoomError):
     """An evaluation is asked for wrongly, or its stored form does not fit."""
 
 
-class EvalInterrupted(EvalError):
+class EvalInterruptedError(EvalError):
     """An evaluation stopped half-way. What was answered and judged is kept; running it again resumes it."""
 
 
-class EvalSetInvalid(LoomError, ValueError):
+class InvalidEvalSetError(LoomError, ValueError):
     """Nothing was read of an eval set: `problems` says line by line what is wrong and how to mend it."""
 
     def __init__(self, what: str, *, on: str = "", try_: str = "", problems: tuple[str, ...] = ()) -> None:
@@ -195,5 +197,35 @@ class ReportError(LoomError):
     """A report could not be made."""
 
 
-class UnknownParameter(ReportError):
+class UnknownParameterError(ReportError):
     """A parameter that the notebook does not have."""
+
+
+_RENAMED = {
+    "InvalidArn": "InvalidArnError",
+    "AgentNotFound": "AgentNotFoundError",
+    "NotYetSupported": "NotSupportedError",
+    "ExtraMissing": "MissingExtraError",
+    "CredentialsMissing": "MissingCredentialsError",
+    "AccessDenied": "AccessDeniedError",
+    "RequestRejected": "RequestRejectedError",
+    "ResourceNotFound": "ResourceNotFoundError",
+    "Conflict": "ConflictError",
+    "QuotaExceeded": "QuotaExceededError",
+    "AgentFailed": "AgentFailedError",
+    "Throttled": "ThrottledError",
+    "ServiceFailed": "ServiceFailedError",
+    "TransportFailed": "TransportError",
+    "TimedOut": "RequestTimeoutError",
+    "MalformedResponse": "MalformedResponseError",
+    "InvocationFailed": "InvocationFailedError",
+    "StoreFull": "StoreFullError",
+    "StoreTooNew": "StoreTooNewError",
+    "LocalServiceNotRunning": "LocalServiceNotRunningError",
+    "LocalServiceNotStarted": "LocalServiceNotStartedError",
+    "StudyInterrupted": "StudyInterruptedError",
+    "EvalInterrupted": "EvalInterruptedError",
+    "EvalSetInvalid": "InvalidEvalSetError",
+    "UnknownParameter": "UnknownParameterError",
+}
+__getattr__ = renamed_names(__name__, _RENAMED)

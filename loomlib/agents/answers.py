@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
-from loomlib.errors import MalformedResponse
+from loomlib.errors import MalformedResponseError
 
 from .agui.events import is_agui
 from .agui.history import answer_in
@@ -39,7 +39,7 @@ class Piece:
 
 
 class AnswerReader(Protocol):
-    """Reads one body, incrementally. Raises `MalformedResponse` when it is not what its content type says."""
+    """Reads one body, incrementally. Raises `MalformedResponseError` when it is not what its content type says."""
 
     def feed(self, data: bytes) -> Sequence[Piece]: ...
 
@@ -158,7 +158,7 @@ class JsonReader:
         try:
             value: object = json.loads(body)
         except ValueError as error:
-            raise MalformedResponse(
+            raise MalformedResponseError(
                 "The answer is called application/json but is not JSON",
                 on=repr(body[:200]),
                 try_="read the agent's log",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from loomlib.errors import InvalidArn
+from loomlib.errors import InvalidArnError
 
 # botocore's service model asks for a ten-character suffix; hand-made and older ids differ, so any suffix is read.
 _FORM = re.compile(
@@ -31,15 +31,15 @@ class RuntimeArn:
 
     def __post_init__(self) -> None:
         if not _FORM.fullmatch(str(self)):
-            raise InvalidArn("Not the parts of an AgentCore runtime ARN", on=repr(str(self)), try_=_EXAMPLE)
+            raise InvalidArnError("Not the parts of an AgentCore runtime ARN", on=repr(str(self)), try_=_EXAMPLE)
 
     @classmethod
     def parse(cls, text: str) -> RuntimeArn:
-        """The ARN in `text` (surrounding white space is ignored); `InvalidArn` says which part is wrong."""
+        """The ARN in `text` (surrounding white space is ignored); `InvalidArnError` says which part is wrong."""
         cleaned = text.strip()
         if found := _FORM.fullmatch(cleaned):
             return cls(**found.groupdict())
-        raise InvalidArn(f"Not an AgentCore runtime ARN: {_fault(cleaned)}", on=repr(cleaned[:200]), try_=_EXAMPLE)
+        raise InvalidArnError(f"Not an AgentCore runtime ARN: {_fault(cleaned)}", on=repr(cleaned[:200]), try_=_EXAMPLE)
 
     @property
     def name(self) -> str:

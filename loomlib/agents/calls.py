@@ -38,7 +38,7 @@ def make_call(
     labels: Sequence[str],
     headers: Mapping[str, str] | None,
 ) -> InvocationCall:
-    """The call these arguments mean. Raises `RequestRejected` or `ValueError` before anything is stored or sent."""
+    """The call these arguments mean. Raises `RequestRejectedError` or `ValueError` before anything is stored or sent."""
     if timeout_s is not None and timeout_s <= 0:
         raise ValueError(f"timeout_s must be above zero, not {timeout_s:g}")
     if not qualifier:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loomlib.errors import AgentNotFound, ResourceNotFound
+from loomlib.errors import AgentNotFoundError, ResourceNotFoundError
 
 from .arn import RuntimeArn
 from .entry import DELETED, AgentEntry, entry_from_row
@@ -24,7 +24,7 @@ class Catalog:
     def register(self, arn: str | RuntimeArn) -> AgentEntry:
         """The agent of `arn`, described by AWS in the ARN's own region. Registering twice refreshes.
 
-        Raises `InvalidArn`, `ResourceNotFound` and what else the description raises (`AccessDenied` …).
+        Raises `InvalidArnError`, `ResourceNotFoundError` and what else the description raises (`AccessDeniedError` …).
         """
         from loomlib.aws.runtimes import describe_runtime
 
@@ -56,20 +56,20 @@ class Catalog:
         return tuple(entry_from_row(row) for row in self._store.agents.list(self.scope))
 
     def get(self, key: str | int | AgentEntry) -> AgentEntry:
-        """The agent whose id, ARN, runtime id or name is `key`; `AgentNotFound` names those that there are."""
+        """The agent whose id, ARN, runtime id or name is `key`; `AgentNotFoundError` names those that there are."""
         row = self._store.agents.get(self.scope, key.id if isinstance(key, AgentEntry) else key)
         if row is not None:
             return entry_from_row(row)
         names = sorted({entry.name for entry in self.list()})
         known = f"one of {', '.join(names[:10])}" if names else 'bench.deploy("calculator")'
-        raise AgentNotFound("No such agent in the catalog", on=repr(key), try_=known)
+        raise AgentNotFoundError("No such agent in the catalog", on=repr(key), try_=known)
 
     def refresh(self, key: str | int | AgentEntry) -> AgentEntry:
         """The agent as AWS describes it now. A runtime that is gone stays in the catalog with the status DELETED."""
         entry = self.get(key)
         try:
             return self.register(entry.arn)
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             row = self._store.agents.upsert(
                 scope=self.scope,
                 arn=str(entry.arn),
@@ -88,6 +88,6 @@ class Catalog:
         """Take the agent out of the catalog (its runtime and its invocations stay); False when it was not there."""
         try:
             entry = self.get(key)
-        except AgentNotFound:
+        except AgentNotFoundError:
             return False
         return self._store.agents.remove(entry.id)

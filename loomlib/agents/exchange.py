@@ -32,13 +32,13 @@ Emit = Callable[[InvocationEvent], None]
 
 _ERROR_BODY_LIMIT = 64_000
 _FAILURE_OF: Final[Mapping[type[errors.AwsError], str]] = {
-    errors.Throttled: "throttle",
-    errors.QuotaExceeded: "quota",
-    errors.AgentFailed: "agent_error",
-    errors.TransportFailed: "transport",
-    errors.TimedOut: "timeout",
-    errors.MalformedResponse: "malformed_stream",
-    errors.ServiceFailed: "service_error",
+    errors.ThrottledError: "throttle",
+    errors.QuotaExceededError: "quota",
+    errors.AgentFailedError: "agent_error",
+    errors.TransportError: "transport",
+    errors.RequestTimeoutError: "timeout",
+    errors.MalformedResponseError: "malformed_stream",
+    errors.ServiceFailedError: "service_error",
 }
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Invoker:
     """Sends invocations of any agent of a connection; one is enough for a process, and threads may share it.
 
-    The question is stored before it is sent (`StoreFull` and its kin are raised then), the answer as it comes, the
+    The question is stored before it is sent (`StoreFullError` and its kin are raised then), the answer as it comes, the
     outcome at the end. A failed invocation is a record whose status is "error", not an exception; only arguments that
-    break a rule raise (`RequestRejected`, `ValueError`). Nothing is ever sent twice.
+    break a rule raise (`RequestRejectedError`, `ValueError`). Nothing is ever sent twice.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from loomlib.errors import RequestRejected
+from loomlib.errors import RequestRejectedError
 
 SESSION_ID_MIN: Final = 33
 SESSION_ID_MAX: Final = 256
@@ -31,7 +31,7 @@ class Payload:
 def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None = None) -> Payload:
     """`{"prompt": …}` for a prompt; a mapping as JSON; bytes as they are. A prompt is added to a mapping without one.
 
-    Raises `RequestRejected` above 100 MB, `ValueError` when there is nothing to send and `TypeError` for a prompt that
+    Raises `RequestRejectedError` above 100 MB, `ValueError` when there is nothing to send and `TypeError` for a prompt that
     is no text, a payload that is neither mapping nor bytes, and a value that JSON cannot hold.
     """
     if prompt is None and payload is None:
@@ -47,7 +47,7 @@ def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None =
         own = sent.get("prompt")
         asked = own if isinstance(own, str) else body[:_PROMPT_KEPT].decode("utf-8", "replace")
     if len(body) > PAYLOAD_MAX_BYTES:
-        raise RequestRejected(
+        raise RequestRejectedError(
             f"A payload of {len(body):,} bytes is above InvokeAgentRuntime's limit of {PAYLOAD_MAX_BYTES:,}",
             on="not sent",
             try_="put the data in S3 and send its address",
@@ -72,15 +72,15 @@ def new_session_id() -> str:
 
 
 def check_session_id(session_id: str) -> str:
-    """`session_id`, or `RequestRejected` telling its length and the rule."""
+    """`session_id`, or `RequestRejectedError` telling its length and the rule."""
     if not SESSION_ID_MIN <= len(session_id) <= SESSION_ID_MAX:
-        raise RequestRejected(
+        raise RequestRejectedError(
             f"A session id of {len(session_id)} characters; AgentCore wants {SESSION_ID_MIN} to {SESSION_ID_MAX}",
             on=repr(session_id[:SESSION_ID_MAX]),
             try_="leave session_id out, or use a UUID with a prefix",
         )
     if not session_id.isascii() or not session_id.isprintable() or session_id != session_id.strip():
-        raise RequestRejected(
+        raise RequestRejectedError(
             "A session id travels in an HTTP header, so it is printable ASCII without spaces around it",
             on=repr(session_id),
             try_="letters, digits, hyphens and underscores",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loomlib.errors import InvocationFailed
+from loomlib.errors import InvocationFailedError
 
 from .events import FAILURES
 
@@ -67,10 +67,10 @@ class InvocationRecord:
         return self.status == "complete"
 
     def raise_for_status(self) -> InvocationRecord:
-        """This record when it is complete; otherwise raises `InvocationFailed`."""
+        """This record when it is complete; otherwise raises `InvocationFailedError`."""
         if self.status == "complete":
             return self
-        raise InvocationFailed(
+        raise InvocationFailedError(
             self.error_message or f"The invocation is {self.status}",
             on=f"{self.agent_name}, session {self.session_id}",
             failure=self.failure or "",

@@ -10,7 +10,7 @@ import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.errors import MalformedResponse
+from loomlib.errors import MalformedResponseError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class SseEvent:
 class SseParser:
     """An incremental parser. Any split of the same bytes gives the same events.
 
-    Raises `MalformedResponse` when the bytes are not UTF-8, or when the stream ended without a single known field.
+    Raises `MalformedResponseError` when the bytes are not UTF-8, or when the stream ended without a single known field.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class SseParser:
             self._line = []
         events.extend(self._dispatch())
         if self._strangers and not self._fields:
-            raise MalformedResponse(
+            raise MalformedResponseError(
                 "The answer is called text/event-stream but holds no server-sent event",
                 on=f"{self._strangers} lines without a known field",
                 try_="read the agent's log; it should yield its text from a generator",
@@ -65,7 +65,7 @@ class SseParser:
         try:
             return self._decode(data, final)
         except UnicodeDecodeError as error:
-            raise MalformedResponse(
+            raise MalformedResponseError(
                 "The event stream is not UTF-8", on=f"byte {error.object[error.start]:#04x}"
             ) from error
 

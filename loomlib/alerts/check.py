@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError, StoreError
-from ..operations import Window
+from ..metrics import Window
 from ..statistics import Estimate
 from .delivery import Delivered, deliver
 from .notify import Notify

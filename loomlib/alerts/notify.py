@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from ..errors import ExtraMissing
+from ..errors import MissingExtraError
 from ..settings import read_table
 
 VARIABLE: Final = "LOOM_ALERT_URL_"
@@ -94,7 +94,7 @@ def _apprise() -> Any:
     try:
         import apprise  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:
-        raise ExtraMissing(
+        raise MissingExtraError(
             "Notifications need apprise", on="loomlib.alerts", try_="pip install 'loomlib[alerts]'"
         ) from error
     return apprise

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, Final
 
 from ..errors import StoreError
-from ..operations import NUMBERS, TITLES, said, said_limit
+from ..metrics import NUMBERS, TITLES, said, said_limit
 from ..statistics import MISSED, PASSED, Estimate, outcome_at_least, outcome_at_most
 
 OK: Final = "ok"
@@ -32,7 +32,7 @@ _COUNTS: Final = ("invocations", "sessions")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Rule:
-    """An alarm when `number` (of `loomlib.operations.NUMBERS`) is `above` or `below` a limit over the last `window`.
+    """An alarm when `number` (of `loomlib.metrics.NUMBERS`) is `above` or `below` a limit over the last `window`.
 
     Of the agent named `agent`, or of all together. Below `min_n` observations nothing is decided. `notify` names the
     addresses to tell: each is a URL in the environment (`LOOM_ALERT_URL_TEAM` for "team") or in the settings file's

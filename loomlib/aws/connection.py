@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loomlib.errors import CredentialsMissing
+from loomlib.errors import MissingCredentialsError
 
 from .addresses import is_loopback
 
@@ -48,13 +48,15 @@ class Clients:
 
     @property
     def region(self) -> str:
-        """The connection's region; raises `CredentialsMissing` when nobody named one."""
+        """The connection's region; raises `MissingCredentialsError` when nobody named one."""
         if self.connection.region:
             return self.connection.region
         env = self.connection.environment
         found = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or self._session().region_name
         if not found:
-            raise CredentialsMissing("No AWS region", try_="connect(region=…), AWS_REGION, or a profile with a region")
+            raise MissingCredentialsError(
+                "No AWS region", try_="connect(region=…), AWS_REGION, or a profile with a region"
+            )
         return str(found)
 
     def control(self, region: str | None = None) -> Any:
@@ -110,7 +112,9 @@ class Clients:
         with translated("Reading AWS credentials", on=self.connection.profile or "default chain"), self._lock:
             found = self._session().get_credentials()
             if found is None:
-                raise CredentialsMissing("No AWS credentials", try_="aws sso login, AWS_PROFILE, or loom.connect()")
+                raise MissingCredentialsError(
+                    "No AWS credentials", try_="aws sso login, AWS_PROFILE, or loom.connect()"
+                )
             return found.get_frozen_credentials()
 
     def account_id(self, *, anew: bool = False) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loomlib.errors import Conflict, ResourceNotFound
+from loomlib.errors import ConflictError, ResourceNotFoundError
 
 from .connection import Clients
 from .errors import translated
@@ -67,7 +67,7 @@ def upload_package(clients: Clients, name: str, package: Package, *, bucket: str
     try:
         with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
             s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         _make_bucket(clients, where)
         with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
             s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
@@ -82,7 +82,7 @@ def _make_bucket(clients: Clients, bucket: str) -> None:
     try:
         with translated("Making a bucket", on=bucket):
             clients.s3().create_bucket(**request)
-    except Conflict as error:
+    except ConflictError as error:
         if error.code != "BucketAlreadyOwnedByYou":  # somebody else of this account was faster
             raise
     with translated("Blocking public access", on=bucket):
@@ -104,7 +104,7 @@ def _create_or_update(clients: Clients, name: str, request: dict[str, Any]) -> s
         try:
             with translated("Creating the runtime", on=name):
                 return str(control.create_agent_runtime(agentRuntimeName=name, **request)["agentRuntimeId"])
-        except Conflict:
+        except ConflictError:
             runtime_id = find_runtime(clients, name)
             if runtime_id is None:
                 raise

@@ -8,19 +8,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from loomlib.errors import (
-    AccessDenied,
-    AgentFailed,
+    AccessDeniedError,
+    AgentFailedError,
     AwsError,
-    Conflict,
-    CredentialsMissing,
-    MalformedResponse,
-    QuotaExceeded,
-    RequestRejected,
-    ResourceNotFound,
-    ServiceFailed,
-    Throttled,
-    TimedOut,
-    TransportFailed,
+    ConflictError,
+    MalformedResponseError,
+    MissingCredentialsError,
+    QuotaExceededError,
+    RequestRejectedError,
+    RequestTimeoutError,
+    ResourceNotFoundError,
+    ServiceFailedError,
+    ThrottledError,
+    TransportError,
 )
 
 from .addresses import is_loopback
@@ -30,43 +30,43 @@ MESSAGE_LIMIT = 4000
 """Characters kept of a message from AWS: a 424 carries the agent's last log lines."""
 
 _BY_STATUS: Mapping[int, type[AwsError]] = {
-    402: QuotaExceeded,
-    403: AccessDenied,
-    404: ResourceNotFound,
-    409: Conflict,
-    424: AgentFailed,
-    429: Throttled,
+    402: QuotaExceededError,
+    403: AccessDeniedError,
+    404: ResourceNotFoundError,
+    409: ConflictError,
+    424: AgentFailedError,
+    429: ThrottledError,
 }
 _BY_CODE: Mapping[str, type[AwsError]] = {
-    "AccessDeniedException": AccessDenied,
-    "AccessDenied": AccessDenied,
-    "UnrecognizedClientException": CredentialsMissing,
-    "InvalidClientTokenId": CredentialsMissing,
-    "ExpiredTokenException": CredentialsMissing,
-    "ExpiredToken": CredentialsMissing,
-    "ResourceNotFoundException": ResourceNotFound,
-    "NoSuchBucket": ResourceNotFound,
-    "ConflictException": Conflict,
-    "ResourceAlreadyExistsException": Conflict,
-    "ServiceQuotaExceededException": QuotaExceeded,
-    "LimitExceededException": QuotaExceeded,
-    "ThrottlingException": Throttled,
-    "TooManyRequestsException": Throttled,
-    "RuntimeClientError": AgentFailed,
+    "AccessDeniedException": AccessDeniedError,
+    "AccessDenied": AccessDeniedError,
+    "UnrecognizedClientException": MissingCredentialsError,
+    "InvalidClientTokenId": MissingCredentialsError,
+    "ExpiredTokenException": MissingCredentialsError,
+    "ExpiredToken": MissingCredentialsError,
+    "ResourceNotFoundException": ResourceNotFoundError,
+    "NoSuchBucket": ResourceNotFoundError,
+    "ConflictException": ConflictError,
+    "ResourceAlreadyExistsException": ConflictError,
+    "ServiceQuotaExceededException": QuotaExceededError,
+    "LimitExceededException": QuotaExceededError,
+    "ThrottlingException": ThrottledError,
+    "TooManyRequestsException": ThrottledError,
+    "RuntimeClientError": AgentFailedError,
 }
 _ADVICE: Mapping[type[AwsError], str] = {
-    CredentialsMissing: "aws sso login, AWS_PROFILE, or loom.connect() for the local service",
-    AccessDenied: "ask for the permission, or connect with another profile (the policy is in the README)",
-    RequestRejected: "mend the request as the message says",
-    ResourceNotFound: "check the ARN, the region and the qualifier",
-    Conflict: "wait until the change that is under way has ended, then call again",
-    QuotaExceeded: "end sessions that are not needed, or ask AWS for a higher quota",
-    AgentFailed: "read the agent's log",
-    Throttled: "call less often",
-    ServiceFailed: "call again later",
-    TransportFailed: "check the address and the network; `loom status` for the local service",
-    TimedOut: "allow more time, or look in the agent's log for what it waits for",
-    MalformedResponse: "check that the address is AWS's or the local service's",
+    MissingCredentialsError: "aws sso login, AWS_PROFILE, or loom.connect() for the local service",
+    AccessDeniedError: "ask for the permission, or connect with another profile (the policy is in the README)",
+    RequestRejectedError: "mend the request as the message says",
+    ResourceNotFoundError: "check the ARN, the region and the qualifier",
+    ConflictError: "wait until the change that is under way has ended, then call again",
+    QuotaExceededError: "end sessions that are not needed, or ask AWS for a higher quota",
+    AgentFailedError: "read the agent's log",
+    ThrottledError: "call less often",
+    ServiceFailedError: "call again later",
+    TransportError: "check the address and the network; `loom status` for the local service",
+    RequestTimeoutError: "allow more time, or look in the agent's log for what it waits for",
+    MalformedResponseError: "check that the address is AWS's or the local service's",
 }
 
 
@@ -88,8 +88,8 @@ def error_class(status: int, code: str = "") -> type[AwsError]:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status >= 500:
-        return ServiceFailed
-    return RequestRejected if status >= 300 else AwsError
+        return ServiceFailedError
+    return RequestRejectedError if status >= 300 else AwsError
 
 
 def error_from_response(
@@ -99,7 +99,7 @@ def error_from_response(
     kind = error_class(status, code)
     said = bounded(message.strip()) or f"HTTP {status}"
     told = f"{what}: {code}: {said}" if code else f"{what}: {said}"
-    advice = rule_in(said) if kind is RequestRejected else ""
+    advice = rule_in(said) if kind is RequestRejectedError else ""
     return kind(told, on=on, try_=advice or _ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
 
 
@@ -110,7 +110,7 @@ def failure(kind: type[AwsError], what: str, *, on: str = "", try_: str = "", co
 
 def unreachable(what: str, address: str, *, on: str = "") -> AwsError:
     """Nothing takes connections at `address`: on this machine's loopback that is a local AgentCore that has stopped."""
-    return failure(TransportFailed, what, on=on, try_=_START_AGAIN if is_loopback(address) else "")
+    return failure(TransportError, what, on=on, try_=_START_AGAIN if is_loopback(address) else "")
 
 
 @contextmanager
@@ -125,25 +125,25 @@ def translated(what: str, *, on: str) -> Generator[None]:
     except vendor.ClientError as error:
         raise _from_client_error(error, what, on) from error
     except (vendor.NoCredentialsError, vendor.PartialCredentialsError, vendor.NoRegionError) as error:
-        raise failure(CredentialsMissing, f"{what}: {error}", on=on) from error
+        raise failure(MissingCredentialsError, f"{what}: {error}", on=on) from error
     except (vendor.ProfileNotFound, vendor.TokenRetrievalError, vendor.CredentialRetrievalError) as error:
-        raise failure(CredentialsMissing, f"{what}: {error}", on=on) from error
+        raise failure(MissingCredentialsError, f"{what}: {error}", on=on) from error
     except vendor.ParamValidationError as error:
         said = "; ".join(str(error).splitlines()[1:]) or str(error)
-        raise failure(RequestRejected, f"{what}: {said}", on=on, try_=rule_in(said)) from error
+        raise failure(RequestRejectedError, f"{what}: {said}", on=on, try_=rule_in(said)) from error
     except vendor.ReadTimeoutError as error:
-        raise failure(TimedOut, f"{what}: no answer from {_address(error)} in time", on=on) from error
+        raise failure(RequestTimeoutError, f"{what}: no answer from {_address(error)} in time", on=on) from error
     except vendor.ConnectTimeoutError as error:
-        raise failure(TimedOut, f"{what}: no connection to {_address(error)} in time", on=on) from error
+        raise failure(RequestTimeoutError, f"{what}: no connection to {_address(error)} in time", on=on) from error
     except vendor.EndpointConnectionError as error:
         raise unreachable(f"{what}: nothing answers at {_address(error)}", _address(error), on=on) from error
     except vendor.ConnectionClosedError as error:
         said = f"{_address(error)} closed the connection without an answer"
-        raise failure(TransportFailed, f"{what}: {said}", on=on) from error
+        raise failure(TransportError, f"{what}: {said}", on=on) from error
     except (vendor.HTTPClientError, vendor.ConnectionError) as error:
-        raise failure(TransportFailed, f"{what}: {error}", on=on) from error
+        raise failure(TransportError, f"{what}: {error}", on=on) from error
     except ResponseParserError as error:
-        raise failure(MalformedResponse, f"{what}: {error}", on=on) from error
+        raise failure(MalformedResponseError, f"{what}: {error}", on=on) from error
     except (vendor.BotoCoreError, Boto3Error) as error:
         raise failure(AwsError, f"{what}: {error}", on=on) from error
 

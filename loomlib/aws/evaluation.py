@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loomlib.errors import RequestRejected
+from loomlib.errors import RequestRejectedError
 
 from .connection import Clients
 from .errors import translated
@@ -105,7 +105,7 @@ def evaluate(
 ) -> tuple[EvaluationResult, ...]:
     """What an evaluator says of a session's spans (ADOT's form), of all of it or of these traces or spans.
 
-    More than ten ids take several calls. Needs `bedrock-agentcore:Evaluate`. Raises `RequestRejected` for what AWS
+    More than ten ids take several calls. Needs `bedrock-agentcore:Evaluate`. Raises `RequestRejectedError` for what AWS
     would not take (nothing is sent then) and `AwsError`'s kin. A result with an error is a value, not raised.
     """
     _check(evaluator_id, spans, trace_ids, span_ids)
@@ -150,15 +150,15 @@ def list_evaluators(clients: Clients, *, region: str | None = None) -> dict[str,
 
 def _check(evaluator_id: str, spans: Sequence[object], trace_ids: Sequence[str], span_ids: Sequence[str]) -> None:
     if not EVALUATOR_ID.fullmatch(evaluator_id):
-        raise RequestRejected("No id of an evaluator", on=evaluator_id, try_="Builtin.Helpfulness")
+        raise RequestRejectedError("No id of an evaluator", on=evaluator_id, try_="Builtin.Helpfulness")
     if not 1 <= len(spans) <= LARGEST_SESSION:
-        raise RequestRejected(
+        raise RequestRejectedError(
             f"A session to evaluate has 1 to {LARGEST_SESSION:,} spans, not {len(spans):,}",
             on=evaluator_id,
             try_="export traces, or evaluate a shorter session",
         )
     if trace_ids and span_ids:
-        raise RequestRejected("Evaluate takes trace ids or span ids, not both", on=evaluator_id)
+        raise RequestRejectedError("Evaluate takes trace ids or span ids, not both", on=evaluator_id)
 
 
 def _result(answer: Mapping[str, Any]) -> EvaluationResult:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from loomlib.errors import RequestRejected, ServiceFailed, TimedOut
+from loomlib.errors import RequestRejectedError, RequestTimeoutError, ServiceFailedError
 
 from .connection import Clients
 from .errors import translated
@@ -42,8 +42,8 @@ def run_query(
 ) -> QueryResult:
     """The result of `query` over log groups, from `start_s` to `end_s` (Unix seconds, both included).
 
-    Raises `ResourceNotFound` for a group that does not exist, `RequestRejected` for a query that Insights does not
-    understand, `TimedOut` when it is not done within `wait_s` (it is stopped then), `ServiceFailed` when it failed.
+    Raises `ResourceNotFoundError` for a group that does not exist, `RequestRejectedError` for a query that Insights does not
+    understand, `RequestTimeoutError` when it is not done within `wait_s` (it is stopped then), `ServiceFailedError` when it failed.
     """
     with translated("Starting a Logs Insights query", on=", ".join(groups)):
         started: dict[str, Any] = clients.logs(region).start_query(
@@ -59,12 +59,18 @@ def run_query(
             return _result(answer)
         waited_s = time.monotonic() - began
         if status not in ("Scheduled", "Running", "Unknown"):
-            kind = TimedOut if status == "Timeout" else ServiceFailed if status == "Failed" else RequestRejected
+            kind = (
+                RequestTimeoutError
+                if status == "Timeout"
+                else ServiceFailedError
+                if status == "Failed"
+                else RequestRejectedError
+            )
             raise kind(f"The Logs Insights query ended {status}", on=", ".join(groups), try_="a shorter time range")
         if waited_s >= wait_s:
             with translated("Stopping a Logs Insights query", on=query_id):
                 clients.logs(region).stop_query(queryId=query_id)
-            raise TimedOut(
+            raise RequestTimeoutError(
                 f"The Logs Insights query is not done after {wait_s:g} s", on=", ".join(groups), try_="a shorter range"
             )
         if progress is not None:

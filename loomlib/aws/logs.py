@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from loomlib.errors import TimedOut
+from loomlib.errors import RequestTimeoutError
 
 from .connection import Clients
 from .errors import translated
@@ -56,7 +56,7 @@ def filter_events(
 
     `term` goes to the service as one quoted term, whose matching is checked again here (JSON patterns and several
     terms are matched differently by different backends). An event that two pages repeat is returned once. Raises
-    `ResourceNotFound` for a group that does not exist, and `TimedOut` with the code `TOO_MANY_PAGES` after `most_pages`
+    `ResourceNotFoundError` for a group that does not exist, and `RequestTimeoutError` with the code `TOO_MANY_PAGES` after `most_pages`
     of them: CloudWatch may look through a busy group a few megabytes a page, most of them empty.
     """
     chosen: list[Sequence[str] | None] = [None]
@@ -153,7 +153,7 @@ def _pages(
 ) -> Iterator[StoredEvent]:
     for number in itertools.count():
         if number == most_pages:
-            raise TimedOut(f"The log is not read after {number} pages", on=group, code=TOO_MANY_PAGES)
+            raise RequestTimeoutError(f"The log is not read after {number} pages", on=group, code=TOO_MANY_PAGES)
         with translated("Reading logs", on=group):
             page: dict[str, Any] = clients.logs(region).filter_log_events(**query)
         for event in page.get("events", ()):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from loomlib.errors import ResourceNotFound, ServiceFailed, TimedOut
+from loomlib.errors import RequestTimeoutError, ResourceNotFoundError, ServiceFailedError
 
 from .connection import Clients
 from .errors import translated
@@ -43,7 +43,7 @@ def list_memories(clients: Clients, *, region: str | None = None) -> Iterator[Me
 
 
 def describe_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> MemoryDescription:
-    """The memory with its strategies. Raises `ResourceNotFound`."""
+    """The memory with its strategies. Raises `ResourceNotFoundError`."""
     answer = asked_again(clients.control(region).get_memory, {"memoryId": memory_id}, "Reading a memory", memory_id)
     return memory_of(answer["memory"], region or clients.region)
 
@@ -79,7 +79,7 @@ def wait_until_active(
     wait_s: float = 300.0,
     progress: Callable[[str], None] | None = None,
 ) -> MemoryDescription:
-    """The memory once it is ACTIVE. Raises `ServiceFailed` when it failed, `TimedOut` after `wait_s`."""
+    """The memory once it is ACTIVE. Raises `ServiceFailedError` when it failed, `RequestTimeoutError` after `wait_s`."""
     began, pause_s = time.monotonic(), 0.02
     while True:
         found = describe_memory(clients, memory_id, region=region)
@@ -87,11 +87,13 @@ def wait_until_active(
         if found.status == "ACTIVE":
             return found
         if found.status in ("FAILED", "DELETING"):
-            raise ServiceFailed(
+            raise ServiceFailedError(
                 f"The memory is {found.status}: {found.failure_reason or 'no reason given'}", on=memory_id
             )
         if waited_s >= wait_s:
-            raise TimedOut(f"The memory is still {found.status} after {wait_s:g} s", on=memory_id, try_="wait longer")
+            raise RequestTimeoutError(
+                f"The memory is still {found.status} after {wait_s:g} s", on=memory_id, try_="wait longer"
+            )
         if progress is not None:
             progress(f"memory {found.name} is {found.status.lower()} · {waited_s:.0f} of at most {wait_s:.0f} s")
         time.sleep(min(pause_s, wait_s - waited_s))
@@ -103,7 +105,7 @@ def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None
     try:
         with translated("Deleting a memory", on=memory_id):
             clients.control(region).delete_memory(memoryId=memory_id)
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         return
 
 
@@ -127,7 +129,7 @@ def iter_sessions(
     try:
         for shape in pages(clients.data(region).list_sessions, "sessionSummaries", asked, "Listing sessions", actor_id):
             yield session_of(shape)
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         describe_memory(clients, memory_id, region=region)  # raises when it is the memory that does not exist
 
 
@@ -157,7 +159,7 @@ def iter_events(
             yield from recent
             if events and not recent:
                 return
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         describe_memory(clients, memory_id, region=region)  # a session without events is none to AWS
 
 
@@ -207,7 +209,7 @@ def retrieve_records(
 
 
 def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str | None = None) -> MemoryRecord:
-    """One record. Raises `ResourceNotFound`."""
+    """One record. Raises `ResourceNotFoundError`."""
     asked = {"memoryId": memory_id, "memoryRecordId": record_id}
     answer = asked_again(clients.data(region).get_memory_record, asked, "Reading a memory record", record_id)
     return record_of(answer["memoryRecord"])

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from loomlib.errors import Throttled
+from loomlib.errors import ThrottledError
 
 from .errors import translated
 
@@ -44,7 +44,7 @@ def asked_again(call: Callable[..., Any], asked: Mapping[str, Any], what: str, o
         try:
             with translated(what, on=on):
                 return call(**asked)
-        except Throttled:
+        except ThrottledError:
             if tried == _THROTTLED_TRIES - 1:
                 raise
             time.sleep(_FIRST_PAUSE_S * 2**tried * (0.5 + random.random()))  # noqa: S311

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from loomlib.errors import RequestRejected, ResourceNotFound
+from loomlib.errors import RequestRejectedError, ResourceNotFoundError
 
 from .connection import Clients
 from .memory_calls import asked_again, pages
@@ -32,7 +32,7 @@ def iter_event_shapes(
     asked = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "includePayloads": payloads}
     try:
         yield from pages(clients.data(region).list_events, "events", asked, "Listing events", session_id)
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         return
 
 
@@ -80,7 +80,7 @@ def delete_event(
     asked = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
     try:
         asked_again(clients.data(region).delete_event, asked, "Deleting an event", event_id)
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         return
 
 
@@ -106,7 +106,7 @@ def get_event(
     asked = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
     try:
         return asked_again(clients.data(region).get_event, asked, "Reading an event", event_id)["event"]
-    except (ResourceNotFound, RequestRejected):
+    except (ResourceNotFoundError, RequestRejectedError):
         return None
 
 

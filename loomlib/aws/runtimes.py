@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from loomlib.errors import AwsError, ResourceNotFound, TimedOut
+from loomlib.errors import AwsError, RequestTimeoutError, ResourceNotFoundError
 
 from .connection import Clients
 from .errors import failure, translated
@@ -33,7 +33,7 @@ class RuntimeDescription:
 
 
 def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> RuntimeDescription:
-    """The runtime as it is now (GetAgentRuntime). Raises `ResourceNotFound` when there is none of that id."""
+    """The runtime as it is now (GetAgentRuntime). Raises `ResourceNotFoundError` when there is none of that id."""
     with translated("Describing the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
     return RuntimeDescription(
@@ -105,7 +105,7 @@ def wait_until_ready(
 ) -> RuntimeDescription:
     """The runtime once it is READY; `progress` is told each new status.
 
-    Raises `AwsError` with AWS's reason when creating or updating failed, `TimedOut` after `timeout_s`.
+    Raises `AwsError` with AWS's reason when creating or updating failed, `RequestTimeoutError` after `timeout_s`.
     """
     import time
 
@@ -128,7 +128,9 @@ def wait_until_ready(
                 code=now.status,
             )
         if time.monotonic() + pause_s > deadline:
-            raise failure(TimedOut, f"The runtime is still {now.status} after {timeout_s:g} s", on=runtime_id)
+            raise failure(
+                RequestTimeoutError, f"The runtime is still {now.status} after {timeout_s:g} s", on=runtime_id
+            )
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 5.0)
 
@@ -138,7 +140,7 @@ def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = No
     try:
         with translated("Deleting the runtime", on=runtime_id):
             clients.control(region).delete_agent_runtime(agentRuntimeId=runtime_id, clientToken=_token())
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         return
 
 
@@ -161,7 +163,7 @@ def stop_session(
             clients.data(region).stop_runtime_session(
                 agentRuntimeArn=arn, runtimeSessionId=session_id, qualifier=qualifier, clientToken=_token()
             )
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         return False
     return True
 

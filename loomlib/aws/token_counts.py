@@ -23,7 +23,7 @@ def count_tokens(
     """The input tokens of a Converse request as `model` counts them; needs `bedrock:CountTokens`.
 
     CountTokens knows foundation models only, so the prefix of a cross-region inference profile is taken off. Raises
-    `AwsError`'s kin: `RequestRejected` for a model that cannot count.
+    `AwsError`'s kin: `RequestRejectedError` for a model that cannot count.
     """
     converse: dict[str, Any] = {"messages": [dict(message) for message in messages]}
     if system:

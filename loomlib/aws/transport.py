@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from loomlib.errors import TimedOut, TransportFailed
+from loomlib.errors import RequestTimeoutError, TransportError
 
 from .engine import Engine
 from .errors import failure, unreachable
@@ -80,8 +80,8 @@ async def stream_invocation(
     before it (credentials, signature, TLS settings) is not in the times, what comes after it is.
 
     `read_timeout_s` bounds every wait for bytes, not the whole answer. Leaving the block before the end of the body
-    closes the connection. Raises `TransportFailed` (no connection, or cut before the framing said it was complete) and
-    `TimedOut`.
+    closes the connection. Raises `TransportError` (no connection, or cut before the framing said it was complete) and
+    `RequestTimeoutError`.
     """
     import aiohttp
 
@@ -113,19 +113,19 @@ async def stream_invocation(
             yield Answer(response, sent_ns, time.perf_counter_ns(), connecting)
     except aiohttp.ConnectionTimeoutError as error:
         raise failure(
-            TimedOut, f"No connection within {connect_timeout_s:g} s", on=request.endpoint, code="connect"
+            RequestTimeoutError, f"No connection within {connect_timeout_s:g} s", on=request.endpoint, code="connect"
         ) from error
     except (aiohttp.SocketTimeoutError, TimeoutError) as error:
-        raise failure(TimedOut, f"Not a byte for {read_timeout_s:g} s", on=request.endpoint) from error
+        raise failure(RequestTimeoutError, f"Not a byte for {read_timeout_s:g} s", on=request.endpoint) from error
     except aiohttp.ClientPayloadError as error:
-        raise failure(TransportFailed, "The answer was cut before its end", on=request.endpoint) from error
+        raise failure(TransportError, "The answer was cut before its end", on=request.endpoint) from error
     except aiohttp.ServerDisconnectedError as error:
-        raise failure(TransportFailed, "The connection was closed without an answer", on=request.endpoint) from error
+        raise failure(TransportError, "The connection was closed without an answer", on=request.endpoint) from error
     except aiohttp.ClientConnectorError as error:
         why = "nothing answers" if isinstance(error.os_error, ConnectionRefusedError) else error.strerror or error
         raise unreachable(f"No connection: {why}", request.endpoint, on=request.endpoint) from error
     except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
-        raise failure(TransportFailed, f"The connection broke: {error}", on=request.endpoint) from error
+        raise failure(TransportError, f"The connection broke: {error}", on=request.endpoint) from error
 
 
 def _new_session(ca_bundle: str | None) -> ClientSession:

@@ -137,7 +137,7 @@ def history(place: Place, name: str | None, limit: int) -> None:
 
 def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row for people: the limit in the unit of its number, the window in hours."""
-    from ..operations import said_limit
+    from ..metrics import said_limit
 
     limit, window = row["limit"], row["window_s"]
     told = {**row, "limit": None if limit is None else said_limit(str(row["number"]), float(limit))}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import click
 
 from .. import local
-from ..errors import LocalServiceNotRunning, LoomError
+from ..errors import LocalServiceNotRunningError, LoomError
 from ..plugins import find_plugins
 from .output import emit_json, say
 from .place import Place, pass_place
@@ -117,7 +117,7 @@ def _agentcore(place: Place) -> str:
             return f"AWS · account {bench.account_id()} · {bench.region}"
     try:
         found = local.status(place.settings.home)
-    except LocalServiceNotRunning:
+    except LocalServiceNotRunningError:
         return "local, not running (loom up or connect() starts it)"
     return f"local, up at {found.state.url}"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from .. import local
-from ..errors import LocalServiceNotRunning
+from ..errors import LocalServiceNotRunningError
 from .output import emit_json, emit_table, say, seconds_since
 from .place import Place, pass_place
 
@@ -103,7 +103,7 @@ def status(place: Place) -> None:
     """Say whether the local AgentCore runs, and what is in it."""
     try:
         found = local.status(place.settings.home)
-    except LocalServiceNotRunning:
+    except LocalServiceNotRunningError:
         if not place.as_json:
             raise
         emit_json({"running": False})

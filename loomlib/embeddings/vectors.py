@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import ExtraMissing
+from ..errors import MissingExtraError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ def embed(texts: Sequence[str]) -> NDArray[np.float32]:
     """One unit vector a text, as rows of an array (n, 256). A text without a word in it is the zero vector.
 
     Needs no network. The first call reads the model (about 0.3 s, 18 MB); it may come from any thread. The same text
-    gives the same bytes, whatever it is embedded together with. Raises `ExtraMissing` without the extra `evals`.
+    gives the same bytes, whatever it is embedded together with. Raises `MissingExtraError` without the extra `evals`.
 
     >>> embed(["Where is my order?", "Has the parcel been sent?"]).shape
     (2, 256)
@@ -104,7 +104,7 @@ def _model() -> _Model:
 def _loaded() -> _Model:
     spec = find_spec("wordllama")
     if spec is None or spec.origin is None:
-        raise ExtraMissing("Embeddings need wordllama", try_=_INSTALL)
+        raise MissingExtraError("Embeddings need wordllama", try_=_INSTALL)
     folder = Path(spec.origin).parent
     weights = folder / "weights" / "l2_supercat_256.safetensors"
     words = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
@@ -112,10 +112,10 @@ def _loaded() -> _Model:
         from safetensors import safe_open
         from tokenizers import Tokenizer
     except ModuleNotFoundError as error:
-        raise ExtraMissing(f"Embeddings need {error.name}", try_=_INSTALL) from error
+        raise MissingExtraError(f"Embeddings need {error.name}", try_=_INSTALL) from error
     missing = [file.name for file in (weights, words) if not file.is_file()]
     if missing:
-        raise ExtraMissing(
+        raise MissingExtraError(
             f"wordllama was installed without {' and '.join(missing)}",
             try_="pip install --force-reinstall 'wordllama>=0.4'",
         )

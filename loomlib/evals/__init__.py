@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         ConverseJudge,
         CorrectnessJudge,
         HelpfulnessJudge,
-        JudgeFailed,
+        JudgeFailedError,
         PairwiseJudge,
         Panel,
         RankingJudge,
@@ -104,7 +104,7 @@ _HOMES = {
     ),
     **dict.fromkeys(
         (
-            "AgentCoreJudge", "AssertionJudge", "ConverseJudge", "CorrectnessJudge", "HelpfulnessJudge", "JudgeFailed",
+            "AgentCoreJudge", "AssertionJudge", "ConverseJudge", "CorrectnessJudge", "HelpfulnessJudge", "JudgeFailedError",
             "PairwiseJudge", "Panel", "RankingJudge", "RecordedJudge", "RecordingJudge", "RubricJudge", "StrandsJudge",
             "TrajectoryJudge", "calibrate", "judge_variance", "panel_agreement",
         ),
@@ -141,7 +141,7 @@ __all__ = [
     "GateVerdict",
     "HelpfulnessJudge",
     "Journal",
-    "JudgeFailed",
+    "JudgeFailedError",
     "Leaderboard",
     "NotApplicable",
     "Outcome",

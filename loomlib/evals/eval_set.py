@@ -77,7 +77,7 @@ class EvalSet:
             EvalSet.read("orders.evalset.json")
 
         Forms: Loom's own JSON and JSON lines, CSV, ADK (with the `test_config.json` beside it), strands_evals,
-        AgentCore. `EvalSetInvalid` says line by line what to mend; nothing is half-read.
+        AgentCore. `InvalidEvalSetError` says line by line what to mend; nothing is half-read.
         """
         from .formats import read
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from loomlib.errors import AwsError, LoomError, TimedOut, TransportFailed
+from loomlib.errors import AwsError, LoomError, RequestTimeoutError, TransportError
 
 from .answers import CaseFailure
 
 
-class JudgeFailed(LoomError):
+class JudgeFailedError(LoomError):
     """An evaluator could not judge. `kind` is one of `CaseFailure`'s for a judge: "malformed", "no_trajectory",
     "no_model", "not_recorded", "timeout", "transport", "too_large", "aws:<error code>"."""
 
@@ -16,15 +16,15 @@ class JudgeFailed(LoomError):
         self.kind, self.attempts = kind, attempts
 
     @classmethod
-    def of_aws(cls, error: AwsError, *, attempts: int = 1) -> JudgeFailed:
+    def of_aws(cls, error: AwsError, *, attempts: int = 1) -> JudgeFailedError:
         """The same failure as AWS told it, its error code kept in `kind`."""
         kind = (
             f"aws:{error.code}"
             if error.code
             else "timeout"
-            if isinstance(error, TimedOut)
+            if isinstance(error, RequestTimeoutError)
             else "transport"
-            if isinstance(error, TransportFailed)
+            if isinstance(error, TransportError)
             else "aws"
         )
         return cls(error.what, kind=kind, on=error.on, try_=error.try_, attempts=attempts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loomlib.errors import MalformedResponse
+from loomlib.errors import MalformedResponseError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -78,7 +78,7 @@ async def null_agent(content_type: str, size_bytes: int) -> AsyncGenerator[str, 
     try:
         line = await asyncio.wait_for(process.stdout.readline(), _START_TIMEOUT_S)
         if not line:
-            raise MalformedResponse("The process for the harness floor did not start", on=str(server.name))
+            raise MalformedResponseError("The process for the harness floor did not start", on=str(server.name))
         yield f"http://127.0.0.1:{json.loads(line)['port']}"
     finally:
         process.stdin.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from loomlib.running import InPlace, is_watched_notebook
+from loomlib.jobs import InPlace, is_watched_notebook
 
 from .progress import LogLines, Snapshot
 from .theme import LOOKS

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from loomlib.errors import StoreError, StudyInterrupted
+from loomlib.errors import StoreError, StudyInterruptedError
 
 from .design import StudyDesign
 from .ledger import Ledger, call_labels, opening_labels
@@ -49,7 +49,7 @@ class StudyRunner:
         )
 
     async def run(self) -> None:
-        """Make every owed call. Raises `StudyInterrupted` when the service is gone; what was measured is kept."""
+        """Make every owed call. Raises `StudyInterruptedError` when the service is gone; what was measured is kept."""
         owed: list[Measurement] = []
         for each in self._ledger.measurements():
             if each.is_owed:
@@ -109,7 +109,7 @@ class StudyRunner:
             self._ledger.give_back(owed)
         else:
             self._record(owed, answer, was_opened=was_opened)
-        raise StudyInterrupted(
+        raise StudyInterruptedError(
             "The service behind the agent takes no connections any more; what was measured is kept",
             on=f"{self._agent.name}, study {self._ledger.study_id}",
             try_=f'start it again, then LatencyStudy.resume(agent, "{self._ledger.study_id}").run()',

@@ -9,8 +9,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
-from loomlib.errors import LoomError, StoreError, StudyError, StudyInterrupted
-from loomlib.running import OwnThread, held_lease
+from loomlib.errors import LoomError, StoreError, StudyError, StudyInterruptedError
+from loomlib.jobs import OwnThread, held_lease
 
 from .design import DEFAULT_PROMPT, StudyDesign
 from .environment import describe_client
@@ -108,7 +108,7 @@ class LatencyStudy:
     def run(self, progress: Progress | None = None) -> StudyResult:
         """Run what is still owed and return the result; works in a notebook, whose own event loop keeps turning.
 
-        Raises `StudyInterrupted` when the service goes away, and `StudyError` when another process runs this study.
+        Raises `StudyInterruptedError` when the service goes away, and `StudyError` when another process runs this study.
         """
         return self._thread(progress).wait()
 
@@ -127,7 +127,7 @@ class LatencyStudy:
             self._run,
             progress or self._progress(),
             name="loom-study",
-            interrupted=lambda: StudyInterrupted("The study was stopped; what was measured is kept"),
+            interrupted=lambda: StudyInterruptedError("The study was stopped; what was measured is kept"),
         )
 
     def _progress(self) -> Progress:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import LocalServiceNotRunning
+from ..errors import LocalServiceNotRunningError
 from .contract import SessionInfo
 from .lifecycle import find
 from .loopback import ask
@@ -47,10 +47,10 @@ class ServiceStatus:
 
 
 def status(home: Path) -> ServiceStatus:
-    """The status of the service of `home`; raises `LocalServiceNotRunning` when there is none."""
+    """The status of the service of `home`; raises `LocalServiceNotRunningError` when there is none."""
     state = find(home)
     if state is None:
-        raise LocalServiceNotRunning("No local AgentCore runs", on=str(home), try_="loom up")
+        raise LocalServiceNotRunningError("No local AgentCore runs", on=str(home), try_="loom up")
     document: dict[str, Any] = json.loads(ask(state, "GET", "/_loom/status"))
     return ServiceStatus(
         state=state,

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import LocalServiceError, LocalServiceNotRunning, LocalServiceNotStarted
+from ..errors import LocalServiceError, LocalServiceNotRunningError, LocalServiceNotStartedError
 from .loopback import ask
 from .state import ServiceLock, ServiceOptions, ServiceState, log_file, make_home, read_state
 
@@ -37,7 +37,7 @@ def start(
     """The service of `home` and whether this call started it; when it returns, the service answers.
 
     A running one is kept as it is, with its own options, but becomes persistent when asked to. `foreground` serves in
-    this process and returns when the service has ended. Raises `LocalServiceNotStarted` with the last lines of its log.
+    this process and returns when the service has ended. Raises `LocalServiceNotStartedError` with the last lines of its log.
     """
     make_home(home)
     with _one_starter(home):
@@ -78,7 +78,7 @@ def _answering(home: Path) -> ServiceState | None:
     while running := find(home):
         try:
             ask(running, "GET", "/_loom/ping")
-        except LocalServiceNotRunning:
+        except LocalServiceNotRunningError:
             # A process that was killed holds its lock for another moment.
             if time.monotonic() > deadline:
                 raise
@@ -130,7 +130,7 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
     if holder := ServiceLock(home).holder():
         with suppress(ProcessLookupError):
             os.kill(holder, signal.SIGKILL)
-    raise LocalServiceNotStarted(
+    raise LocalServiceNotStartedError(
         "The local AgentCore could not be started", on=str(home), try_=_log_tail(home, log_begin)
     )
 

@@ -6,7 +6,7 @@ import http.client
 import socket
 from types import TracebackType
 
-from ..errors import LocalServiceError, LocalServiceNotRunning
+from ..errors import LocalServiceError, LocalServiceNotRunningError
 from .state import ServiceState
 
 
@@ -18,11 +18,13 @@ def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0)
         answer = connection.getresponse()
         body = answer.read()
     except (OSError, http.client.HTTPException) as error:
-        raise LocalServiceNotRunning("The local AgentCore does not answer", on=state.url, try_="loom up") from error
+        raise LocalServiceNotRunningError(
+            "The local AgentCore does not answer", on=state.url, try_="loom up"
+        ) from error
     finally:
         connection.close()
     if answer.status == 503:
-        raise LocalServiceNotRunning("The local AgentCore is ending", on=state.url, try_="loom up")
+        raise LocalServiceNotRunningError("The local AgentCore is ending", on=state.url, try_="loom up")
     if answer.status != 200:
         raise LocalServiceError(f"The local AgentCore answered {answer.status}", on=path)
     return body
@@ -58,7 +60,9 @@ def hold(state: ServiceState) -> Lease:
     try:
         connection = socket.create_connection(("127.0.0.1", state.port), timeout=10.0)
     except OSError as error:
-        raise LocalServiceNotRunning("The local AgentCore does not answer", on=state.url, try_="loom up") from error
+        raise LocalServiceNotRunningError(
+            "The local AgentCore does not answer", on=state.url, try_="loom up"
+        ) from error
     try:
         connection.sendall(
             f"GET /_loom/lease HTTP/1.1\r\nHost: 127.0.0.1:{state.port}\r\n"
@@ -69,7 +73,7 @@ def hold(state: ServiceState) -> Lease:
         except ConnectionError:
             head = b""
         if not head or head.startswith(b"HTTP/1.1 503"):
-            raise LocalServiceNotRunning("The local AgentCore is ending", on=state.url, try_="loom up")
+            raise LocalServiceNotRunningError("The local AgentCore is ending", on=state.url, try_="loom up")
         if not head.startswith(b"HTTP/1.1 200"):
             raise LocalServiceError("The local AgentCore refused a lease", on=state.url, try_="loom down; loom up")
         connection.settimeout(None)

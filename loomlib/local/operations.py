@@ -18,7 +18,7 @@ from moto.core.routing import get_service_router
 from moto.core.serialize import RestJSONSerializer
 from werkzeug.exceptions import NotFound
 
-from .behind import methods_behind
+from .moto_fallback import methods_behind
 from .wire import Encoded, Receive, Refused, Scope, Send, invalid, not_implemented, read_body, send_body
 
 Outcome = Literal["answered", "unknown", "behind"]

@@ -21,14 +21,13 @@ from pathlib import Path
 
 import uvicorn
 
-from .behind import Behind
+from .admin import AdminRoutes
+from .application import Application
 from .control_plane import ControlPlane
 from .deployments import Deployments
 from .endpoints import EndpointPlane
 from .evaluations import EvaluationPlane, EvaluatorList
-from .front_door import FrontDoor
 from .guard import Guard, listening_socket
-from .house_keeping import HouseKeeping
 from .invoke import Invoke
 from .leases import Leases
 from .log_events import LogEvents
@@ -46,6 +45,7 @@ from .memory import (
     extraction_settings,
 )
 from .models import ModelRoom
+from .moto_fallback import MotoFallback
 from .operations import Operations
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
 from .queries import Insights
@@ -125,7 +125,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     )
     models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
     deployments = Deployments(home, runtimes, **place)
-    behind = Behind(logs)
+    behind = MotoFallback(logs)
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
 
@@ -148,7 +148,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         Operations("bedrock-agentcore-control", *planes),
         Operations("bedrock-agentcore", EvaluationPlane(models), events, *long_term.planes),
     )
-    house = HouseKeeping(
+    house = AdminRoutes(
         options=options,
         runtimes=runtimes,
         sessions=sessions,
@@ -157,7 +157,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         simulated=models.simulated,
         on_persist=lambda: write_state(replace(state, persistent=True)),
     )
-    door = FrontDoor(
+    door = Application(
         guard=Guard(state.access_key),
         invoke=Invoke(runtimes, deployments, sessions, quotas),
         models=models,

@@ -113,7 +113,7 @@ class MemoryReader:
         return sorted(best.values(), key=lambda each: -(each.score or 0.0))[:top_k]
 
     def record(self, record_id: str) -> MemoryRecord:
-        """One record. Raises `ResourceNotFound`."""
+        """One record. Raises `ResourceNotFoundError`."""
         return service.get_record(self.clients, self.memory.memory_id, record_id, region=self.memory.region)
 
     def failed_extractions(self, *, limit: int | None = None) -> Iterator[FailedExtraction]:

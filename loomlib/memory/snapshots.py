@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 
 from ..aws import memory_writing as writing
 from ..errors import SettingsError
+from ..jobs.written import whole_file
 from ..redaction import Redactor
-from ..running.written import whole_file
 from .faces import safe_id
 from .reading import MemoryReader
 

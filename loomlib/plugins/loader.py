@@ -17,7 +17,7 @@ import pluggy
 from .fitness import is_path
 from .hooks import GROUP, HOOKS, Hooks
 from .listing import LoadedPlugin
-from .offer import Plugins, Thing
+from .offer import PluginEntry, Plugins
 from .problems import Broken, Origin
 
 OWN: Final[Mapping[str, str]] = {
@@ -69,7 +69,7 @@ class _Loader:
         self._manager = pluggy.PluginManager("loom")
         self._manager.add_hookspecs(Hooks)
         self._loaded: list[LoadedPlugin] = []
-        self._things: dict[tuple[str, str], Thing] = {}
+        self._things: dict[tuple[str, str], PluginEntry] = {}
         self._broken: list[Broken] = []
 
     def with_installed(self) -> Plugins:
@@ -142,7 +142,7 @@ class _Loader:
                     origin, f"{name!r} is given by {other} already", within=within, kind=kind, name=name, mend=mend
                 )
             else:
-                self._things[kind, name] = Thing(value, origin)
+                self._things[kind, name] = PluginEntry(value, origin)
                 accepted.append(name)
         return tuple(accepted)
 

@@ -17,7 +17,7 @@ from .problems import Broken, Origin, PluginProblem
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class PluginEntry:
     """What a plugin gave under a name: a factory, a path or a command."""
 
     value: object
@@ -34,7 +34,7 @@ class Plugins:
     """
 
     loaded: tuple[LoadedPlugin, ...]
-    _things: Mapping[tuple[str, str], Thing] = field(repr=False)
+    _things: Mapping[tuple[str, str], PluginEntry] = field(repr=False)
     _broken: list[Broken] = field(repr=False)
 
     @property

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from loomlib.errors import ReportError, ResourceNotFound
-from loomlib.recall.access import MemoryAccess
-from loomlib.recall.own_memory import STRATEGIES
-from loomlib.recall.shipped import read_life
-from loomlib.recall.telling import tell, wait_until_settled
+from loomlib.errors import ReportError, ResourceNotFoundError
+from loomlib.memory_study.access import MemoryAccess
+from loomlib.memory_study.own_memory import STRATEGIES
+from loomlib.memory_study.shipped import read_life
+from loomlib.memory_study.telling import tell, wait_until_settled
 from loomlib.statistics import plural
 
 from .displays import Listing, Verdict
@@ -37,7 +37,7 @@ def inspected_memory(bench: Workbench, name: str = "") -> Memory:
         raise ReportError("Name the memory to inspect", on="memory", try_="bench.memories() lists them")
     try:
         return bench.memory(SAMPLE)
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         memory = bench.create_memory(SAMPLE, strategies=STRATEGIES)
     access, life, began = MemoryAccess(reader=memory.reader), read_life("shellfish"), datetime.now(UTC)
     last = len(life.sessions) + 1

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loomlib.errors import ReportError, UnknownParameter
+from loomlib.errors import ReportError, UnknownParameterError
 
 from .notebook import read_notebook, source_of, tags_of
 
@@ -77,7 +77,7 @@ def bind_parameters(
 ) -> dict[str, Value]:
     """`given` as values of the parameters' types. What is not given is not in the result.
 
-    Raises `UnknownParameter` for a name that the notebook does not have, `ReportError` for a value of the wrong type or
+    Raises `UnknownParameterError` for a name that the notebook does not have, `ReportError` for a value of the wrong type or
     for something that looks like a credential (parameters stay readable in the executed notebook).
     """
     known = {parameter.name: parameter for parameter in parameters}
@@ -92,7 +92,7 @@ def bind_parameters(
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"{close[0]}? " if close else ""
-            raise UnknownParameter(
+            raise UnknownParameterError(
                 f"{report} has no parameter {name!r}",
                 on=f"{name}={value}",
                 try_=f"{hint}It has:\n{describe_parameters(parameters)}" if parameters else _HOW_TO_TAG,

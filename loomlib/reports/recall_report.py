@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loomlib.errors import ResourceNotFound
-from loomlib.recall.measurements import Asked
-from loomlib.recall.method import cannot_tell, method_notes
-from loomlib.recall.own_memory import STRATEGIES
-from loomlib.recall.page import misses_html
+from loomlib.errors import ResourceNotFoundError
+from loomlib.memory_study.measurements import Asked
+from loomlib.memory_study.method import cannot_tell, method_notes
+from loomlib.memory_study.own_memory import STRATEGIES
+from loomlib.memory_study.page import misses_html
 
 from .displays import Listing, Verdict, judged
 
 if TYPE_CHECKING:
-    from loomlib.recall import RecallGate, RecallResult
+    from loomlib.memory_study import RecallGate, RecallResult
     from loomlib.workbench import Agent, Workbench
     from loomlib.workbench.memory import Memory
 
@@ -31,7 +31,7 @@ def recall_subjects(bench: Workbench, memory: str = "", agent: str = "") -> tupl
     name = memory or "recall_study"
     try:
         found = bench.memory(name)
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         if memory:
             raise
         found = bench.create_memory(name, strategies=STRATEGIES)

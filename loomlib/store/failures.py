@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import exc
 
-from ..errors import StoreError, StoreFull
+from ..errors import StoreError, StoreFullError
 
 # SQLite says FULL for ENOSPC only; a file-size limit or a quota (EFBIG, EDQUOT) is a failed write to it.
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"}
@@ -22,7 +22,7 @@ _UNREACHABLE = {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUT
 
 @contextmanager
 def translated(place: str, file: Path | None = None) -> Generator[None, None, None]:
-    """Turns whatever the database or the file system raises inside into `StoreError` or `StoreFull`."""
+    """Turns whatever the database or the file system raises inside into `StoreError` or `StoreFullError`."""
     try:
         yield
     except exc.StatementError as error:
@@ -77,14 +77,14 @@ def _family(name: str) -> str:
     return name if name.startswith("SQLITE_IOERR") else "_".join(name.split("_")[:2])
 
 
-def _full(place: str, file: Path | None) -> StoreFull:
+def _full(place: str, file: Path | None) -> StoreFullError:
     where = place
     if file is not None:
         try:
             where = f"{file}, {shutil.disk_usage(file.parent).free / 1e6:,.1f} MB free on its disk"
         except OSError:
             where = str(file)
-    return StoreFull(
+    return StoreFullError(
         "The store cannot grow: the disk, a quota or a file-size limit is full",
         on=where,
         try_="free some space, or keep the store elsewhere (LOOM_HOME or DATABASE_URL)",

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, inspect, text
 
-from ..errors import StoreTooNew
+from ..errors import StoreTooNewError
 from .database import Database
 
 REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
@@ -19,7 +19,7 @@ _ADVISORY_LOCK: Final = 0x4C6F6F6D  # "Loom"
 
 
 def bring_up_to_date(database: Database) -> None:
-    """Migrates `database` to the newest revision; nothing happens when it is there. Raises `StoreTooNew`.
+    """Migrates `database` to the newest revision; nothing happens when it is there. Raises `StoreTooNewError`.
 
     The migration is one transaction and holds the write lock: of two first openers one migrates and the other finds
     it done, and a killed migration leaves what was there before.
@@ -55,7 +55,7 @@ def _revision(connection: Connection) -> str | None:
 
 def _needs_nothing(revision: str | None, database: Database) -> bool:
     if revision is not None and revision not in REVISIONS:
-        raise StoreTooNew(
+        raise StoreTooNewError(
             f"The database was written by a later release of Loom (schema {revision}, known up to {REVISIONS[-1]})",
             on=database.where,
             try_="upgrade loomlib, or use another LOOM_HOME or DATABASE_URL",

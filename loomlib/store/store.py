@@ -24,7 +24,7 @@ class Store:
     >>> with Store.open("sqlite:///loom.db") as store:
     ...     store.agents.list()
 
-    Every method raises only Loom's errors: `StoreFull` when the database cannot grow, `StoreTooNew` on opening one of
+    Every method raises only Loom's errors: `StoreFullError` when the database cannot grow, `StoreTooNewError` on opening one of
     a later release, else `StoreError`.
     """
 

@@ -110,7 +110,7 @@ def find_agent_start(
 
     Otherwise the session's log is looked at once and then up to `attempts` times more, `interval_s` apart (12 × 5 s are
     the specification's figures). The outcome is stored. Raises `LookupError` for an id that the store does not have,
-    and what reading the logs raises (`AccessDenied` …).
+    and what reading the logs raises (`AccessDeniedError` …).
     """
     search = StartSearch(store, reader, source, invocation_id)
     looks = attempts + 1

@@ -79,7 +79,7 @@ class TraceCollector:
         """The trace of each of an agent's calls, by invocation id. Many calls cost as many queries as one.
 
         Polls as `patience` says, for those only that are not whole yet; `progress` hears of every look. Raises what
-        reading logs raises (`AccessDenied` …).
+        reading logs raises (`AccessDeniedError` …).
         """
         sought = [_Sought(call, Trace.one(())) for call in calls]
         waiting = [each for each in sought if each.call.reached_agent]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loomlib.errors import AwsError, ResourceNotFound
+from loomlib.errors import AwsError, ResourceNotFoundError
 
 LAYER_STATES: Final = ("found", "empty", "refused")
 """A layer has something to say, has nothing, or could not be read (its `says` tells why)."""
@@ -62,7 +62,7 @@ def read_layer(name: str, source: str, read: Callable[[], Reading], *, empty: st
     """
     try:
         reading = read()
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         return Layer(name=name, source=source, state="empty", says=empty)
     except AwsError as error:
         return Layer(name=name, source=source, state="refused", says=str(error))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loomlib.errors import AccessDenied
+from loomlib.errors import AccessDeniedError
 
 from .span_records import MESSAGES_STREAM
 
@@ -35,7 +35,7 @@ class LineStreams:
     def read(
         self, source: LogSource, group: str, *, start_ms: int | None, end_ms: int | None, term: str | None = None
     ) -> list[StoredEvent]:
-        """The lines that contain `term`, by time. Raises `ResourceNotFound` for a group that does not exist.
+        """The lines that contain `term`, by time. Raises `ResourceNotFoundError` for a group that does not exist.
 
         Where no stream is named as AWS names them, all streams are read, and telemetry is dropped here.
         """
@@ -63,7 +63,7 @@ class LineStreams:
                 for prefix in (_PROCESSES, SHARED_STREAM)
                 if has_stream(self._clients, group, prefix, region=source.region)
             )
-        except AccessDenied:  # reading lines may be allowed all the same
+        except AccessDeniedError:  # reading lines may be allowed all the same
             return (None,)
         if _PROCESSES in found:
             self._prefixes[source.region, group] = found

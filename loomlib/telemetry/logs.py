@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
-from loomlib.errors import ResourceNotFound
+from loomlib.errors import ResourceNotFoundError
 
 from .line_streams import SHARED_STREAM, LineStreams
 from .log_events import LogEvent, log_event
@@ -52,7 +52,7 @@ class LogReader:
     """Reads logs through one connection, each agent's in its own region.
 
     A log group that does not exist (the agent never ran) is an empty page with the state "no_group". Missing
-    permissions and the like raise (`AccessDenied` …).
+    permissions and the like raise (`AccessDeniedError` …).
     """
 
     def __init__(self, clients: Clients) -> None:
@@ -78,7 +78,7 @@ class LogReader:
                 kept = self._lines.read(source, group, start_ms=since_ms, end_ms=until_ms) + kept
                 if len(kept) >= limit:
                     break
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             return LogPage(group=group, state="no_group")
         return _page(group, kept[-limit:])
 
@@ -110,7 +110,7 @@ class LogReader:
                 lines += filter_events(
                     self._clients, group, region=source.region, start_ms=start_ms, end_ms=end_ms, streams=streams
                 )
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             return LogPage(group=group, state="no_group")
         lines.sort(key=lambda event: event.timestamp_ms)
         return _page(group, lines if limit is None else lines[-limit:])
@@ -121,7 +121,7 @@ class LogReader:
 
         try:
             return list_streams(self._clients, source.log_group(qualifier), region=source.region, limit=limit)
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             return ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
-from loomlib.errors import ResourceNotFound
+from loomlib.errors import ResourceNotFoundError
 
 from .collected import TracedCall
 from .span_records import SpanReader, SpanRecord, TraceSource
@@ -62,7 +62,9 @@ def _look_for_one(
     start_ms, end_ms = _window_ms(call)
     try:
         spans = _spans_of_one(reader, source, call, late)
-    except ResourceNotFound:  # nothing was ever exported in this account and region; the messages may still be there
+    except (
+        ResourceNotFoundError
+    ):  # nothing was ever exported in this account and region; the messages may still be there
         spans = []
     ids = {each.trace_id for each in spans} or {id for id in (call.trace_id,) if id}
     messages = [
@@ -99,7 +101,7 @@ def _look_for_many(
         try:
             for each in reader.spans(source, term=source.runtime_id, start_ms=start_ms, end_ms=end_ms):
                 spans.setdefault(each.trace_id, []).append(each)
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             pass
         for qualifier in qualifiers:
             for each in reader.messages(source, qualifier, term=None, start_ms=start_ms, end_ms=end_ms):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from loomlib.errors import ResourceNotFound
+from loomlib.errors import ResourceNotFoundError
 
 from .collected import TracedCall
 from .span_records import MESSAGES_STREAM, TraceSource
@@ -30,7 +30,7 @@ def processes_began(clients: Clients, source: TraceSource, calls: Sequence[Trace
     for (qualifier, session_id), own in sessions.items():
         try:
             found |= _of_session(clients, source, source.log_group(qualifier), session_id, own)
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             found |= {call.invocation_id: None for call in own}
     return found
 

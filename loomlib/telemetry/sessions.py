@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from loomlib.errors import ResourceNotFound
+from loomlib.errors import ResourceNotFoundError
 
 from .line_streams import LineStreams
 from .log_events import LogEvent, log_event
@@ -97,7 +97,7 @@ def process_lives(
             start_ms=int(start.timestamp() * 1000),
             end_ms=None if end is None else int(end.timestamp() * 1000),
         )
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         return Lives(state="no_group")
     lives = lives_of(map(log_event, stored))
     return Lives(state="found" if lives else "empty", lives=tuple(lives))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from loomlib.errors import AccessDenied, ResourceNotFound, TimedOut
+from loomlib.errors import AccessDeniedError, RequestTimeoutError, ResourceNotFoundError
 
 from .traces.identifiers import normal_id
 
@@ -65,7 +65,7 @@ class SpanReader:
     def spans(
         self, source: TraceSource, *, term: str | None, start_ms: int, end_ms: int | None
     ) -> Sequence[SpanRecord]:
-        """The span records that contain `term`, by time. Raises `ResourceNotFound` when there is no `aws/spans`.
+        """The span records that contain `term`, by time. Raises `ResourceNotFoundError` when there is no `aws/spans`.
 
         The group holds the spans of a whole account. Where it is too large to be paged through, Logs Insights is asked,
         which looks at all of it at once (and is charged by the data that it scans).
@@ -76,7 +76,7 @@ class SpanReader:
             return _records(
                 event.message for event in self._read(source, SPANS_GROUP, term, start_ms, end_ms, None, _MOST_PAGES)
             )
-        except TimedOut as error:
+        except RequestTimeoutError as error:
             if error.code != TOO_MANY_PAGES or not term:
                 raise
         return _records(self._ask(source, SPANS_GROUP, term, start_ms, end_ms))
@@ -91,7 +91,7 @@ class SpanReader:
         streams = None if term else [MESSAGES_STREAM]
         try:
             found = self._read(source, source.log_group(qualifier), term, start_ms, end_ms, streams)
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             return ()
         return _records(event.message for event in found if _LINES_STREAM not in event.stream)
 
@@ -104,7 +104,7 @@ class SpanReader:
 
         try:
             return group_exists(self._clients, source.log_group(qualifier), region=source.region)
-        except AccessDenied:
+        except AccessDeniedError:
             return True
 
     def words(
@@ -118,7 +118,7 @@ class SpanReader:
         streams = [MESSAGES_STREAM] if habits else None
         try:
             found = self._read(source, source.log_group(qualifier), _WORDS, start_ms, end_ms, streams)
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             return []
         return [(each.timestamp_ms / 1000, each.message) for each in found if habits or _LINES_STREAM in each.stream]
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..aws.insights import run_query
-from ..errors import ResourceNotFound
+from ..errors import ResourceNotFoundError
 from ..telemetry.queries import READY_QUERIES, ready_query
 from .cards import card
 from .frames import rows_frame
@@ -86,7 +86,7 @@ class AgentQueries:
                 region=self._entry.region,
                 progress=progress,
             )
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             return rows_frame([])
         return rows_frame([dict(row) for row in found.rows])
 

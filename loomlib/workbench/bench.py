@@ -17,7 +17,7 @@ from ..aws import Clients
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..aws.runtimes import delete_runtime, stop_session
-from ..errors import AgentNotFound
+from ..errors import AgentNotFoundError
 from ..settings import Settings
 from ..store import InvocationRow, Store
 from ..telemetry import AgentStart, LogReader, find_agent_start
@@ -26,8 +26,8 @@ from .bench_alerts import BenchAlerts
 from .bench_memory import BenchMemory
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
+from .environment import Environment
 from .frames import agent_frame, blueprint_frame, eval_run_frame, eval_set_frame, study_frame
-from .house import House
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class Workbench(BenchAlerts, BenchMemory):
     """A store, a catalog and a connection to one AgentCore; made by `connect()`, closed by `close()` or `with`."""
 
-    def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: House) -> None:
+    def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: Environment) -> None:
         self.where, self.settings, self.store, self.clients = where, settings, store, clients
         self._house = house
         self.labels = house.labels()
@@ -75,7 +75,7 @@ class Workbench(BenchAlerts, BenchMemory):
         return agent_frame(entries)
 
     def agent(self, key: str) -> Agent:
-        """The agent of that name, runtime id or ARN; raises `AgentNotFound` naming what there is."""
+        """The agent of that name, runtime id or ARN; raises `AgentNotFoundError` naming what there is."""
         return Agent(self.catalog.get(key), self)
 
     def register(self, arn: str) -> Agent:
@@ -98,7 +98,7 @@ class Workbench(BenchAlerts, BenchMemory):
 
         A runtime of that name gets a new version. `environment` are variables of the agent's processes; they are never
         shown or stored by Loom. `memory` (or its name, id or ARN) is told to the agent as LOOM_MEMORY_ID.
-        Raises `LoomError` when there is nothing to deploy, `NotYetSupported` on AWS.
+        Raises `LoomError` when there is nothing to deploy, `NotSupportedError` on AWS.
 
             agent = bench.deploy("calculator")
             agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
@@ -122,7 +122,7 @@ class Workbench(BenchAlerts, BenchMemory):
 
     def find_or_deploy(self, key: str) -> tuple[Agent, bool]:
         """`ensure_agent`, and whether it had to be deployed."""
-        with contextlib.suppress(AgentNotFound):
+        with contextlib.suppress(AgentNotFoundError):
             agent = self.agent(key).refresh()
             if not agent.entry.is_deleted:
                 return agent, False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..alerts import Notify, Rule
-    from ..operations import Window
+    from ..metrics import Window
     from ..statistics import Estimate
     from .alerts import AlertCheckView
 

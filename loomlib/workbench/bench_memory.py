@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import ResourceNotFound
+from ..errors import ResourceNotFoundError
 
 if TYPE_CHECKING:
     from ..aws import Clients
@@ -45,7 +45,7 @@ class BenchMemory:
         return tables.frame(rows, tables.MEMORIES, title="Memories", empty=_EMPTY)
 
     def memory(self, key: str, *, region: str | None = None) -> Memory:
-        """The memory of that name, id or ARN (which names its region). Raises `ResourceNotFound`, naming all others."""
+        """The memory of that name, id or ARN (which names its region). Raises `ResourceNotFoundError`, naming all others."""
         from ..aws.memory import describe_memory, list_memories
         from .memory import Memory
 
@@ -53,13 +53,13 @@ class BenchMemory:
         if arn is not None:
             region, key = arn[1], arn[2]
         if _ID.fullmatch(key):
-            with contextlib.suppress(ResourceNotFound):
+            with contextlib.suppress(ResourceNotFoundError):
                 return Memory(self.clients, describe_memory(self.clients, key, region=region), labels=self.labels)
         known = list(list_memories(self.clients, region=region))
         found = next((each for each in known if key == each.name), None)
         if found is None:
             names = ", ".join(sorted(each.name for each in known)[:12]) or "none; bench.create_memory(name) makes one"
-            raise ResourceNotFound(
+            raise ResourceNotFoundError(
                 f"There is no memory {key!r}", on=region or self.clients.region, try_=f"one of: {names}", status=404
             )
         described = describe_memory(self.clients, found.memory_id, region=region)

@@ -11,7 +11,7 @@ from .bench_telemetry import BenchTelemetry
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry, Catalog
-    from ..operations import AgentFigures
+    from ..metrics import AgentFigures
     from ..telemetry import AgentStart, LogReader
     from .catching_up import CaughtUp
     from .overview import AgentOverview, Overview
@@ -41,7 +41,7 @@ class BenchOperations(BenchTelemetry):
 
             bench.overview(since=timedelta(hours=24))
         """
-        from ..operations import Window
+        from ..metrics import Window
         from .overview import Overview
 
         now = datetime.now(UTC)
@@ -67,7 +67,7 @@ class BenchOperations(BenchTelemetry):
         logs: int,
     ) -> AgentOverview:
         """One agent with its sessions, latency over time and log lines (see `Agent.overview`)."""
-        from ..operations import Window, latency_bins, read_figures
+        from ..metrics import Window, latency_bins, read_figures
         from .frames import log_frame, session_frame
         from .overview import AgentOverview
 
@@ -101,8 +101,8 @@ class BenchOperations(BenchTelemetry):
     def read_figures(
         self, entries: Sequence[AgentEntry], *, since: datetime | None = None, until: datetime | None = None
     ) -> AgentFigures:
-        """The numbers of these agents (see `loomlib.operations`)."""
-        from ..operations import Window, read_figures
+        """The numbers of these agents (see `loomlib.metrics`)."""
+        from ..metrics import Window, read_figures
 
         return read_figures(self.store, [each.id for each in entries], Window(since=since, until=until))
 
@@ -122,7 +122,7 @@ class BenchOperations(BenchTelemetry):
 
             bench.catch_up(); bench.overview()
         """
-        from ..operations import Window
+        from ..metrics import Window
         from .catching_up import catch_up
         from .wait_line import WaitLine
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..telemetry import NamedSource
     from ..telemetry.cost import PriceTable
     from ..telemetry.diagnosis import RuleBook
-    from .house import House
+    from .environment import Environment
     from .runtime_uses import RuntimeUses
     from .trace_view import TraceView
     from .tracer import Tracer
@@ -31,7 +31,7 @@ class BenchTelemetry:
     store: Store
     clients: Clients
     settings: Settings
-    _house: House
+    _house: Environment
 
     def rules(self) -> pd.DataFrame:
         """The rules by which `findings()` judges: what each asks, from where on it speaks, what to try, and its source.

@@ -14,7 +14,7 @@ from ..telemetry.collected import FINAL_AFTER_S
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
-    from ..operations import Window
+    from ..metrics import Window
     from .bench_operations import BenchOperations
     from .trace_view import TraceView
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from .. import local
 from ..aws import Clients, Connection
-from ..errors import LocalServiceNotRunning
+from ..errors import LocalServiceNotRunningError
 from ..settings import Settings
 from ..store import Store
 from .bench import Workbench
-from .house import AwsHouse, LocalHouse
+from .environment import AwsEnvironment, LocalEnvironment
 
 _TRIES: Final = 5
 
@@ -35,7 +35,7 @@ def connect(
     Locally `home` (else `LOOM_HOME`, else `.loom` here or above) holds everything; notebooks that name the same folder
     share one service, and it ends when the last of them has, unless `loom up` started it. `options` are those of a
     service that has to be started (quotas, log delay, latency profile of the simulated model). On AWS credentials come
-    from boto3's chain and are read at the first call. Raises `SettingsError`, `LocalServiceNotStarted`, `StoreError`.
+    from boto3's chain and are read at the first call. Raises `SettingsError`, `LocalServiceNotStartedError`, `StoreError`.
     """
     if where not in ("local", "aws"):
         raise ValueError(f'where is "local" or "aws", not {where!r}')
@@ -45,10 +45,10 @@ def connect(
         )
     if where == "local":
         state, lease = _held(settings.home, options)
-        house = LocalHouse(state, lease)
+        house = LocalEnvironment(state, lease)
         connection = Connection(region=state.region, environment=state.environment())
     else:
-        house = AwsHouse()
+        house = AwsEnvironment()
         connection = Connection(region=settings.region, profile=settings.profile)
     try:
         store = Store.open(settings.database_url)
@@ -62,7 +62,7 @@ def _held(home: Path, options: local.ServiceOptions | None) -> tuple[local.Servi
     """A service that lives as long as the lease; one that is just ending is waited for, and another one started."""
     for _ in range(_TRIES - 1):
         state, _ = local.start(home, options, persistent=False)
-        with suppress(LocalServiceNotRunning):
+        with suppress(LocalServiceNotRunningError):
             return state, local.hold(state)
     state, _ = local.start(home, options, persistent=False)
     return state, local.hold(state)

@@ -167,7 +167,7 @@ class Invocation:
         return self.agent.logs(session_id=self.session_id, qualifier=self.record.qualifier)
 
     def raise_for_status(self) -> Invocation:
-        """This invocation when its answer is complete; otherwise raises `InvocationFailed`."""
+        """This invocation when its answer is complete; otherwise raises `InvocationFailedError`."""
         self.record.raise_for_status()
         return self
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..errors import AgentNotFound
+from ..errors import AgentNotFoundError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ class AgentLaboratory:
 
         told = {**self._environment, **environment}
         name = f"{self._name}_{digest_of(told)[:10]}"
-        with suppress(AgentNotFound):
+        with suppress(AgentNotFoundError):
             agent = self._bench.agent(name).refresh()
             if not agent.entry.is_deleted:
                 return agent

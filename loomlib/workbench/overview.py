@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..operations import AgentFigures, Bin, Figures, Headline, Window, headlines, said, sentence
+from ..metrics import AgentFigures, Bin, Figures, Headline, Window, headlines, said, sentence
 from .frames import rows_frame
 from .overview_page import BINS_SHOWN, overview_page, table_html
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..operations import Headline
+    from ..metrics import Headline
 
 BINS_SHOWN: Final = 48
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
-from ..operations import Figures, Window, headlines
+from ..metrics import Figures, Window, headlines
 from ..statistics import plural
 from .frames import rows_frame
 from .overview_page import overview_page, table_html

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ..running import InPlace, is_watched_notebook
+from ..jobs import InPlace, is_watched_notebook
 
 _log = logging.getLogger(__name__)
 

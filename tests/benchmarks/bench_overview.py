@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import insert
 
-from loomlib.operations import Window, latency_bins, read_figures
+from loomlib.metrics import Window, latency_bins, read_figures
 from loomlib.store import Store
 from loomlib.store.database import Database
 from loomlib.store.tables import invocations

@@ -11,7 +11,7 @@ import pytest
 
 from loomlib import local
 from loomlib.aws.connection import Clients, Connection
-from loomlib.errors import ReportError, ResourceNotFound
+from loomlib.errors import ReportError, ResourceNotFoundError
 from loomlib.reports import run_report
 from loomlib.reports.destination import NameTaken, open_destination
 from loomlib.settings import Settings
@@ -67,7 +67,7 @@ def test_a_second_report_of_the_same_moment_takes_another_name(service: local.Se
 
 def test_a_missing_bucket_is_told_before_anything_runs(service: local.ServiceState) -> None:
     said: list[str] = []
-    with pytest.raises(ResourceNotFound, match="missing-bucket"):
+    with pytest.raises(ResourceNotFoundError, match="missing-bucket"):
         run_report(
             SAMPLE,
             {},

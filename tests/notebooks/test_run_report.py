@@ -14,7 +14,7 @@ import nbformat
 import psutil
 import pytest
 
-from loomlib.errors import ReportError, UnknownParameter
+from loomlib.errors import ReportError, UnknownParameterError
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.reports.destination import Folder, NameTaken
 from loomlib.settings import Settings
@@ -117,7 +117,7 @@ def test_a_dying_kernel_is_exit_code_1_too(tmp_path: Path, settings: Settings) -
 
 
 def test_a_misspelt_parameter_stops_before_anything_runs(tmp_path: Path, settings: Settings) -> None:
-    with pytest.raises(UnknownParameter, match="count"):
+    with pytest.raises(UnknownParameterError, match="count"):
         run_report(SAMPLE, {"cuont": "3"}, str(tmp_path / "out"), settings=settings)
     assert not (tmp_path / "out").exists()
 

@@ -15,7 +15,7 @@ import pytest
 
 import loomlib as loom
 from loomlib import local
-from loomlib.errors import LocalServiceError, LocalServiceNotRunning, LocalServiceNotStarted
+from loomlib.errors import LocalServiceError, LocalServiceNotRunningError, LocalServiceNotStartedError
 from loomlib.local.state import ServiceLock
 
 Start = Callable[..., Any]
@@ -159,7 +159,7 @@ def test_after_being_killed_it_comes_back_with_its_agents(start_service: Start) 
 
 def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
     (tmp_path / "runtimes.db").mkdir()
-    with pytest.raises(LocalServiceNotStarted, match="unable to open database file"):
+    with pytest.raises(LocalServiceNotStartedError, match="unable to open database file"):
         local.start(tmp_path, persistent=True)
     assert local.find(tmp_path) is None
 
@@ -175,7 +175,7 @@ def test_the_state_of_a_service_that_has_died_counts_for_nothing(tmp_path: Path)
     local.stop(tmp_path)
     assert (tmp_path / "service.json").exists()
     assert local.find(tmp_path) is None
-    with pytest.raises(LocalServiceNotRunning):
+    with pytest.raises(LocalServiceNotRunningError):
         local.status(tmp_path)
 
 

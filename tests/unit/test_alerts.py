@@ -15,8 +15,8 @@ import pytest
 
 from loomlib.alerts import ALARM, NO_DATA, OK, UNCLEAR, Addresses, Rule, Telling, apprise_notify, check_alerts
 from loomlib.alerts.delivery import MOST_TRIES
-from loomlib.errors import AgentNotFound, StoreError
-from loomlib.operations import Window
+from loomlib.errors import AgentNotFoundError, StoreError
+from loomlib.metrics import Window
 from loomlib.statistics import Estimate, estimate_share
 from loomlib.store import Store
 from loomlib.workbench.alerts import alert_frame
@@ -255,7 +255,7 @@ def test_a_number_that_cannot_be_had_is_no_data_with_the_reason(store: Store) ->
     store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
 
     def measure(rule: Rule, window: Window) -> Estimate:
-        raise AgentNotFound("No such agent in the catalog", on="gone")
+        raise AgentNotFoundError("No such agent in the catalog", on="gone")
 
     found = check_alerts(store, "local", measure, Inbox(), now=NOON)
     assert (found.checked[0].state, found.exit_code) == (NO_DATA, 0)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.agents import RuntimeArn
-from loomlib.errors import InvalidArn, LoomError
+from loomlib.errors import InvalidArnError, LoomError
 
 arns = st.builds(
     lambda partition, region, account, name, suffix: (
@@ -37,7 +37,7 @@ def test_every_arn_reads_back_as_it_was_written(text: str) -> None:
     st.one_of(st.text(), arns.map(lambda text: text + "\n:"), arns.flatmap(lambda t: st.just(t.replace(":", "", 1))))
 )
 def test_other_text_is_refused_as_a_value_error_of_looms(text: str) -> None:
-    with pytest.raises(InvalidArn) as caught:
+    with pytest.raises(InvalidArnError) as caught:
         RuntimeArn.parse(text)
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, LoomError)
@@ -57,7 +57,7 @@ def test_other_text_is_refused_as_a_value_error_of_looms(text: str) -> None:
     ],
 )
 def test_a_refusal_names_the_part_that_is_wrong(text: str, fault: str) -> None:
-    with pytest.raises(InvalidArn, match=fault):
+    with pytest.raises(InvalidArnError, match=fault):
         RuntimeArn.parse(text)
 
 
@@ -68,5 +68,5 @@ def test_the_specifications_own_examples_are_read() -> None:
 
 
 def test_impossible_parts_cannot_be_put_together() -> None:
-    with pytest.raises(InvalidArn):
+    with pytest.raises(InvalidArnError):
         RuntimeArn(partition="aws", region="us-east-1", account_id="1", runtime_id="a-b")

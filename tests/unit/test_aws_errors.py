@@ -10,7 +10,7 @@ from botocore.config import Config
 
 from loomlib.aws.errors import error_from_response, translated
 from loomlib.aws.rules import rule_in
-from loomlib.errors import RequestRejected, TransportFailed
+from loomlib.errors import RequestRejectedError, TransportError
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_a_pattern_refuses_is_told_as_a_rule_in_words(message: str, rule: s
 
 def test_a_request_that_botocore_refuses_itself_is_told_in_one_line_with_the_rule() -> None:
     client = _client("http://127.0.0.1:9", "bedrock-agentcore")
-    with pytest.raises(RequestRejected) as refused, translated("Reading a memory record", on="mem-x"):
+    with pytest.raises(RequestRejectedError) as refused, translated("Reading a memory record", on="mem-x"):
         client.get_memory_record(memoryId="memory-0123456789", memoryRecordId="mem-x")
     assert refused.value.what == (
         "Reading a memory record: Invalid length for parameter memoryRecordId, value: 5, valid min length: 40"
@@ -52,7 +52,7 @@ def test_an_address_that_nobody_answers_at_is_named_without_its_path_and_the_loc
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
     client = _client(address, "bedrock-agentcore-control")
-    with pytest.raises(TransportFailed) as failed, translated("Listing memories", on="us-east-1"):
+    with pytest.raises(TransportError) as failed, translated("Listing memories", on="us-east-1"):
         client.list_memories()
     assert failed.value.what == f"Listing memories: nothing answers at {address}"
     assert "`loom up`" in failed.value.try_

@@ -9,7 +9,15 @@ import re
 import pytest
 
 from loomlib import errors
-from loomlib.errors import AgentNotFound, AwsError, InvalidArn, InvocationFailed, LoomError, StoreFull, Throttled
+from loomlib.errors import (
+    AgentNotFoundError,
+    AwsError,
+    InvalidArnError,
+    InvocationFailedError,
+    LoomError,
+    StoreFullError,
+    ThrottledError,
+)
 
 TREE = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, LoomError)]
 
@@ -34,19 +42,19 @@ def test_a_message_has_three_parts_and_each_is_an_attribute(kind: type[LoomError
 
 
 def test_a_caller_who_knows_only_the_builtin_errors_can_catch_these() -> None:
-    assert issubclass(InvalidArn, ValueError)
-    assert issubclass(AgentNotFound, LookupError)
+    assert issubclass(InvalidArnError, ValueError)
+    assert issubclass(AgentNotFoundError, LookupError)
 
 
 def test_aws_errors_carry_the_code_the_status_and_the_request() -> None:
-    error = Throttled("Too many requests", code="ThrottlingException", status=429, request_id="r-1")
+    error = ThrottledError("Too many requests", code="ThrottlingException", status=429, request_id="r-1")
     assert (error.code, error.status, error.request_id) == ("ThrottlingException", 429, "r-1")
     assert AwsError("No connection").status == 0
-    assert InvocationFailed("It failed", failure="throttle").failure == "throttle"
+    assert InvocationFailedError("It failed", failure="throttle").failure == "throttle"
 
 
 def test_an_error_survives_the_way_between_processes() -> None:
-    original = Throttled("Too many", on="calculator", try_="later", code="ThrottlingException", status=429)
+    original = ThrottledError("Too many", on="calculator", try_="later", code="ThrottlingException", status=429)
     copy = pickle.loads(pickle.dumps(original))
     assert (str(copy), copy.what, copy.on, copy.status) == (str(original), "Too many", "calculator", 429)
-    assert str(pickle.loads(pickle.dumps(StoreFull("Full", on="loom.db")))) == "Full (loom.db)"
+    assert str(pickle.loads(pickle.dumps(StoreFullError("Full", on="loom.db")))) == "Full (loom.db)"

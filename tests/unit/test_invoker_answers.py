@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.agents.answers import Piece, reader_for
-from loomlib.errors import MalformedResponse
+from loomlib.errors import MalformedResponseError
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -141,5 +141,5 @@ def test_other_content_types_are_text_even_when_a_character_is_split() -> None:
 
 
 def test_broken_json_is_malformed() -> None:
-    with pytest.raises(MalformedResponse, match="not JSON"):
+    with pytest.raises(MalformedResponseError, match="not JSON"):
         read(b'{"result": ', "application/json")

@@ -12,10 +12,10 @@ import plotly.graph_objects as go
 import pytest
 from latency_agent import Reply, ScriptedAgent, Start
 
+from loomlib.jobs import is_watched_notebook
 from loomlib.latency import LatencyStudy, Scenario, Silent, Snapshot, StudyResult
 from loomlib.latency.notebook_progress import bar_html
 from loomlib.latency.theme import LOOKS
-from loomlib.running import is_watched_notebook
 from loomlib.store import Store
 
 HOSTILE = "<script>alert(1)</script>"

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from latency_agent import Reply, ScriptedAgent, Start
 
-from loomlib.errors import StudyError, StudyInterrupted
+from loomlib.errors import StudyError, StudyInterruptedError
 from loomlib.latency import LatencyStudy, LogLines, Scenario, Silent, StudyResult
 from loomlib.store import Store
 
@@ -116,7 +116,7 @@ def test_a_service_that_is_gone_interrupts_and_gives_the_refused_call_back(store
 
     agent = ScriptedAgent(store, script=script, alive=lambda: not gone)
     planned = study(agent, warm=0, sticky=0, cold=10)
-    with pytest.raises(StudyInterrupted, match=planned.study_id):
+    with pytest.raises(StudyInterruptedError, match=planned.study_id):
         planned.run(Silent())
     stopped = planned.result()
     assert stopped.state == "interrupted"
@@ -135,7 +135,7 @@ def test_a_call_that_was_cut_in_mid_answer_stays_a_failure_when_the_service_is_g
         alive=lambda: False,
     )
     planned = study(agent, warm=0, sticky=0, cold=5)
-    with pytest.raises(StudyInterrupted):
+    with pytest.raises(StudyInterruptedError):
         planned.run(Silent())
     assert [call.state for call in planned.result().calls] == ["done", "done", "failed", "planned", "planned"]
 

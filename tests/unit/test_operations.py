@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.operations import Window, headlines, latency_bins, read_figures, sentence
+from loomlib.metrics import Window, headlines, latency_bins, read_figures, sentence
 from loomlib.store import Store, TimedCall
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

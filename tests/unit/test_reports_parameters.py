@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.errors import ReportError, UnknownParameter
+from loomlib.errors import ReportError, UnknownParameterError
 from loomlib.reports import Parameter, bind_parameters, describe_parameters, find_report, read_parameters
 
 CELL = """agent: str = "calculator"  # name, id or ARN
@@ -49,7 +49,7 @@ def test_text_becomes_values_of_the_defaults_types(notebook: Path) -> None:
 
 
 def test_a_misspelt_parameter_names_the_close_one_and_lists_all(notebook: Path) -> None:
-    with pytest.raises(UnknownParameter) as caught:
+    with pytest.raises(UnknownParameterError) as caught:
         bind_parameters(read_parameters(notebook), {"agnet": "prod"}, report="latency_study")
     assert "latency_study has no parameter 'agnet'" in str(caught.value)
     assert "Try: agent?" in str(caught.value)
@@ -98,7 +98,7 @@ def test_a_report_has_one_parameters_cell_at_most(tmp_path: Path) -> None:
 def test_any_notebook_is_a_report_and_without_a_tagged_cell_it_takes_no_parameters(tmp_path: Path) -> None:
     path = _write(tmp_path / "made.ipynb", "a = 1", cells=0)
     assert read_parameters(path) == ()
-    with pytest.raises(UnknownParameter, match="tag the one cell"):
+    with pytest.raises(UnknownParameterError, match="tag the one cell"):
         bind_parameters((), {"a": "2"}, report="made")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.agents.sse import SseEvent, SseParser
-from loomlib.errors import MalformedResponse
+from loomlib.errors import MalformedResponseError
 
 
 def parsed(*pieces: bytes) -> list[SseEvent]:
@@ -60,7 +60,7 @@ def test_arbitrary_bytes_are_events_or_a_malformed_response_whatever_the_split(b
     def outcome(*pieces: bytes) -> list[SseEvent] | str:
         try:
             return parsed(*pieces)
-        except MalformedResponse:
+        except MalformedResponseError:
             return "malformed"
 
     edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
@@ -95,7 +95,7 @@ def test_only_the_line_ends_of_the_standard_end_a_line() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>no</html>\n", b"data: \xff\n\n", b'{"result": 1}'])
 def test_what_is_no_event_stream_is_called_malformed(body: bytes) -> None:
-    with pytest.raises(MalformedResponse):
+    with pytest.raises(MalformedResponseError):
         parsed(body)
 
 

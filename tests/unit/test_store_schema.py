@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 import loomlib.store
-from loomlib.errors import StoreError, StoreTooNew
+from loomlib.errors import StoreError, StoreTooNewError
 from loomlib.store import Store
 from loomlib.store.database import Database
 from loomlib.store.schema import REVISIONS, bring_up_to_date, upgrade
@@ -156,7 +156,7 @@ def test_a_database_of_a_later_release_is_left_alone(file: Path) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     database.close()
     before = file.read_bytes()
-    with pytest.raises(StoreTooNew, match=r"schema 9999.*upgrade loomlib"):
+    with pytest.raises(StoreTooNewError, match=r"schema 9999.*upgrade loomlib"):
         Store.open(f"sqlite:///{file}")
     assert file.read_bytes() == before
 

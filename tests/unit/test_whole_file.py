@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loomlib.errors import LoomError
-from loomlib.running import whole_file
+from loomlib.jobs import whole_file
 
 
 def test_two_that_write_one_path_at_once_spoil_nothing_and_the_last_to_end_wins(tmp_path: Path) -> None:

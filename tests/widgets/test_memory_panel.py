@@ -12,7 +12,7 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
-from loom_widgets.remember.rows import LONGEST_SHOWN
+from loom_widgets.memory.rows import LONGEST_SHOWN
 from loomlib.workbench.memory import Memory
 
 from .conftest import Watched, wait_until

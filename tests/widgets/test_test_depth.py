@@ -12,9 +12,9 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
-from loom_widgets.chat import Turn, well_formed
-from loom_widgets.chat.words import asked_in_words, tree_json
 from loom_widgets.kit import Form
+from loom_widgets.test import Turn, well_formed
+from loom_widgets.test.words import asked_in_words, tree_json
 from loomlib.agents import Chunk
 from loomlib.agents.mcp_apps import FrameChannel
 

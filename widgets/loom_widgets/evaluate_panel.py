@@ -23,12 +23,11 @@ from loomlib.evals.runs import Snapshot
 from loomlib.evals.runs.panel import Panel as Judges
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
-from .chat import bar_rows
-from .judged import (
+from .evaluate import (
     CaptureActions,
     CompareActions,
+    RunRequest,
     Watch,
-    Wish,
     case_rows,
     case_told,
     head_sentence,
@@ -40,6 +39,7 @@ from .judged import (
 from .kit import Cancel, Cancelled, Form, action
 from .kit.panel import static_table
 from .kit.source import connect_code
+from .test import bar_rows
 
 if TYPE_CHECKING:
     from loomlib import Agent, Workbench
@@ -54,7 +54,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     called: ClassVar[str] = "Evaluate"
     script: ClassVar[tuple[str, str]] = ("loom_widgets", "evaluate_panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.judged", "case.js"),)
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.evaluate", "case.js"),)
 
     def __init__(self, bench: Workbench, **options: Any) -> None:
         self._rows: list[dict[str, Any]] = []
@@ -77,7 +77,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
     @action(lane="set")
     def look_set(self, form: Form) -> Mapping[str, Any]:
         """What the chosen set holds."""
-        wish = Wish.of(form)
+        wish = RunRequest.of(form)
         if not wish.source:
             return {"sentence": "The path of a file: Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore."}
         return set_told(wish.evalset(self.bench), wish)
@@ -95,7 +95,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
     @action(lane="run")
     def run(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Ask every case, agent after agent; what is answered is kept as it comes."""
-        wish = Wish.of(form)
+        wish = RunRequest.of(form)
         wish.check()
         evalset = wish.evalset(self.bench)
         chosen = wish.evaluators_for(evalset)

@@ -12,7 +12,7 @@ from loomlib.statistics import plural
 
 from .kit import Cancel, Form, action
 from .kit.panel import static_table
-from .remember import Keeping, Reading
+from .memory import Keeping, Reading
 
 if TYPE_CHECKING:
     from loomlib import Workbench
@@ -33,8 +33,8 @@ class MemoryPanel(Reading, Keeping):
     called: ClassVar[str] = "Memory"
     script: ClassVar[tuple[str, str]] = ("loom_widgets", "memory_panel.js")
     parts: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("loom_widgets.remember", "page.js"),
-        ("loom_widgets.remember", "keeping.js"),
+        ("loom_widgets.memory", "page.js"),
+        ("loom_widgets.memory", "keeping.js"),
     )
 
     def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:

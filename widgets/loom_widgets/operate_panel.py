@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import loomlib
 from loomlib.errors import LoomError
-from loomlib.operations import NUMBERS, TITLES, Figures, said
+from loomlib.metrics import NUMBERS, TITLES, Figures, said
 from loomlib.statistics import plural
 
 from .kit import Cancel, Form, action
 from .kit.panel import static_table
 from .kit.source import connect_code, frame_rows, plain
-from .operating import AlertActions, Span, span_of
-from .operating.span import ALL, BETWEEN, SPANS
+from .operate import AlertActions, Span, span_of
+from .operate.span import ALL, BETWEEN, SPANS
 
 if TYPE_CHECKING:
     from loomlib import Agent, Workbench

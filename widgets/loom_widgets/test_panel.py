@@ -13,10 +13,10 @@ from loomlib.agents import Chunk, InvocationError, SessionStart
 from loomlib.agents.agui import conversation_of, read_event, run_input
 from loomlib.errors import LoomError
 
-from .chat import Deciding, Frames, Looking, Turn, agent_line, asking_code, figures_of
 from .kit import Cancel, Form, action
 from .kit.failures import told
 from .kit.source import connect_code, frame_rows
+from .test import Deciding, Frames, Looking, Turn, agent_line, asking_code, figures_of
 
 if TYPE_CHECKING:
     from loomlib import Agent, Workbench
@@ -33,7 +33,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets", "test_panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.chat", "chat.js"),)
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.test", "chat.js"),)
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
         from loomlib import Agent

@@ -1,5 +1,6 @@
 """Autoresearch: changes proposed, tried on an eval set, kept or dropped by a paired verdict, and noted."""
 
+from .candidates import Laboratory
 from .deciding import decide, next_alpha
 from .journal import Journal
 from .model_proposer import ModelProposer
@@ -7,7 +8,6 @@ from .proposals import Proposal
 from .research import Autoresearch, Proposer, Standing
 from .result import ResearchResult
 from .trials import Trial
-from .trying import Laboratory
 
 __all__ = [
     "Autoresearch",

@@ -14,12 +14,12 @@ from loomlib.statistics.numbers import plural
 
 from ..compare import compare
 from ..runs import Budget, EvalRun
+from .candidates import Attempts, CutShort, Laboratory
 from .journal import MARK, VERSION, Entries, Journal
 from .proposals import Proposal, configuration_digest
 from .result import ResearchResult
 from .spending import Spent, limits_left, spent_by
 from .trials import KEPT, Trial
-from .trying import Attempts, CutShort, Laboratory
 
 if TYPE_CHECKING:
     from loomlib.store import Store

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from ..answers import CaseAnswer
 from ..cases import EvalCase
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .paths import tools_of_answer
 from .turn_by_turn import Judged, Judgement
 
@@ -45,7 +45,7 @@ class Efficiency(Judgement):
             parts.append(self._part("steps", steps, len(tools_of_answer(case, answer))))
         if self.of != "steps" and case.reference_tokens is not None:
             if answer.tokens is None:
-                raise JudgeFailed("Nobody knows how many tokens were used", kind="no_trajectory", on=case.id)
+                raise JudgeFailedError("Nobody knows how many tokens were used", kind="no_trajectory", on=case.id)
             parts.append(self._part("tokens", case.reference_tokens, answer.tokens))
         if not parts:
             return NotApplicable("the case has no reference of steps or tokens")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..answers import CaseAnswer
 from ..cases import EvalCase
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from ..matching import ABSENT, json_equal
 from ..tool_matching import printable
 from .turn_by_turn import Judgement
@@ -35,7 +35,7 @@ class FinalState(Judgement):
         if not wanted:
             return NotApplicable("the case expects no state")
         if answer.state is None:
-            raise JudgeFailed("The agent did not tell its state", kind="no_state", on=case.id)
+            raise JudgeFailedError("The agent did not tell its state", kind="no_state", on=case.id)
         verdicts = {
             key: key in answer.state and json_equal(expected, answer.state[key]) for key, expected in wanted.items()
         }

@@ -13,7 +13,7 @@ from ..answers import CaseAnswer, CaseFailure
 from ..cases import EvalCase
 from ..digests import digest_of
 from ..evaluator import LEVELS, NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 
 _PLAIN: Final = (str, int, float, bool, bytes, type(None))
 
@@ -79,14 +79,16 @@ class FunctionEvaluator:
         if isinstance(found, (int, float)):
             value = float(found)
             if value - value != 0:
-                raise JudgeFailed(f"{self.name} returned {value}", kind="malformed", try_="a finite number")
+                raise JudgeFailedError(f"{self.name} returned {value}", kind="malformed", try_="a finite number")
             return Score(value=value, passed=None if self.threshold is None else value >= self.threshold)
         if isinstance(found, (list, tuple)):
             parts = cast("Sequence[object]", found)
             if all(isinstance(each, Score) for each in parts):
                 return parts
         said = type(cast("object", found)).__name__
-        raise JudgeFailed(f"{self.name} returned {said}", kind="malformed", try_="return a bool, a number or a Score")
+        raise JudgeFailedError(
+            f"{self.name} returned {said}", kind="malformed", try_="return a bool, a number or a Score"
+        )
 
 
 def _words(value: object, depth: int = 0) -> Any:

@@ -13,7 +13,7 @@ from ..answers import CaseAnswer, TurnAnswer
 from ..assignment import assign
 from ..cases import EvalCase, Turn
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from ..tool_matching import Arguments, ToolMatching
 from ..tool_use import ExpectedTool, ToolUse
 from .turn_by_turn import PASSED, Judged, Judgement, judge_turns
@@ -26,7 +26,7 @@ def tools_known(case: EvalCase, tools: Sequence[ToolUse] | None, state: str) -> 
     """The tools; not to know them is a failure to judge, never a zero."""
     if tools is None:
         why = f": {state}" if state else ""
-        raise JudgeFailed(
+        raise JudgeFailedError(
             f"Nobody knows which tools were used{why}",
             kind="no_trajectory",
             on=case.id,
@@ -112,7 +112,7 @@ class TrajectoryMatch(PathJudgement):
         if possible and is_met(expected, actual, self.matching, False):
             return PASSED
         if possible and is_met(expected, actual, self.matching, True):
-            raise JudgeFailed(
+            raise JudgeFailedError(
                 "Nobody recorded the arguments of a call that may be the expected one",
                 kind="no_trajectory",
                 on=case.id,
@@ -166,7 +166,9 @@ class EditDistance(PathJudgement):
         if self.matching.fits_all(expected, actual):
             return PASSED
         if any(use.arguments is None for use in actual) and self.matching.needs_arguments(expected):
-            raise JudgeFailed("Nobody recorded the arguments", kind="no_trajectory", on=case.id, try_="arguments=False")
+            raise JudgeFailedError(
+                "Nobody recorded the arguments", kind="no_trajectory", on=case.id, try_="arguments=False"
+            )
         found = align(expected, actual, arguments=self.matching)
         details = {"edits": found.distance, "alignment": found.table()}
         return self.score(found.similarity, found.sentence(), details=details)

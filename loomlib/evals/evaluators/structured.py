@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, cast
 
 from ..assignment import assign
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from ..matching import ABSENT, json_equal, matcher
 from ..tool_matching import printable
 from .texts import shown
@@ -45,7 +45,7 @@ class Structured(AnswerJudgement):
             matcher(spec)
 
     def compare(self, expected: str, answer: str) -> Score | None:
-        """Each field's verdict is in the details, by its path. Of too many fields: `JudgeFailed` ("too_large")."""
+        """Each field's verdict is in the details, by its path. Of too many fields: `JudgeFailedError` ("too_large")."""
         wanted = _parsed(expected)
         if wanted is _NOTHING:
             return None
@@ -82,7 +82,7 @@ class Structured(AnswerJudgement):
             else:
                 verdicts[path or "$"] = other is not ABSENT and json_equal(cast("object", one), cast("object", other))
             if len(verdicts) > _MOST_FIELDS:
-                raise JudgeFailed(f"There are more than {_MOST_FIELDS:,} fields to compare", kind="too_large")
+                raise JudgeFailedError(f"There are more than {_MOST_FIELDS:,} fields to compare", kind="too_large")
 
     def _of_mapping(self, one: Mapping[str, Any], other: Mapping[str, Any], path: str) -> list[tuple[Any, Any, str]]:
         keys = [*one, *(key for key in other if key not in one)]

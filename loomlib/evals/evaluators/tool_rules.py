@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ..answers import CaseAnswer
 from ..cases import EvalCase
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from ..matching import json_equal
 from ..tool_matching import Arguments, ToolMatching, call_text, printable
 from ..tool_use import ExpectedTool, ToolUse
@@ -49,7 +49,7 @@ class ToolUsed(Judgement):
         count = sum(self._matching.fits(wanted, use) for use in tools)
         most = sum(self._matching.fits(wanted, use, True) for use in tools)
         if most != count and self._is_right(count) != self._is_right(most):
-            raise JudgeFailed("Nobody recorded the arguments of a call", kind="no_trajectory", on=case.id)
+            raise JudgeFailedError("Nobody recorded the arguments of a call", kind="no_trajectory", on=case.id)
         if self._is_right(count):
             return PASSED
         asked = f"at least {self.at_least}" if count < self.at_least else f"at most {self.at_most}"
@@ -124,7 +124,7 @@ class RedundantCalls(Judgement):
 
 def _says_nothing_new(use: ToolUse, earlier: ToolUse, case: EvalCase) -> bool:
     if use.arguments is None or earlier.arguments is None:
-        raise JudgeFailed(
+        raise JudgeFailedError(
             f"Nobody recorded the arguments of {printable(use.name)}, which was called again",
             kind="no_trajectory",
             on=case.id,

@@ -12,7 +12,7 @@ from ..answers import CaseAnswer, TurnAnswer
 from ..cases import EvalCase, Turn
 from ..digests import digest_of
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 
 Judged: TypeAlias = "Score | NotApplicable | list[Score]"
 """The whole alone; or the whole first (its `part` is "") and its parts behind it."""
@@ -73,7 +73,7 @@ def judge_turns(
     """
     turns, answers = case.turns, answer.turns
     if len(answers) < len(turns):
-        raise JudgeFailed(f"{len(answers)} of {len(turns)} turns have an answer", kind="malformed", on=case.id)
+        raise JudgeFailedError(f"{len(answers)} of {len(turns)} turns have an answer", kind="malformed", on=case.id)
     if len(turns) == 1:
         return judge_turn(turns[0], answers[0]) or otherwise
     parts = [

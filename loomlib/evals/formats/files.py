@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Final, cast
 
-from loomlib.errors import EvalSetInvalid, LoomError
-from loomlib.running import whole_file
+from loomlib.errors import InvalidEvalSetError, LoomError
+from loomlib.jobs import whole_file
 
 from ..cases import EvalCase
 from ..eval_set import EvalSet
@@ -52,7 +52,7 @@ _SUFFIXES: Final = {".evalset.json": ADK, ".jsonl": JSONL, ".ndjson": JSONL, ".c
 def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
     """The eval set of a file, of a shipped set's name, or of a text that looks like one.
 
-    `EvalSetInvalid` lists every place to mend.
+    `InvalidEvalSetError` lists every place to mend.
     """
     _known(format)
     found = Source.of(shipped_path(source) or source)
@@ -60,10 +60,10 @@ def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
         form = format or form_of_lines(found)
         return _read(found, form)
     except (OSError, ValueError) as error:
-        if isinstance(error, EvalSetInvalid):
+        if isinstance(error, InvalidEvalSetError):
             raise
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-        raise EvalSetInvalid(
+        raise InvalidEvalSetError(
             f"the eval set cannot be opened: {reason}",
             on=found.label[:200],
             try_="give the path of a file, or its text",
@@ -86,7 +86,7 @@ def _read(source: Source, form: str) -> EvalSet:
         found = _read_document(source, form, problems)
     problems.raise_if_any()
     if found is None:
-        raise EvalSetInvalid("there is no eval set in it", on=source.label, try_="give a file that holds one")
+        raise InvalidEvalSetError("there is no eval set in it", on=source.label, try_="give a file that holds one")
     return found
 
 

@@ -31,7 +31,7 @@ def to_frame(evalset: EvalSet) -> pd.DataFrame:
 
 
 def from_frame(frame: pd.DataFrame, *, name: str | None = None) -> EvalSet:
-    """The set of a DataFrame with at least a `prompt` column. `EvalSetInvalid` says which rows are wrong."""
+    """The set of a DataFrame with at least a `prompt` column. `InvalidEvalSetError` says which rows are wrong."""
     columns = [str(column) for column in frame.columns]
     rows = (dict(zip(columns, values, strict=True)) for values in frame.itertuples(index=False, name=None))
     head: Any = frame.attrs.get(_ATTRIBUTE)

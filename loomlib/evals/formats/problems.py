@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from loomlib.errors import EvalSetInvalid
+from loomlib.errors import InvalidEvalSetError
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """Where a value stands in a document: keys and indices from its top."""
@@ -35,7 +35,7 @@ class Problem:
 
 
 class Problems:
-    """Gathers problems; `raise_if_any` turns them into one `EvalSetInvalid`."""
+    """Gathers problems; `raise_if_any` turns them into one `InvalidEvalSetError`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -60,17 +60,17 @@ class Problems:
             ]  # fmt: skip
 
     def raise_if_any(self) -> None:
-        """`EvalSetInvalid` with all of them, when there are any."""
+        """`InvalidEvalSetError` with all of them, when there are any."""
         if not self.count:
             return
         texts = tuple(str(problem) for problem in self.found)
         if self.count == 1:
             first = self.found[0]
             text = str(first).removesuffix(f"; {first.mend}")
-            raise EvalSetInvalid(text, on=self.name, try_=f"{first.mend} (nothing was read)", problems=texts)
+            raise InvalidEvalSetError(text, on=self.name, try_=f"{first.mend} (nothing was read)", problems=texts)
         more = f"\n  … and {self.count - len(texts)} more" if self.count > len(texts) else ""
         listed = "".join(f"\n  {text}" for text in texts)
-        raise EvalSetInvalid(
+        raise InvalidEvalSetError(
             f"the eval set {self.name} has {self.count} problems:{listed}{more}\n",
             try_="mend these places and read it again (nothing was read)",
             problems=texts,

@@ -1,6 +1,6 @@
 """Judges: models that judge answers by a rubric, alone or in panels, and how far they may be trusted."""
 
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .agentcore import AgentCoreJudge
 from .answer_judges import AssertionJudge, CorrectnessJudge, HelpfulnessJudge, RubricJudge
 from .calibration import Calibration, calibrate
@@ -36,7 +36,7 @@ __all__ = [
     "ConverseJudge",
     "CorrectnessJudge",
     "HelpfulnessJudge",
-    "JudgeFailed",
+    "JudgeFailedError",
     "JudgeInput",
     "JudgeModel",
     "JudgeReply",

@@ -86,7 +86,7 @@ class AdkJudge:
         return replace(self, judge_of=self.judge_of.connected_to(clients))
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """The mean of the parts first, then each. Raises `JudgeFailed`."""
+        """The mean of the parts first, then each. Raises `JudgeFailedError`."""
         if self.with_texts:
             case, answer = _with_texts(case, answer)
         judges = tuple(replace(self.judge_of, sample=sample) for sample in range(self.samples))

@@ -11,7 +11,7 @@ from loomlib.errors import AwsError
 
 from ..digests import digest_of
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .model import SIMULATED_JUDGE
 from .question import RATIONALE_LIMIT
 from .session_spans import SpanSource, session_of, spans_from_answer, trace_of
@@ -86,7 +86,7 @@ class AgentCoreJudge:
         return self if self.spans is not None else replace(self, spans=source)
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """A score for each result. Raises `JudgeFailed`; AWS's error codes are kept as "aws:<code>"."""
+        """A score for each result. Raises `JudgeFailedError`; AWS's error codes are kept as "aws:<code>"."""
         from loomlib.aws.evaluation import evaluate
 
         if self._is_trajectory and case.expected_tools is None:
@@ -96,21 +96,23 @@ class AgentCoreJudge:
         if self.kind == "TOOL_CALL" and answer.tools == ():
             return NotApplicable("the agent called no tool")
         if self.clients is None:
-            raise JudgeFailed("No connection to AWS", kind="no_model", try_="judge.connected_to(bench.clients)")
+            raise JudgeFailedError("No connection to AWS", kind="no_model", try_="judge.connected_to(bench.clients)")
         exported = None if self.spans is None else await self.spans(case, answer)
         if not exported and answer.tools is None and self.needs_tools:
-            raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
+            raise JudgeFailedError(
+                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+            )
         spans = exported or spans_from_answer(case, answer)
         try:
             results = await asyncio.to_thread(
                 evaluate, self.clients, self.evaluator_id, spans, references=self._references(case, answer, spans)
             )
         except AwsError as error:
-            raise JudgeFailed.of_aws(error) from error
+            raise JudgeFailedError.of_aws(error) from error
         if not results:
             return NotApplicable("AgentCore found nothing to judge")
         if failed := next((each for each in results if each.value is None), None):
-            raise JudgeFailed(
+            raise JudgeFailedError(
                 f"AgentCore could not judge: {failed.error_message or 'no value, and no reason given'}",
                 kind=f"aws:{failed.error_code or 'NoValue'}",
                 on=self.evaluator_id,

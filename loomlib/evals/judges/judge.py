@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..digests import digest_of
 from ..evaluator import LEVELS, NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .judge_input import JudgeInput
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
 from .question import PROMPT_VERSION, RATIONALE_LIMIT
@@ -70,7 +70,7 @@ class ModelJudge:
         raise TypeError(f"{type(self).__name__} does not say what it judges")
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """A score of each part. Raises `JudgeFailed` when one of them cannot be judged."""
+        """A score of each part. Raises `JudgeFailedError` when one of them cannot be judged."""
         wanted = self.inputs(case, answer)
         if isinstance(wanted, NotApplicable):
             return wanted
@@ -102,9 +102,9 @@ class ModelJudge:
 
 
 def connected(model: JudgeModel | str) -> JudgeModel:
-    """`model`, if it can be asked; raises `JudgeFailed` ("no_model") for a mere id."""
+    """`model`, if it can be asked; raises `JudgeFailedError` ("no_model") for a mere id."""
     if isinstance(model, str):
-        raise JudgeFailed(
+        raise JudgeFailedError(
             f"The judge has a model's name ({model}) and no connection to it",
             kind="no_model",
             try_="judge.connected_to(bench.clients), or model=ConverseJudge(clients=…)",

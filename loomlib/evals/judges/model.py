@@ -10,9 +10,9 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from loomlib.errors import AwsError, ServiceFailed, Throttled, TransportFailed
+from loomlib.errors import AwsError, ServiceFailedError, ThrottledError, TransportError
 
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .question import Question
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class JudgeReply:
 class JudgeModel(Protocol):
     """A model that judges. `key` names it in digests: another key makes stored verdicts stale.
 
-    `ask` answers in the question's form or raises `JudgeFailed`; `sample` tells repeats of one question apart.
+    `ask` answers in the question's form or raises `JudgeFailedError`; `sample` tells repeats of one question apart.
     """
 
     @property
@@ -88,19 +88,19 @@ class ConverseJudge:
         return f"{local}{self.model_id} {self.structured} t={self.temperature}"
 
     async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
-        """The verdict. Raises `JudgeFailed`: "malformed", "timeout", "transport", "aws:<error code>"."""
+        """The verdict. Raises `JudgeFailedError`: "malformed", "timeout", "transport", "aws:<error code>"."""
         attempt = 1
         while True:
             try:
                 answer = await asyncio.to_thread(self._converse, question)
                 break
-            except (Throttled, ServiceFailed, TransportFailed) as error:
+            except (ThrottledError, ServiceFailedError, TransportError) as error:
                 if attempt > self.retries:
-                    raise JudgeFailed.of_aws(error, attempts=attempt) from error
+                    raise JudgeFailedError.of_aws(error, attempts=attempt) from error
                 await asyncio.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
                 attempt += 1
             except AwsError as error:
-                raise JudgeFailed.of_aws(error, attempts=attempt) from error
+                raise JudgeFailedError.of_aws(error, attempts=attempt) from error
         return JudgeReply(
             values=self._values(question, answer),
             input_tokens=answer.input_tokens,
@@ -133,7 +133,7 @@ class ConverseJudge:
         calls = [given for name, given in answer.calls if name == question.form.name]
         if len(calls) != 1:
             said = f"it stopped because of {answer.stop_reason}" if answer.stop_reason else "it said something else"
-            raise JudgeFailed(
+            raise JudgeFailedError(
                 f"The judge gave {len(calls)} verdicts instead of one; {said}",
                 kind="malformed",
                 on=self.model_id,

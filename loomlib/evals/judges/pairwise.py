@@ -67,7 +67,7 @@ class PairwiseJudge:
         return PairwiseJudge(model=model, rubric=self.rubric, instructions=self.instructions)
 
     async def compare(self, case: EvalCase, first: str, second: str) -> PairVerdict:
-        """Which of two answers is better. Raises `JudgeFailed` when either order cannot be judged."""
+        """Which of two answers is better. Raises `JudgeFailedError` when either order cannot be judged."""
         model = connected(self.model)
         there, back = await asyncio.gather(
             model.ask(self._question(case, first, second)), model.ask(self._question(case, second, first))

@@ -13,7 +13,7 @@ from loomlib.errors import LoomError
 from ..connecting import connected
 from ..digests import digest_of
 from ..evaluator import Evaluator, NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
@@ -74,12 +74,12 @@ class Panel:
         return replace(self, judges=tuple(_reading(each, source) for each in self.judges))
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """One score a part, with all votes in its details. Raises `JudgeFailed` ("no_quorum")."""
+        """One score a part, with all votes in its details. Raises `JudgeFailedError` ("no_quorum")."""
         said = await asyncio.gather(*(_ask(each, case, answer) for each in self.judges))
         names = _names(self.judges)
         if all(isinstance(each, NotApplicable) for each in said):
             return cast("NotApplicable", said[0])
-        failed = {name: each for name, each in zip(names, said, strict=True) if isinstance(each, JudgeFailed)}
+        failed = {name: each for name, each in zip(names, said, strict=True) if isinstance(each, JudgeFailedError)}
         if len(failed) == len(said) and len({(each.kind, each.what) for each in failed.values()}) == 1:
             raise next(iter(failed.values()))  # nothing that a panel could say better
         votes: dict[str, dict[str, Score]] = {}
@@ -90,12 +90,12 @@ class Panel:
         fewest = min((len(each) for each in votes.values()), default=0)
         if fewest < needed:
             why = "; ".join(f"{name}: {each.what}" for name, each in failed.items()) or "the others abstained"
-            raise JudgeFailed(
+            raise JudgeFailedError(
                 f"{fewest} of {len(self.judges)} judges voted, {needed} are needed ({why})", kind="no_quorum"
             )
         return [self._score(part, given, failed) for part, given in votes.items()]
 
-    def _score(self, part: str, votes: Mapping[str, Score], failed: Mapping[str, JudgeFailed]) -> Score:
+    def _score(self, part: str, votes: Mapping[str, Score], failed: Mapping[str, JudgeFailedError]) -> Score:
         values = [vote.value for vote in votes.values()]
         verdicts = [vote.value >= 0.5 if vote.passed is None else vote.passed for vote in votes.values()]
         share = sum(verdicts) / len(verdicts)
@@ -140,18 +140,18 @@ def panel_agreement(scores: Iterable[Score], *, of: str = "value", level: str = 
     return estimate_alpha(ratings, level, seed=seed)
 
 
-async def _ask(judge: Evaluator, case: EvalCase, answer: CaseAnswer) -> list[Score] | NotApplicable | JudgeFailed:
+async def _ask(judge: Evaluator, case: EvalCase, answer: CaseAnswer) -> list[Score] | NotApplicable | JudgeFailedError:
     try:
         said: Any = judge.judge(case, answer)
         if hasattr(said, "__await__"):
             said = await said
-    except JudgeFailed as error:
+    except JudgeFailedError as error:
         return error
     except LoomError as error:
-        return JudgeFailed(error.what, kind="exception", on=error.on)
+        return JudgeFailedError(error.what, kind="exception", on=error.on)
     except Exception as error:  # noqa: BLE001 - foreign code: a judge of a plugin's
-        return JudgeFailed(f"{type(error).__name__}: {error}", kind="exception", on=judge.name)
-    if isinstance(said, (NotApplicable, JudgeFailed)):
+        return JudgeFailedError(f"{type(error).__name__}: {error}", kind="exception", on=judge.name)
+    if isinstance(said, (NotApplicable, JudgeFailedError)):
         return said
     if isinstance(said, bool):
         return [Score(value=float(said), passed=said)]

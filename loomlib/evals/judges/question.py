@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from ..digests import digest_of
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .material import PART_LIMIT, folded, make_fence, readable
 
 PROMPT_VERSION: Final = "2"
@@ -50,7 +50,7 @@ class AnswerForm:
         }
 
     def checked(self, values: object) -> dict[str, Any]:
-        """`values` if they are in this form exactly; raises `JudgeFailed` ("malformed") that says what is not."""
+        """`values` if they are in this form exactly; raises `JudgeFailedError` ("malformed") that says what is not."""
         if not isinstance(values, Mapping):
             raise _malformed(f"an object was expected, not {type(values).__name__}")
         given = cast("Mapping[str, object]", values)
@@ -132,7 +132,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _malformed(why: str) -> JudgeFailed:
-    return JudgeFailed(
+def _malformed(why: str) -> JudgeFailedError:
+    return JudgeFailedError(
         f"The judge's answer is not in the form that was asked for: {why}", kind="malformed", try_="another model"
     )

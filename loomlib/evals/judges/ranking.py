@@ -62,7 +62,7 @@ class RankingJudge:
         return RankingJudge(model=model, rubric=self.rubric, instructions=self.instructions)
 
     async def rank(self, case: EvalCase, answers: Sequence[str]) -> Ranking:
-        """The order of `answers`. Raises `JudgeFailed` when it cannot be judged."""
+        """The order of `answers`. Raises `JudgeFailedError` when it cannot be judged."""
         if not 2 <= len(answers) <= MOST_ANSWERS:
             raise ValueError(f"2 to {MOST_ANSWERS} answers can be put in order, not {len(answers)}")
         model = connected(self.model)

@@ -20,7 +20,7 @@ from typing import Any, cast
 from loomlib.errors import SettingsError
 
 from ..digests import digest_of
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .model import JudgeModel, JudgeReply
 from .question import Question
 
@@ -47,10 +47,10 @@ class RecordedJudge:
         return f"recorded {digest_of(sorted((*key, _canonical(v)) for key, v in self._verdicts.items()))}"
 
     async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
-        """The recorded verdict. Raises `JudgeFailed`: "not_recorded", or "malformed" when the form has changed."""
+        """The recorded verdict. Raises `JudgeFailedError`: "not_recorded", or "malformed" when the form has changed."""
         found = self._verdicts.get((question.digest, sample))
         if found is None:
-            raise JudgeFailed(
+            raise JudgeFailedError(
                 f"No recorded verdict answers this question (sample {sample})",
                 kind="not_recorded",
                 on=f"{question.digest} in {self._path.name}",

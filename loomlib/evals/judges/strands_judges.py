@@ -19,7 +19,7 @@ from loomlib.errors import AwsError
 
 from ..digests import digest_of
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .model import DEFAULT_MODEL, ConverseJudge
 from .question import RATIONALE_LIMIT
 from .strands_model import StrandsModel
@@ -109,16 +109,18 @@ class StrandsJudge:
         return replace(self, model=ConverseJudge(clients=clients, model_id=self.model))
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """The evaluator's outputs as scores, labels kept. Raises `JudgeFailed` where the library would say 0."""
+        """The evaluator's outputs as scores, labels kept. Raises `JudgeFailedError` where the library would say 0."""
         rubric = self.rubric or "\n".join(each.text for each in case.rubrics)
         if self.evaluator in _BY_RUBRIC and not rubric:
             return NotApplicable("the case has no rubric")
         if answer.tools is None and self.needs_tools:
-            raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
+            raise JudgeFailedError(
+                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+            )
         if self.level == "component" and not answer.tools:
             return NotApplicable("the agent called no tool")
         if isinstance(self.model, str):
-            raise JudgeFailed(
+            raise JudgeFailedError(
                 f"No connection to {self.model}", kind="no_model", try_="judge.connected_to(bench.clients)"
             )
         library = await asyncio.to_thread(load_strands_evals)
@@ -147,7 +149,7 @@ class StrandsJudge:
         for (at, each), (tokens, cost) in zip(judged, spent, strict=False):  # what all took stands with the first
             value = float(each.score)
             if value != value or value in (float("inf"), float("-inf")):
-                raise JudgeFailed(f"strands_evals gave the score {each.score}", kind="malformed", on=self.name)
+                raise JudgeFailedError(f"strands_evals gave the score {each.score}", kind="malformed", on=self.name)
             label = getattr(each.label, "value", each.label)
             part = f"call {at + 1}: {tools[at].name}" if self.level == "component" and at < len(tools) else ""
             scores.append(
@@ -175,7 +177,7 @@ def load_strands_evals() -> Any:
             for module in ("evaluators", "evaluators.chaos", "types.evaluation", "types.trace"):
                 importlib.import_module(f"strands_evals.{module}")
         except ImportError as error:
-            raise JudgeFailed(
+            raise JudgeFailedError(
                 "strands_evals cannot be imported",
                 kind="not_installed",
                 on=str(error),
@@ -186,17 +188,17 @@ def load_strands_evals() -> Any:
     return library
 
 
-def _failed(error: BaseException, name: str) -> JudgeFailed:
+def _failed(error: BaseException, name: str) -> JudgeFailedError:
     """The failure behind what strands makes of it; AWS's own where there is one."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, JudgeFailed):
+        if isinstance(seen, JudgeFailedError):
             return seen
         if isinstance(seen, AwsError):
-            return JudgeFailed.of_aws(seen)
+            return JudgeFailedError.of_aws(seen)
         seen = seen.__cause__ or seen.__context__
     kind = "malformed" if type(error).__name__ in ("StructuredOutputException", "ValidationError") else "exception"
-    return JudgeFailed(f"{type(error).__name__}: {error}"[:2_000], kind=kind, on=name)
+    return JudgeFailedError(f"{type(error).__name__}: {error}"[:2_000], kind=kind, on=name)
 
 
 def _version() -> str:

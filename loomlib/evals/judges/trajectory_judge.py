@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..answers import CaseAnswer
 from ..cases import EvalCase
 from ..evaluator import NotApplicable
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_case
 from .scales import FIVE, Scale
@@ -40,7 +40,9 @@ class TrajectoryJudge(ModelJudge):
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
         if answer.tools is None:
-            raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
+            raise JudgeFailedError(
+                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+            )
         given = of_case(case, answer)
         expected = case.expected_tools
         return [

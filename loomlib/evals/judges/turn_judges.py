@@ -9,7 +9,7 @@ from typing import Any
 from ..answers import CaseAnswer
 from ..cases import EvalCase, Rubric
 from ..evaluator import NotApplicable
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_turn
 from .scales import BINARY, Scale
@@ -45,7 +45,9 @@ class TurnJudge(ModelJudge):
         if not self.shows_steps or (answer.turns[at].tools is None and not self.needs_tools):
             return given
         if answer.turns[at].tools is None:
-            raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces")
+            raise JudgeFailedError(
+                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+            )
         alone = replace(case, turns=case.turns[at : at + 1]) if at < len(case.turns) else case
         prompts: Any = answer.metadata.get("prompts") or ()  # of a simulated user
         metadata = {**answer.metadata, "prompts": prompts[at : at + 1]} if prompts else answer.metadata
@@ -77,7 +79,7 @@ class TurnRubricJudge(TurnJudge):
             given = of_turn(case, answer, at) if self.whole else self.material(case, answer, at)
             if self.whole:
                 if answer.tools is None:
-                    raise JudgeFailed("The trajectory is not known", kind="no_trajectory", on=case.id)
+                    raise JudgeFailedError("The trajectory is not known", kind="no_trajectory", on=case.id)
                 given = replace(given, trajectory=trajectory_text(case, answer))
             before = f"turn {at + 1}: " if last and not self.whole else ""
             found += [

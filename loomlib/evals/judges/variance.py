@@ -9,7 +9,7 @@ from statistics import mean, pvariance, variance
 from typing import TYPE_CHECKING, Any
 
 from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailed
+from ..judge_failed import JudgeFailedError
 from .judge import ModelJudge
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ async def judge_variance(
             *(replace(judge, sample=sample).judge(case, answer) for sample in range(repeats)), return_exceptions=True
         )
         for each in said:
-            if isinstance(each, JudgeFailed):
+            if isinstance(each, JudgeFailedError):
                 lost += 1
                 misses[case.id] = misses.get(case.id, 0) + 1
             elif isinstance(each, BaseException):

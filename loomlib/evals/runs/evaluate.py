@@ -8,15 +8,15 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from loomlib.errors import EvalError, EvalInterrupted, StoreError
-from loomlib.running import OwnThread, held_lease
+from loomlib.errors import EvalError, EvalInterruptedError, StoreError
+from loomlib.jobs import OwnThread, held_lease
 
 from ..connecting import connected
 from ..eval_set import EvalSet
 from ..evaluator import Evaluator
 from .callables import CallableTarget
 from .eval_run import EvalRun
-from .manner import Manner
+from .options import RunOptions
 from .panel import Choice, Panel
 from .place import StorePlace, place_of
 from .ports import Budget, Progress, Target
@@ -71,7 +71,7 @@ def evaluate(
     own loop keeps turning.
 
     A failure to answer and a failure to judge are kept as what they are, and never raise. Raises `EvalError` for what
-    cannot be begun, `EvalInterrupted` when cancelled, `StoreError` when nothing can be kept.
+    cannot be begun, `EvalInterruptedError` when cancelled, `StoreError` when nothing can be kept.
     """
     return _thread(**_arguments(locals())).wait()
 
@@ -136,7 +136,7 @@ def _thread(
         raise EvalError("The set has no cases", on=evalset.name)
     asked = target_of(target)
     panel = Panel(evalset, listed(evaluators), connect=connecting(asked, clients))
-    manner = Manner(
+    manner = RunOptions(
         repeats=repeats,
         concurrency=concurrency or asked.concurrency,
         judge_concurrency=judge_concurrency,
@@ -164,7 +164,7 @@ def run_thread(
         work,
         progress,
         name="loom-evaluation",
-        interrupted=lambda: EvalInterrupted("The evaluation was stopped; what was answered is kept"),
+        interrupted=lambda: EvalInterruptedError("The evaluation was stopped; what was answered is kept"),
     )
 
 
@@ -193,7 +193,7 @@ async def run_row(
     evalset: EvalSet,
     target: Target | None,
     panel: Panel,
-    manner: Manner,
+    manner: RunOptions,
     report: Callable[[Snapshot], None],
     *,
     state: str = "complete",

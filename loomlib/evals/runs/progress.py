@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from loomlib.running import InPlace, is_watched_notebook
+from loomlib.jobs import InPlace, is_watched_notebook
 from loomlib.statistics.numbers import number, seconds
 
 if TYPE_CHECKING:

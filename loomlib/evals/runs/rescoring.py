@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .eval_run import EvalRun
 from .evaluate import connecting, listed, run_row, run_thread
-from .manner import Manner
+from .options import RunOptions
 from .panel import Choice, Panel
 from .ports import Budget, Progress
 from .progress import Snapshot, choose_progress
@@ -17,7 +17,7 @@ from .stored_sets import stored_set
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
-    from loomlib.running import OwnThread
+    from loomlib.jobs import OwnThread
 
 
 def rescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
@@ -48,7 +48,7 @@ def _rescoring(
 
     evalset = run.evalset
     panel = Panel(evalset, listed(evaluators), connect=connecting(None, clients))
-    manner = Manner(
+    manner = RunOptions(
         repeats=run.repeats, concurrency=1, judge_concurrency=judge_concurrency, timeout_s=None,
         judge_timeout_s=judge_timeout_s, retries=0, budget=Budget(), measure=False, reuse=True,
     )  # fmt: skip

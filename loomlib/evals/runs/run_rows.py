@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from loomlib.errors import EvalError
 
 from ..eval_set import EvalSet
-from .manner import Manner
+from .options import RunOptions
 from .panel import Choice, Panel
 from .ports import Target
 
@@ -49,7 +49,7 @@ def new_row(
     asked: Target,
     given: Any,
     panel: Panel,
-    manner: Manner,
+    manner: RunOptions,
     chosen: Sequence[Choice],
 ) -> EvalRunRow:
     """The row of a run that begins now."""

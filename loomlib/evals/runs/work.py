@@ -17,8 +17,8 @@ from .asking import TRIED_AGAIN, Asker
 from .callables import CallableTarget
 from .judging import Case, Judges
 from .lanes import Lanes, Unit, ask_slice, is_slow
-from .manner import Manner
 from .meter import Meter
+from .options import RunOptions
 from .ports import Target
 from .progress import Snapshot
 from .slow_tasks import SlowTasks
@@ -45,7 +45,7 @@ class RunWork:
         evalset: EvalSet,
         target: Target | None,
         panel: Panel,
-        manner: Manner,
+        manner: RunOptions,
         *,
         report: Callable[[Snapshot], None],
     ) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...aws import memory_writing as writing
+from ...jobs.written import whole_file
 from ...redaction import Redactor
-from ...running.written import whole_file
 from ..faces import frame_of, html_rows, text_rows
 from ..namespaces import every_path
 from ..reading import MemoryReader

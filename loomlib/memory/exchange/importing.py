@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...aws import memory_writing as writing
 from ...errors import SettingsError
-from ...running.written import written
+from ...jobs.written import written
 from ..faces import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
 from .journal import Journal

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from ...errors import ExtraMissing
+from ...errors import MissingExtraError
 
 ENTITIES: Final = ("PERSON", "LOCATION", "NRP", "MEDICAL_LICENSE", "US_DRIVER_LICENSE", "UK_NHS")
 """What Loom's own rules do not tell; the others they find themselves."""
@@ -16,7 +16,7 @@ def presidio_finder(
     *, language: str = "en", entities: Sequence[str] = ENTITIES, score_from: float = 0.5, analyzer: Any = None
 ) -> Callable[[str], Iterable[Any]]:
     """A finder for `Redactor(finders=[...])` and `memory.health(presidio=True)`; `analyzer` is an AnalyzerEngine of
-    your own. Raises `ExtraMissing` where presidio-analyzer (or its language model) is not installed."""
+    your own. Raises `MissingExtraError` where presidio-analyzer (or its language model) is not installed."""
     engine = analyzer if analyzer is not None else _engine()
 
     def find(text: str) -> Iterable[Any]:
@@ -29,7 +29,7 @@ def _engine() -> Any:
     try:
         module: Any = import_module("presidio_analyzer")
     except ModuleNotFoundError as error:
-        raise ExtraMissing(
+        raise MissingExtraError(
             f"Presidio's recognisers need {error.name}",
             try_="pip install presidio-analyzer && python -m spacy download en_core_web_lg; "
             "without it Loom's own rules find secrets, addresses and numbers",
@@ -37,6 +37,6 @@ def _engine() -> Any:
     try:
         return module.AnalyzerEngine()
     except (OSError, ImportError, SystemExit) as error:
-        raise ExtraMissing(
+        raise MissingExtraError(
             f"Presidio has no language model: {error}", try_="python -m spacy download en_core_web_lg"
         ) from error

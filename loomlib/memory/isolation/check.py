@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ...aws import memory_writing as writing
 from ...aws.memory import iter_records, iter_sessions, retrieve_records
-from ...errors import RequestRejected
+from ...errors import RequestRejectedError
 from ..reading import MemoryReader
 from .report import Crossing, IsolationReport
 from .scratch import CANARY, SESSION, Scratch
@@ -209,6 +209,6 @@ class _Look:
                 top_k=_MOST,
                 region=memory.region,
             )
-        except RequestRejected:
+        except RequestRejectedError:
             return iter(())
         return (each.record_id for each in found)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from loomlib.errors import AccessDenied, ResourceNotFound
+from loomlib.errors import AccessDeniedError, ResourceNotFoundError
 
 from ..traces.values import as_mapping, number_of
 from .runtime_use import RuntimeUse
@@ -76,7 +76,7 @@ class UsageLogs:
                 start_ms=int(start_s * 1000),
                 end_ms=int(end_s * 1000) + _LATE_MS,
             )
-        except (ResourceNotFound, AccessDenied):
+        except (ResourceNotFoundError, AccessDeniedError):
             self._absent[group] = now + _ABSENT_S
             return _unknown()
         return use_between(usage_records((event.message for event in found), session_id), start_s, end_s)

@@ -14,7 +14,14 @@ from loomlib.aws.connection import Clients, Connection
 from loomlib.aws.deploy import deploy_package
 from loomlib.aws.packages import make_package
 from loomlib.aws.runtimes import REDACTED, delete_runtime, list_endpoints, stop_session
-from loomlib.errors import AgentNotFound, AwsError, InvalidArn, LoomError, ResourceNotFound, TransportFailed
+from loomlib.errors import (
+    AgentNotFoundError,
+    AwsError,
+    InvalidArnError,
+    LoomError,
+    ResourceNotFoundError,
+    TransportError,
+)
 from loomlib.local import ServiceState
 from loomlib.store import Store
 from loomlib.telemetry import LogReader, find_agent_start
@@ -98,16 +105,16 @@ def test_an_agent_is_found_by_arn_id_and_name_and_registering_again_refreshes(
     assert Catalog(store, clients, "aws").list() == ()
     assert catalog.remove("echo_three")
     assert not catalog.remove("echo_three")
-    with pytest.raises(AgentNotFound, match=r"bench\.deploy"):
+    with pytest.raises(AgentNotFoundError, match=r"bench\.deploy"):
         catalog.get("echo_three")
     delete_runtime(clients, agent.runtime_id)
 
 
 def test_what_cannot_be_registered_says_why(store: Store, clients: Clients) -> None:
     catalog = Catalog(store, clients, "local")
-    with pytest.raises(InvalidArn):
+    with pytest.raises(InvalidArnError):
         catalog.register("calculator")
-    with pytest.raises(ResourceNotFound, match="check the ARN") as caught:
+    with pytest.raises(ResourceNotFoundError, match="check the ARN") as caught:
         catalog.register("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/nobody-0123456789")
     assert caught.value.status == 404
 
@@ -130,7 +137,7 @@ def test_endpoints_that_cannot_be_listed_are_assumed_with_a_warning(
     with caplog.at_level(logging.WARNING):
         assert list_endpoints(nowhere, "name-0123456789") == ["DEFAULT"]
     assert "DEFAULT is assumed" in caplog.text
-    with pytest.raises(TransportFailed, match=r"nothing answers at http://127\.0\.0\.1:9 .*`loom up`"):
+    with pytest.raises(TransportError, match=r"nothing answers at http://127\.0\.0\.1:9 .*`loom up`"):
         nowhere.account_id()
 
 

@@ -15,7 +15,7 @@ from paced import PacedServer, Reply, Request, Script
 
 from loomlib.agents import RuntimeArn
 from loomlib.aws.connection import Clients
-from loomlib.errors import AccessDenied
+from loomlib.errors import AccessDeniedError
 from loomlib.telemetry import LogReader
 
 Serve = Callable[[Script], PacedServer]
@@ -136,7 +136,7 @@ def test_missing_permission_is_told_and_not_shown_as_an_empty_log(serve: Serve, 
 
     server = serve(deny)
     reader = LogReader(clients_of(server.environment()))
-    with pytest.raises(AccessDenied, match="logs:FilterLogEvents"):
+    with pytest.raises(AccessDeniedError, match="logs:FilterLogEvents"):
         reader.agent_logs(new_arn())
     assert len(server.requests) == 2  # how streams are named, and then their lines; nothing is asked again
 

@@ -25,7 +25,7 @@ from loomlib.agents import (
     SessionStart,
     record_from_row,
 )
-from loomlib.errors import InvocationFailed, RequestRejected
+from loomlib.errors import InvocationFailedError, RequestRejectedError
 from loomlib.store import Store
 
 Serve = Callable[[Script], PacedServer]
@@ -207,7 +207,7 @@ def test_every_error_status_is_a_failure_class_and_is_never_retried(
     assert record.error_message is not None
     assert "told by the service" in record.error_message
     assert len(server.requests) == 1
-    with pytest.raises(InvocationFailed, match="told by the service"):
+    with pytest.raises(InvocationFailedError, match="told by the service"):
         record.raise_for_status()
 
 
@@ -396,11 +396,11 @@ def test_a_session_id_of_32_characters_is_refused_before_anything_is_sent(
     serve: Serve, invoker_for: InvokerFor, agent: AgentEntry, store: Store
 ) -> None:
     server = serve(three_words)
-    with pytest.raises(RequestRejected, match="32 characters; AgentCore wants 33 to 256"):
+    with pytest.raises(RequestRejectedError, match="32 characters; AgentCore wants 33 to 256"):
         invoker_for(server).invoke(agent, "?", session_id="x" * 32)
-    with pytest.raises(RequestRejected, match="257 characters"):
+    with pytest.raises(RequestRejectedError, match="257 characters"):
         invoker_for(server).stream(agent, "?", session_id="x" * 257)
-    with pytest.raises(RequestRejected, match="printable ASCII"):
+    with pytest.raises(RequestRejectedError, match="printable ASCII"):
         invoker_for(server).stream(agent, "?", session_id="x" * 40 + "\r\n")
     assert (server.requests, store.invocations.list()) == ([], ())
 
@@ -412,7 +412,7 @@ def test_a_payload_over_100_mb_is_refused_and_one_of_100_mb_is_sent(
         await reply.whole(json.dumps({"result": f"{len(request.body)}"}).encode())
 
     server = serve(count)
-    with pytest.raises(RequestRejected, match="100,000,001 bytes"):
+    with pytest.raises(RequestRejectedError, match="100,000,001 bytes"):
         invoker_for(server).invoke(agent, payload=bytes(100_000_001))
     assert server.requests == []
     assert invoker_for(server).invoke(agent, payload=bytes(100_000_000)).response == "100000000"

@@ -13,9 +13,9 @@ from test_output_shapes import faults
 
 import loomlib as loom
 from loomlib.aws.evaluation import BUILTIN_LEVELS, evaluate, evaluator_level, list_evaluators
-from loomlib.errors import RequestRejected, ResourceNotFound
+from loomlib.errors import RequestRejectedError, ResourceNotFoundError
 from loomlib.evals import CaseAnswer, EvalCase, ExpectedTool, NotApplicable, ToolUse, Turn, TurnAnswer
-from loomlib.evals.judges import SIMULATED_JUDGE, AgentCoreJudge, JudgeFailed, StoredSpans, spans_from_answer
+from loomlib.evals.judges import SIMULATED_JUDGE, AgentCoreJudge, JudgeFailedError, StoredSpans, spans_from_answer
 
 SAMPLE = Path(__file__).parents[2] / "data" / "evals" / "agentcore_evaluate_request.json"
 
@@ -75,7 +75,7 @@ def test_evaluators_are_listed_in_pages_and_described(aws, clients):
     assert listed == dict(BUILTIN_LEVELS) == list_evaluators(clients)
     described = aws.control.get_evaluator(evaluatorId="Builtin.Correctness")
     assert described["level"] == "TRACE"
-    with pytest.raises(ResourceNotFound):
+    with pytest.raises(ResourceNotFoundError):
         evaluator_level(clients, "mine-0123456789")
 
 
@@ -189,11 +189,11 @@ async def test_errors_keep_awss_code(clients):
         ]
 
     judge = AgentCoreJudge(evaluator_id="Builtin.Helpfulness", clients=clients, spans=two_sessions)
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await judge.judge(case(), answered())
     assert failed.value.kind == "aws:ValidationException"
     unknown = AgentCoreJudge(evaluator_id="mine-0123456789", kind="TRACE", clients=clients)
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await unknown.judge(case(), answered())
     assert failed.value.kind == "aws:ResourceNotFoundException"
 
@@ -205,7 +205,7 @@ def test_more_than_ten_traces_take_several_calls_and_too_many_spans_none(clients
     spans = spans_from_answer(asked, said)
     ids = list(dict.fromkeys(span["traceId"] for span in spans))
     assert len(evaluate(clients, "Builtin.Helpfulness", spans, trace_ids=ids)) == 23
-    with pytest.raises(RequestRejected):
+    with pytest.raises(RequestRejectedError):
         evaluate(clients, "Builtin.Helpfulness", spans[:1] * 20_001)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from loomlib.evals.judges import (
     ConverseJudge,
-    JudgeFailed,
+    JudgeFailedError,
     JudgeInput,
     JudgeModel,
     JudgeReply,
@@ -71,14 +71,14 @@ async def test_the_same_question_gets_the_same_verdict(judge):
 
 async def test_a_model_that_refuses_fails_with_awss_code(clients):
     judge = ConverseJudge(clients=clients, model_id="any@no-such-profile", retries=0)
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await judge.ask(question("391"))
     assert failed.value.as_failure("x").kind == "aws:ValidationException"
     assert failed.value.as_failure("x").stage == "judge"
 
 
 async def test_an_answer_that_is_cut_off_is_no_verdict(clients):
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await ConverseJudge(clients=clients, max_tokens=3).ask(question("391"))
     assert failed.value.kind == "malformed"
 
@@ -89,7 +89,7 @@ async def test_a_dead_service_is_a_transport_failure(service):
     nowhere = dict(service.environment())
     nowhere |= {name: "http://127.0.0.1:9" for name in nowhere if name.startswith("AWS_ENDPOINT_URL")}
     gone = Clients(Connection(region=service.region, environment=nowhere))
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await ConverseJudge(clients=gone, retries=0).ask(question("391"))
     gone.close()
     assert failed.value.kind == "transport"

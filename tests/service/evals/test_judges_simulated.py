@@ -14,7 +14,7 @@ from loomlib.evals.judges import (
     ConverseJudge,
     CorrectnessJudge,
     HelpfulnessJudge,
-    JudgeFailed,
+    JudgeFailedError,
     PairwiseJudge,
     Panel,
     RankingJudge,
@@ -100,7 +100,7 @@ async def test_strands_evaluators_tell_a_bad_answer(name, model):
 
 async def test_a_strands_evaluator_that_cannot_judge_fails_and_scores_no_zero(clients):
     judge = StrandsJudge(evaluator="Helpfulness", model=ConverseJudge(clients=clients, model_id="x@no-such-profile"))
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await judge.judge(CASE, GOOD)
     assert failed.value.kind == "aws:ValidationException"
 
@@ -112,7 +112,7 @@ async def test_strands_evaluators_say_when_they_do_not_apply(model):
     assert isinstance(
         await StrandsJudge(evaluator="ToolSelectionAccuracy", model=model).judge(CASE, none), NotApplicable
     )
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await StrandsJudge(evaluator="ToolSelectionAccuracy", model=model).judge(
             CASE, CaseAnswer(turns=(TurnAnswer(text="x"),))
         )

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_house import House
+from faulty_house import Environment
 
 import loomlib as loom
 from loomlib import local
 
 
 @pytest.fixture
-def build(tmp_path: Path) -> Iterator[Callable[..., House]]:
+def build(tmp_path: Path) -> Iterator[Callable[..., Environment]]:
     """Houses with a service of their own, which takes the options given."""
-    built: list[House] = []
+    built: list[Environment] = []
 
-    def make(**options: Any) -> House:
-        built.append(House(tmp_path / str(len(built)), local.ServiceOptions(**options)))
+    def make(**options: Any) -> Environment:
+        built.append(Environment(tmp_path / str(len(built)), local.ServiceOptions(**options)))
         built[-1].home.parent.mkdir()
         return built[-1]
 
@@ -30,18 +30,18 @@ def build(tmp_path: Path) -> Iterator[Callable[..., House]]:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """One house for all tests that leave its service alone."""
-    shared = House(tmp_path_factory.mktemp("house"))
+    shared = Environment(tmp_path_factory.mktemp("house"))
     yield shared
     shared.close()
 
 
 @pytest.fixture(scope="session")
-def bench(house: House) -> loom.Workbench:
+def bench(house: Environment) -> loom.Workbench:
     return house.open()
 
 
 @pytest.fixture(scope="session")
-def agent(house: House, bench: loom.Workbench) -> loom.Agent:
+def agent(house: Environment, bench: loom.Workbench) -> loom.Agent:
     return house.deploy(bench)

@@ -45,7 +45,7 @@ def processes_of(home: Path) -> dict[int, str]:
     return found
 
 
-class House:
+class Environment:
     """One LOOM_HOME: workbenches on it, an agent that keeps a tally, its service's process."""
 
     def __init__(self, folder: Path, options: local.ServiceOptions | None = None) -> None:

@@ -6,13 +6,13 @@ import os
 import signal
 
 import pytest
-from faulty_house import House, wait_until
+from faulty_house import Environment, wait_until
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Silent
 
 
-def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(house: House, agent: loom.Agent):
+def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(house: Environment, agent: loom.Agent):
     session = "killed-in-mid-stream-" + "k" * 20
     texts: list[str] = []
     events = agent.stream("?", payload={"words": 1000, "pause_s": 0.02}, session_id=session)
@@ -34,7 +34,7 @@ def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(
     assert house.pid_of(session) not in (0, first)
 
 
-def test_an_agent_killed_before_its_first_byte_is_the_agents_own_failure(house: House, agent: loom.Agent):
+def test_an_agent_killed_before_its_first_byte_is_the_agents_own_failure(house: Environment, agent: loom.Agent):
     session = "killed-before-it-answers-" + "k" * 20
     calls = len(house.calls())
     events = agent.stream("?", payload={"pause_s": 600}, session_id=session)
@@ -59,7 +59,9 @@ def test_an_error_event_inside_a_200_is_a_failure_of_the_agent(agent: loom.Agent
     assert agent.invoke("?", session_id=inv.session_id).ok, "the process lives on"
 
 
-def test_error_events_inside_a_200_are_counted_in_a_study_and_are_in_no_percentile(house: House, bench: loom.Workbench):
+def test_error_events_inside_a_200_are_counted_in_a_study_and_are_in_no_percentile(
+    house: Environment, bench: loom.Workbench
+):
     agent = house.deploy(bench, FAIL="mid-stream", WORDS="2")
     result = LatencyStudy(agent, cold=1, warm=1, sticky=2, find_starts=False).run(Silent())
     assert result.failed == 4
@@ -70,7 +72,9 @@ def test_error_events_inside_a_200_are_counted_in_a_study_and_are_in_no_percenti
 
 
 @pytest.mark.parametrize("how", ["no end", "too long"])
-def test_a_stream_that_the_agents_server_cuts_is_no_complete_answer(house: House, bench: loom.Workbench, how: str):
+def test_a_stream_that_the_agents_server_cuts_is_no_complete_answer(
+    house: Environment, bench: loom.Workbench, how: str
+):
     agent = house.deploy(bench, "raw.py")
     inv = agent.invoke(how)
     assert (inv.status, inv.failure) == ("error", "transport")

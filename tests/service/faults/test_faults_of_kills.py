@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from faulty_house import House, is_alive, processes_of, wait_until
+from faulty_house import Environment, is_alive, processes_of, wait_until
 
 import loomlib as loom
-from loomlib.errors import StudyInterrupted
+from loomlib.errors import StudyInterruptedError
 from loomlib.latency import LatencyStudy, Silent
 from loomlib.store import InvocationRow, Store
 
@@ -32,7 +32,7 @@ def timed_calls(store: Store, study_id: str) -> dict[int, list[InvocationRow]]:
     return found
 
 
-def check_once_each(house: House, store: Store, result: loom.StudyResult, before: dict[int, int | None]) -> None:
+def check_once_each(house: Environment, store: Store, result: loom.StudyResult, before: dict[int, int | None]) -> None:
     """Every position done once: by the measurements, by the invocations, and by what the agents saw."""
     assert result.state == "complete"
     assert Counter(call.state for call in result.calls) == {"done": POSITIONS}, result.measurements().to_string()
@@ -49,14 +49,14 @@ def check_once_each(house: House, store: Store, result: loom.StudyResult, before
     assert Counter(house.calls()) == asked, "every call that an agent saw is stored, and no other was made"
 
 
-def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(build: Callable[..., House]):
+def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(build: Callable[..., Environment]):
     house = build()
     bench = house.open()
     study = LatencyStudy(house.deploy(bench, PAUSE_S="0.15"), study_id="service", **PLAN)
-    raised: list[StudyInterrupted] = []
+    raised: list[StudyInterruptedError] = []
 
     def run() -> None:
-        with pytest.raises(StudyInterrupted) as caught:
+        with pytest.raises(StudyInterruptedError) as caught:
             study.run(Silent())
         raised.append(caught.value)
 
@@ -96,7 +96,9 @@ loom.LatencyStudy(agent, cold=2, warm=2, sticky=4, find_starts=False, study_id="
 """
 
 
-def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_resumes_it(build: Callable[..., House]):
+def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_resumes_it(
+    build: Callable[..., Environment],
+):
     house = build()
     code = str(house.agents / "obedient.py")
     kernel = subprocess.Popen([sys.executable, "-c", KERNEL, str(house.home), code, str(house.tally)])
@@ -120,7 +122,7 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
     assert {place: after[place] for place in measured} == measured, "what was measured stays as it was"
 
 
-def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., House]):
+def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., Environment]):
     house = build()
     bench = house.open()
     agent = house.deploy(bench)

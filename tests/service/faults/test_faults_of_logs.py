@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from faulty_house import House
+from faulty_house import Environment
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Scenario, Silent
@@ -14,7 +14,9 @@ from loomlib.latency import LatencyStudy, Scenario, Silent
 NEGATIVE = re.compile(r"[-−]\s?\d[\d\s ]*(\.\d+)?\s*(ms|s)\b")
 
 
-def test_logs_that_never_come_are_a_state_and_not_a_zero(build: Callable[..., House], monkeypatch: pytest.MonkeyPatch):
+def test_logs_that_never_come_are_a_state_and_not_a_zero(
+    build: Callable[..., Environment], monkeypatch: pytest.MonkeyPatch
+):
     house = build(log_delay_s=3_600.0)
     local_agent = house.deploy(house.open())
     for name, value in local_agent.bench.environment().items():
@@ -45,7 +47,7 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(build: Callable[..., Ho
 
 @pytest.mark.parametrize("skew_s", ["5", "-5"])
 def test_a_clock_five_seconds_off_is_told_and_the_true_start_is_in_the_range(
-    house: House, bench: loom.Workbench, skew_s: str
+    house: Environment, bench: loom.Workbench, skew_s: str
 ):
     agent = house.deploy(bench, SKEW_S=skew_s)
     first = agent.invoke("?")
@@ -66,7 +68,7 @@ def test_a_clock_five_seconds_off_is_told_and_the_true_start_is_in_the_range(
 
 @pytest.mark.parametrize("skew_s", ["5", "-5"])
 def test_a_study_of_an_agent_with_a_wrong_clock_shows_no_impossible_latency(
-    house: House, bench: loom.Workbench, skew_s: str
+    house: Environment, bench: loom.Workbench, skew_s: str
 ):
     agent = house.deploy(bench, SKEW_S=skew_s)
     result = LatencyStudy(agent, cold=6, warm=6, sticky=0).run(Silent())

@@ -12,11 +12,11 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
-from faulty_house import House
+from faulty_house import Environment
 
 import loomlib as loom
 from loomlib import local
-from loomlib.errors import RequestRejected
+from loomlib.errors import RequestRejectedError
 
 LIMIT = 100_000_000
 MEGABYTE = 1_000_000
@@ -25,7 +25,7 @@ MEGABYTE = 1_000_000
 class Raw:
     """Requests written by hand, as no AWS client would."""
 
-    def __init__(self, house: House, agent: loom.Agent) -> None:
+    def __init__(self, house: Environment, agent: loom.Agent) -> None:
         state = local.find(house.home)
         assert state is not None
         self._state = state
@@ -49,7 +49,7 @@ class Raw:
 
 
 @pytest.fixture
-def raw(house: House, agent: loom.Agent) -> Raw:
+def raw(house: Environment, agent: loom.Agent) -> Raw:
     return Raw(house, agent)
 
 
@@ -65,15 +65,15 @@ def plain_boto3(agent: loom.Agent, **config: object):
     )
 
 
-def test_a_payload_over_100_mb_is_refused_before_it_is_stored_or_sent(house: House, agent: loom.Agent):
+def test_a_payload_over_100_mb_is_refused_before_it_is_stored_or_sent(house: Environment, agent: loom.Agent):
     calls, rows = len(house.calls()), len(agent.invocations(limit=10_000))
     for give in ({"payload": b"x" * (LIMIT + 1)}, {"prompt": "x" * LIMIT}):
-        with pytest.raises(RequestRejected, match=r"100,000,000.*Try: put the data in S3"):
+        with pytest.raises(RequestRejectedError, match=r"100,000,000.*Try: put the data in S3"):
             agent.invoke(**give)
     assert (len(house.calls()), len(agent.invocations(limit=10_000))) == (calls, rows)
 
 
-def test_a_payload_over_100_mb_from_elsewhere_is_refused_by_its_length_without_being_read(house: House, raw: Raw):
+def test_a_payload_over_100_mb_from_elsewhere_is_refused_by_its_length_without_being_read(house: Environment, raw: Raw):
     before = local.status(house.home).rss_bytes
 
     def body() -> Iterator[bytes]:
@@ -86,7 +86,7 @@ def test_a_payload_over_100_mb_from_elsewhere_is_refused_by_its_length_without_b
     assert local.status(house.home).rss_bytes - before < 20 * MEGABYTE
 
 
-def test_a_payload_that_does_not_tell_its_length_is_refused_and_never_held_beyond_100_mb(house: House, raw: Raw):
+def test_a_payload_that_does_not_tell_its_length_is_refused_and_never_held_beyond_100_mb(house: Environment, raw: Raw):
     before = local.status(house.home).rss_bytes
 
     def body() -> Iterator[bytes]:
@@ -108,10 +108,10 @@ def test_boto3_gets_a_validation_error_for_a_payload_over_100_mb(agent: loom.Age
     assert agent.invoke("the service goes on").ok
 
 
-def test_a_session_id_of_32_characters_is_refused_everywhere(house: House, agent: loom.Agent, raw: Raw):
+def test_a_session_id_of_32_characters_is_refused_everywhere(house: Environment, agent: loom.Agent, raw: Raw):
     short, calls, rows = "s" * 32, len(house.calls()), len(agent.invocations(limit=10_000))
     for ask in (agent.invoke, agent.stream):
-        with pytest.raises(RequestRejected, match=r"32 characters.*33 to 256"):
+        with pytest.raises(RequestRejectedError, match=r"32 characters.*33 to 256"):
             list(ask("?", session_id=short))
     assert len(agent.invocations(limit=10_000)) == rows
     status, code, message = raw.post(b"{}", X_Amzn_Bedrock_AgentCore_Runtime_Session_Id=short)

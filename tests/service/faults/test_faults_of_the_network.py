@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from faulty_front import Fault, FaultyFront, aws_error, cut, faulty_front
-from faulty_house import House
+from faulty_house import Environment
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Silent
@@ -23,7 +23,9 @@ CUTS = {
 }
 
 
-def behind_front(house: House, agent: loom.Agent, front: FaultyFront, monkeypatch: pytest.MonkeyPatch) -> loom.Agent:
+def behind_front(
+    house: Environment, agent: loom.Agent, front: FaultyFront, monkeypatch: pytest.MonkeyPatch
+) -> loom.Agent:
     """The same agent for a workbench that thinks it is on AWS, where every invocation passes the front."""
     variables = agent.bench.environment() | {"AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": front.url}
     for name, value in variables.items():
@@ -57,7 +59,7 @@ def check_study(result: loom.StudyResult, failures: Counter[str]) -> None:
     assert all(f"{count} {name}" in sentence for name, count in failures.items())
 
 
-async def test_a_burst_above_the_quota_of_new_sessions_is_throttled_and_not_repeated(build: Callable[..., House]):
+async def test_a_burst_above_the_quota_of_new_sessions_is_throttled_and_not_repeated(build: Callable[..., Environment]):
     house = build(quotas="sessions_per_minute=4")
     bench = house.open()
     agent = house.deploy(bench)
@@ -68,7 +70,9 @@ async def test_a_burst_above_the_quota_of_new_sessions_is_throttled_and_not_repe
     check_study(result, Counter(throttle=2))
 
 
-async def test_a_burst_above_the_quotas_of_calls_and_of_active_sessions_is_told_apart(build: Callable[..., House]):
+async def test_a_burst_above_the_quotas_of_calls_and_of_active_sessions_is_told_apart(
+    build: Callable[..., Environment],
+):
     house = build(quotas="invocations_per_s=4,active_sessions=1")
     agent = house.deploy(house.open())
     session = agent.invoke("?").session_id
@@ -85,7 +89,7 @@ def every(number: int, fault: Fault, also: Fault) -> Callable[[int], Fault | Non
 
 
 async def test_bursts_of_500_and_429_cost_one_request_each(
-    house: House, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
+    house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
 ):
     session = agent.invoke("?").session_id
     with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], every(4, ERROR_500, ERROR_429)) as front:
@@ -106,7 +110,7 @@ async def test_bursts_of_500_and_429_cost_one_request_each(
         check_study(result, refused)
 
 
-def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(house: House, bench: loom.Workbench):
+def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(house: Environment, bench: loom.Workbench):
     agent = house.deploy(bench, FAIL="every third")
     calls = len(house.calls())
     result = LatencyStudy(agent, cold=1, warm=1, sticky=6, find_starts=False, study_id="third").run(Silent())
@@ -120,7 +124,7 @@ def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(house
 
 @pytest.mark.parametrize("how", CUTS)
 def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
-    house: House, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
+    house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
 ):
     with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as front:
         unlucky = behind_front(house, agent, front, monkeypatch)
@@ -135,7 +139,7 @@ def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
 
 
 def test_a_service_that_is_not_there_is_a_transport_failure_of_one_request(
-    house: House, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
+    house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
 ):
     with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], lambda _: None) as front:
         unlucky = behind_front(house, agent, front, monkeypatch)

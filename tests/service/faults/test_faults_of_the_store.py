@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from faulty_house import House
+from faulty_house import Environment
 
 import loomlib as loom
 from loomlib import local
@@ -33,26 +33,26 @@ agent = bench.agent(sys.argv[2])
 
 
 @pytest.fixture(scope="module")
-def slow(house: House, bench: loom.Workbench) -> loom.Agent:
+def slow(house: Environment, bench: loom.Workbench) -> loom.Agent:
     """An agent that takes 200 ms, so that there is time to do something to its study."""
     return house.deploy(bench, PAUSE_S="0.2")
 
 
-def start(script: str, house: House, agent: loom.Agent, *more: object) -> subprocess.Popen[str]:
+def start(script: str, house: Environment, agent: loom.Agent, *more: object) -> subprocess.Popen[str]:
     arguments = (sys.executable, "-c", BEGIN + textwrap.dedent(script), house.home, agent.name, *more)
     return subprocess.Popen(
         [str(each) for each in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
-def run(script: str, house: House, agent: loom.Agent, *more: object) -> list[str]:
+def run(script: str, house: Environment, agent: loom.Agent, *more: object) -> list[str]:
     process = start(script, house, agent, *more)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
     return out.splitlines()
 
 
-def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: House, agent: loom.Agent):
+def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: Environment, agent: loom.Agent):
     before, rows = len(house.calls()), len(agent.invocations(limit=10_000))
     said = run(
         """
@@ -72,7 +72,7 @@ def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: House, age
     assert len(agent.invocations(limit=10_000)) == rows
 
 
-def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: House, agent: loom.Agent):
+def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: Environment, agent: loom.Agent):
     (said,) = run(
         """
         for event in (events := agent.stream("?", payload={"words": 5_000}, session_id="d" * 40)):
@@ -90,7 +90,7 @@ def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: House, ag
     assert left.status != "complete", "the store does not claim what it does not have"
 
 
-def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house: House, slow: loom.Agent):
+def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house: Environment, slow: loom.Agent):
     calls = len(house.calls())
     (said,) = run(
         """
@@ -124,7 +124,7 @@ def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house
 
 
 def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose_nothing(
-    house: House, agent: loom.Agent
+    house: Environment, agent: loom.Agent
 ):
     state = local.find(house.home)
     script = """
@@ -156,7 +156,7 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
 
 
 def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_another_process_left(
-    house: House, agent: loom.Agent
+    house: Environment, agent: loom.Agent
 ):
     with house.open():  # the connect() cell, run again
         run('agent.invoke("from elsewhere", session_id="e" * 40)', house, agent)
@@ -165,7 +165,9 @@ def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_ano
     assert inv.session_id in seen
 
 
-def test_a_study_that_another_process_runs_is_not_run_twice(house: House, bench: loom.Workbench, slow: loom.Agent):
+def test_a_study_that_another_process_runs_is_not_run_twice(
+    house: Environment, bench: loom.Workbench, slow: loom.Agent
+):
     runner = start(
         'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', house, slow
     )
@@ -180,7 +182,7 @@ def test_a_study_that_another_process_runs_is_not_run_twice(house: House, bench:
     assert LatencyStudy.resume(slow, "mine").result().answered == 8
 
 
-def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callable[..., House]):
+def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callable[..., Environment]):
     house = build()
     script = (
         "import os, sys, loomlib as loom; b = loom.connect(home=sys.argv[1]);"

@@ -10,7 +10,7 @@ import pytest
 from inspected import new_memory, say, write
 
 import loomlib as loom
-from loomlib.errors import ResourceNotFound
+from loomlib.errors import ResourceNotFoundError
 from loomlib.memory import filled, owner_of
 from loomlib.workbench.memory import Memory
 from loomlib.workbench.memory_tables import CHUNK_ROWS, frame
@@ -48,7 +48,7 @@ def test_memories_are_listed_and_found_by_name_id_and_arn(memory_bench, kept):
     assert kept.name in set(listed["name"])
     for key in (kept.name, kept.id, kept.arn):
         assert memory_bench.memory(key).id == kept.id
-    with pytest.raises(ResourceNotFound, match=r"one of: .*m"):
+    with pytest.raises(ResourceNotFoundError, match=r"one of: .*m"):
         memory_bench.memory("nobody_knows")
     assert kept.status == "ACTIVE"
     assert "/facts/{actorId}/" in kept._repr_html_()
@@ -157,9 +157,9 @@ def test_strategies_are_known_by_awss_names_too(memory_bench, name):
 def test_a_deleted_memory_is_gone(memory_bench):
     memory = new_memory(memory_bench)
     memory_bench.delete_memory(memory.arn)
-    with pytest.raises(ResourceNotFound):
+    with pytest.raises(ResourceNotFoundError):
         list(memory.iter_events("anna", session="s1"))
-    with pytest.raises(ResourceNotFound):
+    with pytest.raises(ResourceNotFoundError):
         memory.sessions("anna")
 
 

@@ -7,7 +7,7 @@ from inspected import new_memory
 
 import loomlib as loom
 from loomlib.errors import StudyError
-from loomlib.recall import Life, Question, Turn, read_life
+from loomlib.memory_study import Life, Question, Turn, read_life
 
 HASTE = {"settle_s": 15.0, "quiet_s": 3.0, "seed": 1}
 

@@ -13,7 +13,7 @@ from loom_command import LoomCommand
 
 import loomlib as loom
 from loomlib import local, workshop
-from loomlib.errors import ResourceNotFound
+from loomlib.errors import ResourceNotFoundError
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_two_learners_share_nothing_and_one_can_begin_anew(homes: list[Path], lo
         assert not len(ben.memories())
         assert ben.session_count() == 0
         assert workshop.lesson(1, ben).progress().done == 0
-        with pytest.raises(ResourceNotFound):
+        with pytest.raises(ResourceNotFoundError):
             ben.memory("diary")
 
         crossed = urllib.request.Request(

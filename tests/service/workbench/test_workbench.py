@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 import loomlib as loom
-from loomlib.errors import AgentNotFound, InvocationFailed, LoomError, NotYetSupported, RequestRejected
+from loomlib.errors import AgentNotFoundError, InvocationFailedError, LoomError, NotSupportedError, RequestRejectedError
 
 RAISES = """
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -82,19 +82,19 @@ def test_an_agent_that_raises_is_an_invocation_with_a_failure(bench, tmp_path):
     assert (inv.ok, inv.failure) == (False, "agent_error")
     assert "no such order" in inv.error
     assert "<b>" not in inv._repr_html_()
-    with pytest.raises(InvocationFailed, match="no such order"):
+    with pytest.raises(InvocationFailedError, match="no such order"):
         inv.raise_for_status()
 
 
 def test_a_session_id_of_32_characters_is_refused_before_anything_is_sent(calculator):
     before = len(calculator.invocations())
-    with pytest.raises(RequestRejected, match="33"):
+    with pytest.raises(RequestRejectedError, match="33"):
         calculator.invoke("hello", session_id="x" * 32)
     assert len(calculator.invocations()) == before
 
 
 def test_the_catalog_says_what_there_is_when_an_agent_is_missing(bench, calculator):
-    with pytest.raises(AgentNotFound, match="calculator"):
+    with pytest.raises(AgentNotFoundError, match="calculator"):
         bench.agent("calculater")
     with pytest.raises(LoomError, match="calculator"):
         bench.deploy("no_such_blueprint")
@@ -125,7 +125,7 @@ def test_removing_an_agent_with_its_runtime_leaves_nothing_to_ask(bench, tmp_pat
     (tmp_path / "agent.py").write_text(RAISES)
     agent = bench.deploy(tmp_path, name="short_lived")
     agent.remove(delete_runtime=True)
-    with pytest.raises(AgentNotFound):
+    with pytest.raises(AgentNotFoundError):
         bench.agent("short_lived")
 
 
@@ -137,7 +137,7 @@ def test_keys_are_in_no_representation(bench, calculator):
 
 def test_deploying_to_aws_says_not_yet(monkeypatch, tmp_path):
     with loom.connect("aws", region="us-east-1", home=tmp_path) as bench:
-        with pytest.raises(NotYetSupported, match=r"bench\.register"):
+        with pytest.raises(NotSupportedError, match=r"bench\.register"):
             bench.deploy("calculator")
         assert bench.environment() == {}
 

@@ -14,7 +14,7 @@ from loomlib.evals.evaluators.numbers import numbers_in
 from loomlib.evals.evaluators.rouge import longest_common
 from loomlib.evals.evaluators.stemming import stem
 from loomlib.evals.evaluators.structured import json_in
-from loomlib.evals.judge_failed import JudgeFailed
+from loomlib.evals.judge_failed import JudgeFailedError
 from loomlib.evals.matching import normalized
 
 HOSTILE = [
@@ -133,7 +133,7 @@ def test_a_case_that_expects_no_answer_takes_no_part() -> None:
 
 def test_an_answer_with_fewer_turns_than_the_case_cannot_be_judged() -> None:
     case = case_of(Turn(prompt="1", expected_answer="a"), Turn(prompt="2", expected_answer="b"))
-    with pytest.raises(JudgeFailed) as caught:
+    with pytest.raises(JudgeFailedError) as caught:
         judged("exact", case, answer_of("a"))
     assert caught.value.kind == "malformed"
 
@@ -143,7 +143,7 @@ def test_json_of_too_many_fields_cannot_be_judged_and_is_no_low_score() -> None:
     most = {str(n): n for n in range(10_000)}
     assert value("json", json.dumps(most), json.dumps(most)) == 1.0
     for expectation, text in ((many, many), ({"0": 0}, many), (many, {"0": 0})):
-        with pytest.raises(JudgeFailed) as caught:
+        with pytest.raises(JudgeFailedError) as caught:
             value("json", json.dumps(expectation), json.dumps(text))
         assert caught.value.kind == "too_large"
 

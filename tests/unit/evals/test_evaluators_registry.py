@@ -13,7 +13,7 @@ from loomlib.errors import PluginError
 from loomlib.evals import CaseAnswer, EvalCase, Evaluator, EvaluatorChoice, NotApplicable, Score, Turn
 from loomlib.evals.evaluators import FunctionEvaluator, TrajectoryMatch
 from loomlib.evals.evaluators.builtins import FROM_STRANDS, MAKERS
-from loomlib.evals.judge_failed import JudgeFailed
+from loomlib.evals.judge_failed import JudgeFailedError
 from loomlib.evals.registry import evaluator_plugins, make_evaluator
 from loomlib.plugins import hookimpl, load_plugins
 
@@ -79,7 +79,7 @@ def test_the_state_at_the_end_is_compared_key_by_key() -> None:
     found = judged("final_state", case, answer_of("x", state={"cart": [7], "paid": 1, "more": 0}))
     assert (found.value, found.details["state"]) == (0.5, {"cart": True, "paid": False})
     assert isinstance(judged("final_state", CASE, answer_of("x")), NotApplicable)
-    with pytest.raises(JudgeFailed, match="state"):
+    with pytest.raises(JudgeFailedError, match="state"):
         judged("final_state", case, answer_of("x"))
 
 
@@ -157,7 +157,7 @@ async def test_an_async_function_and_one_that_wants_the_whole_answer_are_too() -
 
 @pytest.mark.parametrize("said", [None, "yes", float("nan"), {"score": 1}, [True]])
 def test_what_is_no_verdict_is_a_failure_to_judge(said: object) -> None:
-    with pytest.raises(JudgeFailed) as caught:
+    with pytest.raises(JudgeFailedError) as caught:
         judged(lambda answer, case: said, CASE, answer_of("x"))
     assert caught.value.kind == "malformed"
 

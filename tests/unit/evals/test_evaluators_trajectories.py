@@ -12,7 +12,7 @@ from judged import answer_of, case_of, expected, judged, path_score, used, whole
 from loomlib.evals import ExpectedTool, NotApplicable, ToolUse, Turn, TurnAnswer
 from loomlib.evals.alignment import align, view_html
 from loomlib.evals.assignment import assign
-from loomlib.evals.judge_failed import JudgeFailed
+from loomlib.evals.judge_failed import JudgeFailedError
 from loomlib.evals.matching import arguments_match, json_equal, matcher
 from loomlib.evals.tool_matching import ToolMatching
 
@@ -160,14 +160,14 @@ def test_who_does_not_know_the_path_does_not_call_it_wrong() -> None:
         "efficiency",
         "tool_calls",
     ):
-        with pytest.raises(JudgeFailed, match="not_found_yet") as caught:
+        with pytest.raises(JudgeFailedError, match="not_found_yet") as caught:
             judged(name, case, unknown)
         assert caught.value.kind == "no_trajectory"
 
 
 def test_arguments_that_nobody_recorded_matter_only_where_they_decide() -> None:
     wanted = [ExpectedTool(name="a", arguments={"x": 1})]
-    with pytest.raises(JudgeFailed, match="recorded") as caught:
+    with pytest.raises(JudgeFailedError, match="recorded") as caught:
         path_score("trajectory", wanted, [ToolUse(name="a")])
     assert caught.value.kind == "no_trajectory"
     assert path_score("trajectory", wanted, [ToolUse(name="b")]).value == 0.0
@@ -288,7 +288,7 @@ def test_efficiency_is_measured_against_the_reference() -> None:
     assert (total.value, total.passed) == ((3 / 25 + 0.5) / 2, False)
     assert total.rationale == "25 steps where 3 would do; 200 tokens where 100 would do"
     assert whole(judged("efficiency:steps", case, answer_of(TurnAnswer(text="", tools=used("a"))))).value == 1.0
-    with pytest.raises(JudgeFailed, match="tokens"):
+    with pytest.raises(JudgeFailedError, match="tokens"):
         judged("efficiency", case, answer_of(TurnAnswer(text="", tools=used("a"))))
 
 
@@ -337,7 +337,7 @@ def test_tools_that_are_expected_of_the_conversation_are_compared_over_all_turns
     assert whole(judged("tool_used", case, other)).value == 0.5
     assert whole(judged("efficiency:steps", case, other)).value == pytest.approx(2 / 3)
     unknown = answer_of(TurnAnswer(text="", tools=used("look")), TurnAnswer(text=""))
-    with pytest.raises(JudgeFailed):
+    with pytest.raises(JudgeFailedError):
         judged(choice, case, unknown)
 
 

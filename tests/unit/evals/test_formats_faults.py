@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loomlib.errors import EvalSetInvalid
+from loomlib.errors import InvalidEvalSetError
 from loomlib.evals import EvalCase, EvalSet, Turn
 
 
 def problems_of(text, **options):
-    with pytest.raises(EvalSetInvalid) as caught:
+    with pytest.raises(InvalidEvalSetError) as caught:
         EvalSet.read(text, **options)
     return caught.value.problems
 
@@ -39,7 +39,7 @@ def test_all_problems_are_told_together_with_their_lines():
 
 def test_a_message_lists_ten_problems_and_counts_the_rest():
     text = "\n".join(json.dumps({"id": str(n), "turns": [{"prompt": n}]}) for n in range(25))
-    with pytest.raises(EvalSetInvalid, match="25 problems") as caught:
+    with pytest.raises(InvalidEvalSetError, match="25 problems") as caught:
         EvalSet.read(text)
     assert len(caught.value.problems) == 10
     assert caught.value.problems[9].startswith("line 10, turns[0].prompt")
@@ -80,13 +80,13 @@ def test_a_fault_in_the_configuration_of_adk_names_that_file(tmp_path):
     path = tmp_path / "a.evalset.json"
     path.write_text('{"eval_cases": [{"eval_id": "a", "conversation": [{"user_content": {"parts": []}}]}]}')
     (tmp_path / "test_config.json").write_text('{"criteria": {\n"tool_trajectory_avg_score": {"match_type": "SOME"}}}')
-    with pytest.raises(EvalSetInvalid, match=r"(?s)line 2.*EXACT|test_config"):
+    with pytest.raises(InvalidEvalSetError, match=r"(?s)line 2.*EXACT|test_config"):
         EvalSet.read(path)
 
 
 @pytest.mark.parametrize("source", ["no/such/file.json", "", ".", "a\0b.json", "x" * 5000])
 def test_what_is_no_file_is_an_error_in_words(source):
-    with pytest.raises(EvalSetInvalid):
+    with pytest.raises(InvalidEvalSetError):
         EvalSet.read(source)
 
 
@@ -146,5 +146,5 @@ JSON = st.recursive(
     st.sampled_from([None, "loom", "adk", "strands", "agentcore", "jsonl", "csv"]),
 )
 def test_whatever_the_text_says_it_is_a_set_or_an_error_in_words(text, form):
-    with suppress(EvalSetInvalid):
+    with suppress(InvalidEvalSetError):
         assert EvalSet.read("\n" + text, form).name

@@ -17,7 +17,7 @@ from loomlib.evals.judges import (
     AssertionJudge,
     CorrectnessJudge,
     HelpfulnessJudge,
-    JudgeFailed,
+    JudgeFailedError,
     JudgeInput,
     JudgeModel,
     RecordedJudge,
@@ -92,13 +92,13 @@ async def test_the_judge_of_the_way_sees_every_call_and_folds_long_results():
 
 
 async def test_an_unknown_trajectory_is_a_failure_to_judge():
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await TrajectoryJudge(model=FakeJudge()).judge(CASE, answer("4", tools=None))
     assert failed.value.as_failure("judge:trajectory").kind == "no_trajectory"
 
 
 async def test_a_judge_with_a_models_name_alone_says_that_it_is_not_connected():
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await CorrectnessJudge().judge(CASE, answer("4"))
     assert failed.value.kind == "no_model"
 
@@ -122,7 +122,7 @@ async def test_a_judge_with_a_models_name_alone_says_that_it_is_not_connected():
 )
 async def test_what_is_not_exactly_the_form_is_no_verdict(said):
     case = EvalCase(id="a", turns=(Turn(prompt="p"),), rubrics=(Rubric(text="r"),))
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await RubricJudge(model=FakeJudge(lambda *_: said), scale=BINARY).judge(case, answer("b"))
     assert failed.value.kind == "malformed"
 
@@ -195,7 +195,7 @@ async def test_recorded_verdicts_come_back_and_unknown_questions_fail(tmp_path):
     assert isinstance(replayed, JudgeModel)
     assert (again.value, again.rationale, again.tokens, again.cost) == (1.0, first[0].rationale, 0, 0.0)
     assert again.labels == ("fake judge", "recorded")
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await CorrectnessJudge(model=replayed).judge(CASE, answer("5"))
     assert failed.value.kind == "not_recorded"
 

@@ -11,7 +11,7 @@ from judged import answer_of, case_of
 
 from loomlib.errors import EvalError
 from loomlib.evals import CaseAnswer, EvaluatorChoice, NotApplicable, Rubric, ToolUse, Turn, TurnAnswer
-from loomlib.evals.judges import JudgeFailed, StrandsJudge
+from loomlib.evals.judges import JudgeFailedError, StrandsJudge
 from loomlib.evals.judges.adk import OTHER_MODEL, AdkJudge
 from loomlib.evals.judges.adk_kinds import EXACT, JUDGES, WITHOUT_COUNTERPART
 from loomlib.evals.judges.model import DEFAULT_MODEL
@@ -168,7 +168,7 @@ def test_what_nobody_knows_is_a_named_error_at_the_start(name: str, options: dic
 
 
 async def test_without_a_model_it_is_a_failure_to_judge() -> None:
-    with pytest.raises(JudgeFailed):
+    with pytest.raises(JudgeFailedError):
         await make_evaluator(MATCH).judge(CASE, answer_of("one", "two"))
 
 

@@ -15,7 +15,7 @@ from loomlib.evals.judges import (
     AgentCoreJudge,
     ConverseJudge,
     CorrectnessJudge,
-    JudgeFailed,
+    JudgeFailedError,
     JudgeInput,
     RecordedJudge,
     RecordingJudge,
@@ -42,10 +42,10 @@ async def test_agentcore_cannot_judge_a_trajectory_that_neither_the_answer_nor_a
     for spans in (None, nothing):
         for id in ("TrajectoryExactOrderMatch", "ToolSelectionAccuracy"):
             judge = AgentCoreJudge(evaluator_id=f"Builtin.{id}", clients=SimpleNamespace(), spans=spans)
-            with pytest.raises(JudgeFailed) as failed:
+            with pytest.raises(JudgeFailedError) as failed:
                 await judge.judge(case, said)
             assert failed.value.kind == "no_trajectory"
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await AgentCoreJudge(evaluator_id="Builtin.TrajectoryExactOrderMatch").judge(case, said)
     assert failed.value.kind == "no_model"
 
@@ -87,7 +87,7 @@ async def test_a_tools_input_that_is_no_object_is_no_verdict(given: Any):
     block = {"toolUse": {"toolUseId": "1", "name": "give_verdict", "input": given}}
     model = SimpleNamespace(converse=lambda **_: {"output": {"message": {"content": [block]}}})
     judge = ConverseJudge(clients=SimpleNamespace(client=lambda *_: model))
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await judge.ask(JudgeInput(output="x").question("Judge.", BINARY))
     assert failed.value.kind == "malformed"
 

@@ -8,7 +8,7 @@ from fake_judge import FakeJudge
 from loomlib.evals import CaseAnswer, EvalCase, Rubric, Turn, TurnAnswer
 from loomlib.evals.judges import (
     CorrectnessJudge,
-    JudgeFailed,
+    JudgeFailedError,
     PairwiseJudge,
     Panel,
     RankingJudge,
@@ -71,7 +71,7 @@ async def test_an_order_is_asked_forwards_and_backwards():
 
 async def test_an_order_that_leaves_an_answer_out_is_no_verdict():
     model = FakeJudge(lambda *_: {"rationale": "", "ranking": ["1", "1", "2"]})
-    with pytest.raises(JudgeFailed):
+    with pytest.raises(JudgeFailedError):
         await RankingJudge(model=model).rank(CASE, ["a", "b", "c"])
 
 
@@ -80,7 +80,7 @@ def saying(label: str, key: str):
 
 
 def broken(question, parts, sample):
-    raise JudgeFailed("gone", kind="timeout")
+    raise JudgeFailedError("gone", kind="timeout")
 
 
 async def test_a_panel_votes_and_keeps_every_vote():
@@ -99,7 +99,7 @@ async def test_a_failing_member_is_a_vote_missing_and_no_zero():
     good, bad = RubricJudge(model=saying("yes", "y"), scale=BINARY), RubricJudge(model=FakeJudge(broken), scale=BINARY)
     (score,) = await Panel(judges=(good, good, bad)).judge(CASE, answer("x"))
     assert (score.value, score.details["missing"][0]["kind"]) == (1.0, "timeout")
-    with pytest.raises(JudgeFailed) as failed:
+    with pytest.raises(JudgeFailedError) as failed:
         await Panel(judges=(good, bad, bad)).judge(CASE, answer("x"))
     assert failed.value.kind == "no_quorum"
 

@@ -12,7 +12,7 @@ import pytest
 from eval_runs import Adder, Says, SaysLater, case_of, sums
 
 import loomlib as loom
-from loomlib.errors import EvalError, EvalInterrupted
+from loomlib.errors import EvalError, EvalInterruptedError
 from loomlib.evals import CaseAnswer, CaseFailure, EvalCase, EvalSet, NotApplicable, Score, ToolUse, Turn, TurnAnswer
 from loomlib.evals.runs import Budget, CallableTarget, EvalRun, Silent, Snapshot, rescore
 from loomlib.store import Store
@@ -407,4 +407,4 @@ def test_what_is_wrong_with_the_arguments_is_said_at_once(store: Store) -> None:
         loom.evaluate(Adder(), sums(1), Says(), 0, store=store)
     with pytest.raises(ValueError, match="money"):
         Budget(money=0)
-    assert issubclass(EvalInterrupted, EvalError)
+    assert issubclass(EvalInterruptedError, EvalError)

@@ -18,7 +18,7 @@ from loomlib.evals import CaseAnswer, EvalCase, EvalSet, EvaluatorChoice, Score,
 from loomlib.evals.cases import Turn
 from loomlib.evals.runs import Budget, CallableTarget, EvalRun
 from loomlib.evals.sources import accompanied
-from loomlib.running import held_lease
+from loomlib.jobs import held_lease
 from loomlib.store import Store
 
 

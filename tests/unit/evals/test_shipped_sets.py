@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loomlib import evals
-from loomlib.errors import EvalSetInvalid
+from loomlib.errors import InvalidEvalSetError
 from loomlib.evals import EvalSet
 from loomlib.evals.formats import render
 from loomlib.evals.registry import make_evaluator
@@ -32,7 +32,7 @@ def test_a_file_of_the_same_name_goes_before_a_shipped_set(tmp_path: Path, monke
     Path("calculator").write_text('{"loom_evalset": 1, "name": "mine", "cases": [{"id": "a", "turns": ["Hi"]}]}')
     assert EvalSet.read("calculator").name == "mine"
     assert shipped_path("../sets/calculator") is None
-    with pytest.raises(EvalSetInvalid):
+    with pytest.raises(InvalidEvalSetError):
         EvalSet.read("no_such_set")
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from healthy import NOW, event, record, seen, strategy
 
-from loomlib.errors import ExtraMissing
+from loomlib.errors import MissingExtraError
 from loomlib.memory.health.contradictions import find_contradictions
 from loomlib.memory.health.duplicates import find_duplicates
 from loomlib.memory.health.finding import HealthReport
@@ -180,7 +180,7 @@ def test_presidio_is_a_plug_and_its_absence_is_said(monkeypatch):
     assert "person" in found.what
     assert "Grace" not in found.evidence[0].said
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
-    with pytest.raises(ExtraMissing, match="pip install presidio-analyzer"):
+    with pytest.raises(MissingExtraError, match="pip install presidio-analyzer"):
         presidio_finder()
 
 

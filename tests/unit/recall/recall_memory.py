@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loomlib.errors import LoomError
-from loomlib.recall import Life, Question, Turn
+from loomlib.memory_study import Life, Question, Turn
 from loomlib.store import Store
 
 

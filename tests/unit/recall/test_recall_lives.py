@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from loomlib.errors import StudyError
-from loomlib.recall import Life, Question, Turn, make_lives, read_life, shipped_lives
-from loomlib.recall.facts_pool import FACTS, IDLE_QUESTIONS, SMALL_TALK
-from loomlib.recall.life import holds
+from loomlib.memory_study import Life, Question, Turn, make_lives, read_life, shipped_lives
+from loomlib.memory_study.facts_pool import FACTS, IDLE_QUESTIONS, SMALL_TALK
+from loomlib.memory_study.life import holds
 
 
 def test_the_allergy_of_session_1_is_asked_in_session_10():

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from recall_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven_facts
 
-from loomlib.errors import AccessDenied, ResourceNotFound, StudyError, StudyInterrupted, TransportFailed
-from loomlib.recall import Arm, RecallStudy
+from loomlib.errors import AccessDeniedError, ResourceNotFoundError, StudyError, StudyInterruptedError, TransportError
+from loomlib.jobs import Holding
+from loomlib.memory_study import Arm, RecallStudy
 from loomlib.reports import recall_verdict
-from loomlib.running import Holding
 from loomlib.store import Store
 
 
@@ -82,19 +82,19 @@ def test_what_stays_in_the_context_counts_as_given(bench):
 
 
 def test_a_refused_search_is_a_failure_and_in_no_share(bench):
-    memory = WrittenMemory({**BROUGHT, "q3": AccessDenied("no"), "q4": AccessDenied("no")})
+    memory = WrittenMemory({**BROUGHT, "q3": AccessDeniedError("no"), "q4": AccessDeniedError("no")})
     result = study_of(bench, memory, "reactive+window").run()
     (arm,) = result.arms
-    assert arm.failures == {"AccessDenied": 2}
+    assert arm.failures == {"AccessDeniedError": 2}
     assert (arm.recall.value, arm.recall.n) == (pytest.approx(4 / 5), 5)
     assert arm.precision.reason == "n too small"
     assert any("2 failures in 7 questions" in each for each in result.sentences())
 
 
 def test_a_study_that_was_stopped_asks_only_what_is_owed_and_tells_nothing_twice(bench):
-    memory = WrittenMemory({**BROUGHT, "q6": TransportFailed("gone")})
+    memory = WrittenMemory({**BROUGHT, "q6": TransportError("gone")})
     study = study_of(bench, memory, "reactive+window")
-    with pytest.raises(StudyInterrupted, match=r"resume|connections"):
+    with pytest.raises(StudyInterruptedError, match=r"resume|connections"):
         study.run()
     assert study.result().state == "interrupted"
     told, searched = dict(memory.told), len(memory.searched)
@@ -155,7 +155,7 @@ def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
     class Killing(SmallBench):
         def memory(self, key):
             if key not in made:
-                raise ResourceNotFound(f"There is no memory {key!r}", on="here", try_="", status=404)
+                raise ResourceNotFoundError(f"There is no memory {key!r}", on="here", try_="", status=404)
             return OneMemory()
 
         def create_memory(self, name, *, strategies=()):
@@ -208,8 +208,8 @@ def test_a_stored_study_keeps_its_design(bench):
 def test_a_study_that_is_run_already_says_by_whom(bench):
     study = study_of(bench, WrittenMemory(BROUGHT), "reactive+window")
     study.run()
-    unfinished = study_of(bench, WrittenMemory({**BROUGHT, "q1": TransportFailed("gone")}), "reactive+window")
-    with pytest.raises(StudyInterrupted):
+    unfinished = study_of(bench, WrittenMemory({**BROUGHT, "q1": TransportError("gone")}), "reactive+window")
+    with pytest.raises(StudyInterruptedError):
         unfinished.run()
     lease = bench.store.studies.acquire(unfinished.study_id)
     with pytest.raises(StudyError, match="is being run by process"):

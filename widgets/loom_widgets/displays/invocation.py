@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from ..chat.figures import figures_of
 from ..kit import Cancel, Form, action
 from ..kit.source import connect_code
 from ..kit.texts import well_formed
+from ..test.figures import figures_of
 from .display import LONGEST_TEXT, Display
 from .rows import flat
 from .traced import Traced

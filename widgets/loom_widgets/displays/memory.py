@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..kit import action
-from ..remember import Reading
+from ..memory import Reading
 from .display import Display
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from loomlib.errors import LoomError
 from loomlib.workbench.cards import milliseconds
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES, share
 
-from ..chat.figures import bar_rows
-from ..chat.words import short_text
 from ..kit import Form, action
 from ..kit.texts import well_formed
+from ..test.figures import bar_rows
+from ..test.words import short_text
 from .display import Display, small_table
 from .rows import FIRST, flat
 

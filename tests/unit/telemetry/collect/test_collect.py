@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from log_groups import GROUP, SOURCE, LogGroups, span_record
 
 from loomlib.aws.connection import Clients
-from loomlib.errors import AccessDenied
+from loomlib.errors import AccessDeniedError
 from loomlib.telemetry.collect import Collected, Patience, TraceCollector, TracedCall
 from loomlib.telemetry.process_starts import processes_began
 from loomlib.telemetry.span_records import SPANS_GROUP
@@ -345,7 +345,7 @@ class Forbidden(LogGroups):
 
 
 def test_missing_permissions_are_no_missing_spans() -> None:
-    with pytest.raises(AccessDenied):
+    with pytest.raises(AccessDeniedError):
         collect(Forbidden(), call())
 
 

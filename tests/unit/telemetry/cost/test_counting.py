@@ -15,7 +15,7 @@ from priced_traces import HAIKU, SONNET, T0, call, trace_of
 
 from loomlib.aws import Clients, Connection
 from loomlib.aws.token_counts import count_tokens
-from loomlib.errors import RequestRejected
+from loomlib.errors import RequestRejectedError
 from loomlib.telemetry.cost import cost_of, usage_of
 from loomlib.telemetry.traces import SpanEvent
 
@@ -56,7 +56,7 @@ def test_stated_usage_is_never_counted_again() -> None:
 
 def test_without_messages_or_after_an_error_the_usage_stays_unknown() -> None:
     def counter(model: str, messages: Sequence[Mapping[str, Any]], system: Sequence[str]) -> int:
-        raise RequestRejected("This model does not count")
+        raise RequestRejectedError("This model does not count")
 
     (silent,) = usage_of(trace_of(call(HAIKU, None, None)), count_tokens=counter)
     (failed,) = usage_of(trace_of(call(HAIKU, None, None), events=QUESTION), count_tokens=counter)
@@ -114,5 +114,5 @@ def test_the_client_counts_over_http_for_an_inference_profile(clients: Clients) 
 
 
 def test_a_model_that_cannot_count_is_a_translated_error(clients: Clients) -> None:
-    with pytest.raises(RequestRejected, match="No such model"):
+    with pytest.raises(RequestRejectedError, match="No such model"):
         count_tokens(clients, HAIKU, [{"role": "user", "content": [{"text": "hello"}]}])

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from loomlib.errors import StoreError, StudyError
-from loomlib.running import Holding
+from loomlib.jobs import Holding
 
 from .access import MemoryAccess
 from .arms import DEFAULT_ARMS, SUMMARIZING, Arm
@@ -143,7 +143,7 @@ class RecallStudy:
         return pd.DataFrame(rows, columns=names)
 
     def run(self, progress: Progress | None = None) -> RecallResult:
-        """Tell and ask what is still owed, and return the result. Raises `StudyInterrupted` when the service goes away,
+        """Tell and ask what is still owed, and return the result. Raises `StudyInterruptedError` when the service goes away,
         and `StudyError` when another process runs this study.
         """
         said = progress or NotebookLine()

@@ -28,7 +28,7 @@ class Saying:
 
 
 class RecallMemory(Protocol):
-    """The memory under study. `loomlib.recall.access.MemoryAccess` is one, over AgentCore Memory."""
+    """The memory under study. `loomlib.memory_study.access.MemoryAccess` is one, over AgentCore Memory."""
 
     def tell(self, saying: Saying) -> None:
         """Write the event; a repetition with the same token writes nothing."""

@@ -23,7 +23,7 @@ StartResponse = Callable[..., Any]
 Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
-class Behind:
+class MotoFallback:
     """moto's application as an ASGI application."""
 
     def __init__(self, logs: Logs) -> None:

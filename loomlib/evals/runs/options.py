@@ -8,7 +8,7 @@ from .ports import Budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class RunOptions:
     """What the caller of `evaluate` chose; its docstring says what each means."""
 
     repeats: int

@@ -24,7 +24,7 @@ FILE, SHIPPED, STORED = "file", "shipped", "run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RunRequest:
     """A run that somebody asks for. `source` is a file's path, a shipped set's name, or a run's id, by its `kind`."""
 
     kind: str
@@ -40,7 +40,7 @@ class Wish:
     reuse: bool = True
 
     @classmethod
-    def of(cls, form: Form) -> Wish:
+    def of(cls, form: Form) -> RunRequest:
         """The wish of a form; what is no number is told as such."""
         kind, _, source = form.text("set").partition(":")
         if kind == FILE:
@@ -126,7 +126,7 @@ class Wish:
         return "\n".join([*imports, connect_code(bench).rstrip(), *lines, "run"])
 
 
-def set_told(evalset: EvalSet, wish: Wish) -> dict[str, Any]:
+def set_told(evalset: EvalSet, wish: RunRequest) -> dict[str, Any]:
     """What a set holds and who would judge it."""
     chosen = wish.evaluators_for(evalset)
     judges = (

@@ -11,8 +11,8 @@ import logging
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from loomlib.errors import LoomError, ResourceNotFound, StudyError
-from loomlib.running import Holding
+from loomlib.errors import LoomError, ResourceNotFoundError, StudyError
+from loomlib.jobs import Holding
 
 from .ledger import Ledger
 
@@ -35,7 +35,7 @@ def own_memory(bench: RecallBench, ledger: Ledger) -> NamedMemory:
     if wanted := environment.get("memory_wanted"):
         try:
             return bench.memory(str(wanted))
-        except ResourceNotFound:
+        except ResourceNotFoundError:
             pass  # killed before it was made
     else:
         wanted = f"recall_{uuid.uuid4().hex[:10]}"
@@ -50,7 +50,7 @@ def tidy(bench: RecallBench, ledger: Ledger) -> None:
     stored = ledger.stored()
     try:
         bench.delete_memory(str(stored.environment["memory_id"]))
-    except ResourceNotFound:
+    except ResourceNotFoundError:
         pass  # somebody has deleted it
     except LoomError as error:
         _logger.warning("the study's own memory could not be deleted: %s", error, extra={"study_id": stored.id})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from .. import local
-from ..errors import LocalServiceError, NotYetSupported
+from ..errors import LocalServiceError, NotSupportedError
 from ..telemetry.collect import Patience
 
 _LOCAL_REMEDY = (
@@ -20,7 +20,7 @@ _AWS_REMEDY = (
 )
 
 
-class House(Protocol):
+class Environment(Protocol):
     """Where AgentCore is."""
 
     def poll_interval_s(self, attempts: int) -> float | None:
@@ -49,7 +49,7 @@ class House(Protocol):
         ...
 
     def check_deploy(self, what: str) -> None:
-        """Raises `NotYetSupported` when nothing can be deployed here."""
+        """Raises `NotSupportedError` when nothing can be deployed here."""
         ...
 
     def leave(self) -> None:
@@ -57,7 +57,7 @@ class House(Protocol):
         ...
 
 
-class LocalHouse:
+class LocalEnvironment:
     """The local AgentCore. The lease keeps a service alive that nobody started with `loom up`."""
 
     def __init__(self, state: local.ServiceState, lease: local.Lease) -> None:
@@ -113,7 +113,7 @@ class LocalHouse:
         return 3.0 + 2 * self.state.options.log_delay_s
 
 
-class AwsHouse:
+class AwsEnvironment:
     """AWS itself."""
 
     def poll_interval_s(self, attempts: int) -> float | None:
@@ -150,7 +150,7 @@ class AwsHouse:
 
     def check_deploy(self, what: str) -> None:
         """Not yet: a package for AWS needs its dependencies built for the runtime's architecture."""
-        raise NotYetSupported(
+        raise NotSupportedError(
             "Deploying to AWS is not part of this release",
             on=what,
             try_='deploying with the AgentCore toolkit, then bench.register("arn:…")',

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loomlib.errors import AwsError, StudyInterrupted, TransportFailed
+from loomlib.errors import AwsError, StudyInterruptedError, TransportError
 
 from .context import gather
 from .design import RecallDesign
@@ -45,9 +45,9 @@ class MemoryAsker:
                 window=self.design.window,
             )
             known = self._records(actor, owed.probe.session)
-        except TransportFailed as error:
+        except TransportError as error:
             self.ledger.give_back(owed.position)
-            raise StudyInterrupted(
+            raise StudyInterruptedError(
                 "The service takes no connections any more; what was measured is kept",
                 on=self.ledger.study_id,
                 try_=f'start it again, then RecallStudy.resume(bench, "{self.ledger.study_id}").run()',

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.alerts import ALARM, Rule
 from loomlib.errors import LoomError
-from loomlib.operations import NUMBERS, TITLES, said_limit
+from loomlib.metrics import NUMBERS, TITLES, said_limit
 from loomlib.statistics import plural
 
 from ..kit import Form, Panel, action

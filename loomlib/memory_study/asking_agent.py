@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loomlib.errors import AwsError, LoomError, StudyInterrupted
+from loomlib.errors import AwsError, LoomError, StudyInterruptedError
 
 from .arms import Arm
 from .asking import extracted
@@ -110,7 +110,7 @@ class AgentAsker:
 
     def _stop_if_gone(self, answer: AgentAnswer) -> None:
         if answer.failure == "transport":
-            raise StudyInterrupted(
+            raise StudyInterruptedError(
                 f"The service behind the agent cannot be reached: {answer.error or 'no answer'}; what was measured is "
                 "kept",
                 on=self.ledger.study_id,

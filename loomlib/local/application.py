@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from .behind import Behind
+from .admin import AdminRoutes
 from .contract import AgentBroke, SessionEnded
 from .guard import Guard
-from .house_keeping import HouseKeeping
 from .invoke import Invoke
 from .log_operations import REQUEST_LIMIT_BYTES, LogOperations
 from .models import ModelRefused
 from .models.tokens import count_request
+from .moto_fallback import MotoFallback
 from .operations import Operations
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
@@ -35,7 +35,7 @@ class Models(Protocol):
     def converse_stream(self, model_id: str, request: dict[str, Any]) -> AsyncIterator[bytes]: ...
 
 
-class FrontDoor:
+class Application:
     """Routes by the credential scope's service and the raw path (an ARN in a path is percent-encoded)."""
 
     def __init__(
@@ -45,9 +45,9 @@ class FrontDoor:
         invoke: Invoke,
         models: Models,
         operations: tuple[Operations, ...],
-        behind: Behind,
+        behind: MotoFallback,
         logs: LogOperations,
-        house: HouseKeeping,
+        house: AdminRoutes,
         otlp: OtlpIntake,
     ) -> None:
         self._guard, self._invoke, self._models = guard, invoke, models

@@ -1,6 +1,6 @@
 """What the Evaluate panel shows: what is asked for, a run's cases, a comparison, a captured case, as plain values."""
 
-from .asking import Watch, Wish, set_told
+from .asking import RunRequest, Watch, set_told
 from .capture_actions import CaptureActions
 from .cases import case_rows, case_told, head_sentence, head_told
 from .compare_actions import CompareActions
@@ -10,7 +10,7 @@ __all__ = [
     "CaptureActions",
     "CompareActions",
     "Watch",
-    "Wish",
+    "RunRequest",
     "case_rows",
     "case_told",
     "head_sentence",

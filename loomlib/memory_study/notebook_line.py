@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
-from loomlib.running import InPlace, is_watched_notebook
+from loomlib.jobs import InPlace, is_watched_notebook
 
-_logger = logging.getLogger("loomlib.recall")
+_logger = logging.getLogger("loomlib.memory_study")
 
 
 class NotebookLine:

@@ -22,7 +22,7 @@ from .state import ServiceOptions
 from .wire import Receive, Send, not_found, send_body, send_json
 
 
-class HouseKeeping:
+class AdminRoutes:
     """Answers Loom's own requests; `label` and `simulated` describe the model room."""
 
     def __init__(
