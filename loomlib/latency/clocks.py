@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.statistics.numbers import milliseconds, number, plural
+from loomlib.presentation.formats import milliseconds, number, plural
 
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario

@@ -8,8 +8,8 @@ from math import floor as floor_of
 from math import log10
 from typing import TYPE_CHECKING, Any
 
-from loomlib.charts import styled
-from loomlib.statistics.numbers import milliseconds, number, percent
+from loomlib.presentation.formats import milliseconds, number, percent
+from loomlib.presentation.theme import styled
 
 from .floor import Floor
 from .measurements import Measurement, of_scenario
@@ -163,7 +163,7 @@ def _tick(value: float) -> str:
 
 
 def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     given = {name: value for name, value in spec.items() if name != "traces"}
     return Chart(styled(spec["traces"], subtitle=escape(subtitle), **given))

@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from loomlib.statistics.numbers import milliseconds, number, percent, plural
+from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.statistics.percentiles import estimate_share, percentile, percentile_replicates
 
 from .measurements import Measurement, of_scenario

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.numbers import milliseconds, percent, plural
 from loomlib.statistics.percentiles import estimate_percentile, percentile_replicates
 
 from .ledger import Ledger

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from loomlib.presentation.formats import number, percent, plural
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.numbers import number, percent, plural
 from loomlib.statistics.percentiles import estimate_percentile
 from loomlib.statistics.ratios import estimate_ratio
 from loomlib.telemetry.traces import PARTS, Breakdown

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from loomlib.statistics.numbers import percent
+from loomlib.presentation.formats import percent
 
 from .clocks import bound_clocks
 from .floor import Floor

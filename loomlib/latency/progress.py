@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from loomlib.statistics.numbers import number, seconds
+from loomlib.presentation.formats import number, seconds
 
 from .scenarios import Scenario
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import StudyError
-from loomlib.statistics.numbers import plural
+from loomlib.presentation.formats import plural
 
 from .design import StudyDesign
 from .floor import Floor

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loomlib.presentation.formats import milliseconds, number
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.numbers import milliseconds, number
 from loomlib.statistics.percentiles import estimate_paired_difference
 from loomlib.telemetry.traces import PARTS, Breakdown
 from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
@@ -124,8 +124,8 @@ class ScenarioParts:
 
     def figure(self) -> go.Figure:
         """A stacked bar a scenario: the mean milliseconds of each part, which add up to the mean duration."""
-        from loomlib.charts import styled
-        from loomlib.charts.figure import Chart
+        from loomlib.presentation.charts import Chart
+        from loomlib.presentation.theme import styled
 
         scenarios = [scenario for scenario in reversed(Scenario) if scenario in self.inside]
         traces = [_bars(name, [(each, self.inside[each]) for each in scenarios]) for name in self._drawn()]

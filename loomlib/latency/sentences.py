@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from loomlib.statistics.numbers import milliseconds, number, percent, plural
+from loomlib.presentation.formats import milliseconds, number, percent, plural
 
 from .measurements import Measurement
 from .scenarios import Scenario

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from loomlib.presentation.formats import number
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.numbers import number
 
 from .measurements import Measurement
 from .starts import FOUND, NOT_FOUND_YET
@@ -45,7 +45,7 @@ def summary_table(summary: StudySummary) -> pd.DataFrame:
 
 def calls_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
     """Every call in the order of the plan. Durations in milliseconds; what was not measured is missing, never 0."""
-    from loomlib.charts.text_frame import TextFrame
+    from loomlib.presentation.text_frame import TextFrame
 
     names = (
         "position", "block", "scenario", "state", "duration_ms", "ttft_ms", "connect_ms", "connection_reused",

@@ -59,7 +59,7 @@ def text_rows(title: str, note: str, rows: Sequence[Mapping[str, Any]], columns:
 
 def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
     """The rows as a DataFrame with these columns, also where there are none."""
-    from loomlib.charts.text_frame import TextFrame
+    from loomlib.presentation.text_frame import TextFrame
 
     return TextFrame([[row.get(name) for name in columns] for row in rows], columns=list(columns))
 

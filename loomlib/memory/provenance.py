@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, told_form
 from ..embeddings import MODEL_NAME, embed
-from ..statistics import plural
+from ..presentation.formats import plural
 from .namespaces import Owner, owner_of
 from .reading import MemoryReader
 

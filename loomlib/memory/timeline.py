@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, MemoryStrategy
-from ..charts import PALETTE, SYMBOLS, shown, styled
+from ..presentation.theme import PALETTE, SYMBOLS, shown, styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -90,7 +90,7 @@ def moments_of(
 
 def draw_timeline(moments: Sequence[Moment], *, title: str, subtitle: str = "") -> go.Figure:
     """One lane for each who spoke and for each strategy. Texts are shown as they were written, never as markup."""
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     drawn = moments[-MOST_MARKS:]
     lanes = list(dict.fromkeys(each.lane for each in sorted(drawn, key=lambda each: (each.what != "said", each.lane))))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from loomlib.charts import PALETTE, SYMBOLS, styled
+from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 
 from .design import AGENT
 
@@ -173,6 +173,6 @@ def _latency(result: RecallResult) -> go.Figure:
 
 
 def _figure(result: RecallResult, traces: list[dict[str, Any]], *, title: str, **layout: Any) -> go.Figure:
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     return Chart(styled(traces, title=title, subtitle=escape(result.title()), empty=_EMPTY, **layout))

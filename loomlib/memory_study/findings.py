@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.statistics import number, plural
+from loomlib.presentation.formats import number, plural
 
 from .design import RecallDesign
 from .measurements import Asked

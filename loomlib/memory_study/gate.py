@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.statistics import MISSED, PASSED, Estimate, outcome_at_least, percent, plural
+from loomlib.presentation.formats import percent, plural
+from loomlib.statistics import MISSED, PASSED, Estimate, outcome_at_least
 
 from .arms import Arm
 from .summaries import ArmSummary

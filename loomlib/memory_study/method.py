@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loomlib.statistics import number, plural
+from loomlib.presentation.formats import number, plural
 
 from .arms import REACTIVE, SUMMARIZING
 from .design import AGENT

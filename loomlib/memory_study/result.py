@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import StudyError
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from .arms import Arm
 from .design import AGENT, RecallDesign

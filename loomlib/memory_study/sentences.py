@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from loomlib.statistics import number, percent, plural
+from loomlib.presentation.formats import number, percent, plural
 
 from .arms import NONE
 from .design import AGENT, RecallDesign

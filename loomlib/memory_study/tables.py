@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from loomlib.statistics import Estimate, number
+from loomlib.presentation.formats import number
+from loomlib.statistics import Estimate
 
 from .gate import share_or_count, shown_share
 from .measurements import Asked
@@ -64,7 +65,7 @@ def by_age(result: RecallResult) -> pd.DataFrame:
 
 def questions_table(asked: Sequence[Asked]) -> pd.DataFrame:
     """Every question by position; what was not measured is missing, never 0."""
-    from loomlib.charts.text_frame import TextFrame
+    from loomlib.presentation.text_frame import TextFrame
 
     rows = [
         (
@@ -87,7 +88,7 @@ def questions_table(asked: Sequence[Asked]) -> pd.DataFrame:
 
 def frame(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
     """Rows of text as a DataFrame."""
-    from loomlib.charts.text_frame import TextFrame
+    from loomlib.presentation.text_frame import TextFrame
 
     return TextFrame([list(each) for each in rows], columns=list(columns))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..statistics import Estimate, milliseconds, number, percent, plural
+from ..presentation.formats import milliseconds, number, percent, plural
+from ..statistics import Estimate
 from .figures import NUMBERS, Figures
 
 TITLES: Final = {

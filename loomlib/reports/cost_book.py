@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from loomlib.statistics.numbers import number, plural
+from loomlib.presentation.formats import number, plural
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
 from loomlib.telemetry.diagnosis.wording import name_of
 

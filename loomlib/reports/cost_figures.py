@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from loomlib.charts import shown, styled
+from loomlib.presentation.theme import shown, styled
 from loomlib.telemetry.cost import Amount
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _PATTERNS = ("", "/", "\\", "|", ".", "x")
 
 def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: date, *, subtitle: str) -> go.Figure:
     """A bar a day from `since` to `until`, stacked by agent; a day with something unknown is marked "at least"."""
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     days = [since + timedelta(days=place) for place in range((until - since).days + 1)]
     labels = [f"{day:%d %b}" for day in days]

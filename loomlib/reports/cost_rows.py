@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from loomlib.statistics.numbers import number
+from loomlib.presentation.formats import number
 from loomlib.telemetry.cost import KINDS, Amount, Cost, CostTotal, RuntimeUse, total_cost
 
 

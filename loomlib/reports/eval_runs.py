@@ -11,7 +11,7 @@ from loomlib.evals.compare import Comparison, GateVerdict
 from loomlib.evals.compare.gate_words import GateWish, judge_gates
 from loomlib.evals.displays.run_page import cases_html, title_of
 from loomlib.evals.exports import run_document
-from loomlib.statistics.numbers import number, plural
+from loomlib.presentation.formats import number, plural
 
 from .displays import Listing, Verdict
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loomlib.latency.gate import MISSED, PASSED, outcome_of
+from loomlib.presentation.formats import milliseconds, plural
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.numbers import milliseconds, plural
 from loomlib.statistics.percentiles import estimate_percentile
 
 

@@ -13,7 +13,7 @@ from loomlib.memory_study.access import MemoryAccess
 from loomlib.memory_study.own_memory import STRATEGIES
 from loomlib.memory_study.shipped import read_life
 from loomlib.memory_study.telling import tell, wait_until_settled
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from .displays import Listing, Verdict
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import quote
 
-from loomlib.charts import plain
+from loomlib.presentation.theme import plain
 
 from .notebook import Notebook, as_node
 from .safe_html import escaped, safe_html, safe_markdown, safe_text

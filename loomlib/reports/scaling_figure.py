@@ -7,7 +7,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from loomlib.charts import styled
+from loomlib.presentation.theme import styled
 from loomlib.telemetry.traces.theme import PART_COLOURS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def scaling_figure(
     runs: Sequence[ScalingRun], published: Mapping[int, tuple[float, float, float, int]], *, subtitle: str
 ) -> go.Figure:
     """Every run as a mark, medians as lines, logarithmic both ways; the field note's figures dashed and open."""
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     counts = sorted({run.asked for run in runs})
     traces: list[dict[str, Any]] = []

@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from loomlib.statistics.numbers import milliseconds, number, percent, plural
+from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.telemetry.diagnosis.wording import name_of
 from loomlib.telemetry.traces.theme import PART_NAMES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loomlib.charts import shown, styled
+from loomlib.presentation.theme import shown, styled
 from loomlib.telemetry.traces import PARTS
 from loomlib.telemetry.traces.figures import WHOLE_LANE, lane
 from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
@@ -32,7 +32,7 @@ def part_marker(name: str) -> dict[str, Any]:
 
 def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
     """A stacked bar an invocation, in the order in which they were made."""
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     places = [str(place) for place in range(1, len(views) + 1)]
     traces: list[Mapping[str, Any]] = []
@@ -104,7 +104,7 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
 
 def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Figure:
     """Input and output tokens of each model turn of a session, in order."""
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     known = [each for each in cycles if each["read"] is not None]
     labels = [f"{each['invocation']}.{each['turn']}" for each in known]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
 from loomlib.latency.inside import Inside, look_inside, spans_sentence
-from loomlib.statistics.numbers import milliseconds, percent, plural
+from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.telemetry.diagnosis import Diagnosis, Finding, diagnose_study
 from loomlib.telemetry.diagnosis.wording import name_of
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from loomlib.statistics.numbers import milliseconds, number, plural
+from loomlib.presentation.formats import milliseconds, number, plural
 from loomlib.telemetry.traces import Trajectory
 
 from .displays import Listing, Verdict

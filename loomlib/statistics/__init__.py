@@ -19,7 +19,6 @@ from .gates import (
 )
 from .means import cluster_means, clustered_standard_error, estimate_mean, standard_error
 from .multiplicity import benjamini_hochberg, holm
-from .numbers import TOO_SMALL, decimals, milliseconds, number, percent, plural
 from .pairs import (
     PairedTest,
     bootstrap_means,
@@ -60,7 +59,6 @@ __all__ = [
     "RESAMPLES",
     "SHARE_METHOD",
     "SMALLEST_N",
-    "TOO_SMALL",
     "UNCLEAR",
     "Estimate",
     "PairedTest",
@@ -73,7 +71,6 @@ __all__ = [
     "cohen_kappa",
     "cohens_d",
     "cohens_h",
-    "decimals",
     "detectable_difference",
     "estimate_alpha",
     "estimate_difference",
@@ -91,9 +88,7 @@ __all__ = [
     "is_bounded_above",
     "krippendorff_alpha",
     "mcnemar",
-    "milliseconds",
     "needed_for",
-    "number",
     "outcome_at_least",
     "outcome_at_most",
     "outcome_not_worse",
@@ -101,9 +96,7 @@ __all__ = [
     "paired_t",
     "pass_at_k",
     "pass_hat_k",
-    "percent",
     "percentile",
     "percentile_replicates",
-    "plural",
     "standard_error",
 ]

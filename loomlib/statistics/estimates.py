@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .numbers import TOO_SMALL, decimals, number
+from ..presentation.formats import TOO_SMALL, decimals, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,8 +31,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..presentation.formats import TOO_SMALL, number
 from .estimates import Estimate
-from .numbers import TOO_SMALL, number
 from .percentiles import CONFIDENCE, SMALLEST_N, Values
 from .student import t_quantile
 

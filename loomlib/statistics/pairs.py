@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
-from .numbers import TOO_SMALL
 from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N, Values, estimate_share
 from .student import binomial_point, binomial_tail, t_cdf, t_quantile
 

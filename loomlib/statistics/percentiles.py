@@ -26,8 +26,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
-from .numbers import TOO_SMALL
 
 Values = NDArray[np.float64]
 

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..presentation.formats import TOO_SMALL, plural
 from .estimates import Estimate
 from .means import estimate_mean, variance_ratio, wilson_shape
-from .numbers import TOO_SMALL, plural
 from .percentiles import CONFIDENCE, SMALLEST_N, Values, estimate_share
 
 CLUSTERED_RATE_METHOD = "Wilson score, effective sample size over cases"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
-from .numbers import TOO_SMALL
 from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N
 
 RATIO_METHOD = "ratio of sums, percentile bootstrap over the calls"

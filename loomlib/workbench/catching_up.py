@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import LoomError
-from ..statistics import plural
+from ..presentation.formats import plural
 from ..telemetry.collected import FINAL_AFTER_S
 
 if TYPE_CHECKING:

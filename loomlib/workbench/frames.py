@@ -132,13 +132,13 @@ def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
 
 def rows_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:
     """Rows that name their columns themselves, the same in each; `columns` are those of a table without rows."""
-    from ..charts.text_frame import TextFrame
+    from ..presentation.text_frame import TextFrame
 
     return TextFrame(list(rows)) if rows else TextFrame(columns=list(columns))
 
 
 def _frame(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
-    from ..charts.text_frame import TextFrame
+    from ..presentation.text_frame import TextFrame
 
     return TextFrame(list(rows), columns=list(columns))
 

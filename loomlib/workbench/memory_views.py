@@ -91,7 +91,7 @@ def _lanes(moments: Sequence[Moment]) -> str:
     """The timeline as inline SVG: no script, and the table below says the same in words."""
     from html import escape
 
-    from ..charts import GRID, INK, PALETTE
+    from ..presentation.theme import GRID, INK, PALETTE
 
     lanes = list(
         dict.fromkeys(each.lane for each in sorted(moments, key=lambda each: (each.what != "said", each.lane)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
 from ..metrics import Figures, Window, headlines
-from ..statistics import plural
+from ..presentation.formats import plural
 from .frames import rows_frame
 from .overview_page import overview_page, table_html
 

@@ -29,7 +29,7 @@ class PluginView:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a plugin; `offers` is a dict of kind → names."""
-        from ..charts.text_frame import TextFrame
+        from ..presentation.text_frame import TextFrame
 
         records = [line.record() for line in self.lines]
         return TextFrame([[each[name] for name in _COLUMNS] for each in records], columns=list(_COLUMNS))

@@ -26,7 +26,7 @@ from executed_notebooks import executed
 from nbconvert import HTMLExporter
 
 from loomlib import local
-from loomlib.charts import plain
+from loomlib.presentation.theme import plain
 from loomlib.reports.page import PageFacts, render_page
 from loomlib.reports.summary import stated_summary, versions
 

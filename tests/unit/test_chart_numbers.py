@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import plotly.io as pio
 import pytest
 
-from loomlib.charts import plain, shown, styled
-from loomlib.charts.figure import MOST_ROWS, Chart
+from loomlib.presentation.charts import MOST_ROWS, Chart
+from loomlib.presentation.theme import plain, shown, styled
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 PLOTLY_MIME = "application/vnd.plotly.v1+json"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from loomlib.charts.text_frame import TextFrame
+from loomlib.presentation.text_frame import TextFrame
 from loomlib.reports import Listing, Verdict
 from loomlib.reports.safe_html import safe_html, safe_markdown, safe_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loomlib.statistics.numbers import milliseconds, number, percent, plural, seconds
+from loomlib.presentation.formats import milliseconds, number, percent, plural, seconds
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ from loom_widgets.displays.display import Display
 from loom_widgets.displays.frame import FEW_ROWS, FrameDisplay
 from loom_widgets.displays.registering import VIEWS
 from loom_widgets.kit.panel import WIDGET_VIEW, script_of
-from loomlib.charts.text_frame import TextFrame
 from loomlib.evals import EvalCase, EvalSet, Turn
 from loomlib.latency import Measurement, Scenario, StudyResult
 from loomlib.latency.design import StudyDesign
 from loomlib.latency.floor import Floor
+from loomlib.presentation.text_frame import TextFrame
 from loomlib.store import InvocationRow
 from loomlib.telemetry.collected import Collected, TracedCall
 from loomlib.telemetry.diagnosis import client_side

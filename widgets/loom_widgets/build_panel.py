@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.errors import LoomError
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from .kit import Cancel, Cancelled, Form, Panel, action
 from .kit.failures import told

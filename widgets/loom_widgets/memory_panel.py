@@ -8,7 +8,7 @@ import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from .kit import Cancel, Form, action
 from .kit.panel import static_table

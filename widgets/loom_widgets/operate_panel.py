@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import loomlib
 from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, Figures, said
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from .kit import Cancel, Form, action
 from .kit.panel import static_table

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from loomlib.errors import EvalError
-from loomlib.statistics.numbers import plural
+from loomlib.presentation.formats import plural
 
 from ..compare import compare
 from ..runs import Budget, EvalRun

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loomlib.statistics.numbers import plural
+from loomlib.presentation.formats import plural
 
 from ..compare import Comparison
 from ..compare.words import p_text, printable, score_text

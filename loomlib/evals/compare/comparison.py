@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from loomlib.presentation.formats import number, plural
 from loomlib.statistics.multiplicity import holm
-from loomlib.statistics.numbers import number, plural
 
 from ..outcomes import Outcome
 from .gates import GateVerdict, exit_code, gate_not_worse

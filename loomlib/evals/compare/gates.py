@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loomlib.presentation.formats import plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR, outcome_at_least, outcome_not_worse
-from loomlib.statistics.numbers import plural
 
 from .summaries import EvaluatorSummary, Summary
 from .verdicts import EvaluatorComparison

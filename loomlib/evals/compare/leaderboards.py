@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from loomlib.presentation.formats import number, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.means import estimate_mean
 from loomlib.statistics.multiplicity import holm
-from loomlib.statistics.numbers import number, plural
 from loomlib.statistics.rates import estimate_rate
 
 from ..outcomes import Outcome

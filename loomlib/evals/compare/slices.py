@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from loomlib.presentation.formats import number, plural
 from loomlib.statistics.multiplicity import benjamini_hochberg
-from loomlib.statistics.numbers import number, plural
 
 from ..outcomes import Outcome
 from .gathered import EvaluatorResults, gather

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loomlib.presentation.formats import number, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.means import estimate_mean
-from loomlib.statistics.numbers import number, plural
 from loomlib.statistics.rates import estimate_pass_all, estimate_pass_at, estimate_rate
 
 from ..outcomes import Outcome

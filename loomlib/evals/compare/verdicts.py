@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from loomlib.presentation.formats import number, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.means import estimate_mean
-from loomlib.statistics.numbers import number, plural
 from loomlib.statistics.pairs import (
     PairedTest,
     cohens_d,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from loomlib.presentation.formats import number
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.numbers import number
 
 _UNPRINTABLE = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from loomlib.statistics.numbers import milliseconds, number, plural
+from loomlib.presentation.formats import milliseconds, number, plural
 
 from ..alignment import ROW_KINDS, view_html
 from ..answers import CaseAnswer, CaseFailure, TurnAnswer

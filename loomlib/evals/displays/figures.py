@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from loomlib.charts import PALETTE, SYMBOLS, shown, styled
+from loomlib.presentation.formats import number
+from loomlib.presentation.theme import PALETTE, SYMBOLS, shown, styled
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.numbers import number
 
 from ..case_states import CASE_STATES, states_of_outcomes
 from ..compare.comparison import Comparison
@@ -255,6 +255,6 @@ def _marker(place: int, size: int = 9) -> dict[str, Any]:
 
 
 def _figure(spec: dict[str, Any]) -> go.Figure:
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     return Chart(spec)

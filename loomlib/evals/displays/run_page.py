@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from loomlib.statistics.numbers import number
+from loomlib.presentation.formats import number
 
 from ..answers import CaseFailure
 from ..case_states import CASE_STATES, NOT_APPLICABLE, PASSED, SCORED, deciding, state_of, states_of_outcomes

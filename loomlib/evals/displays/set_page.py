@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from loomlib.statistics.numbers import number, plural
+from loomlib.presentation.formats import number, plural
 
 from ..compare.page import folded, listed, page, table
 from ..compare.words import printable

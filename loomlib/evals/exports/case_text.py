@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loomlib.statistics.numbers import number, plural
+from loomlib.presentation.formats import number, plural
 
 from ..alignment import view_text
 from ..answers import CaseFailure

@@ -114,7 +114,7 @@ def _frame(
     whole: tuple[str, ...] = (),
     booleans: tuple[str, ...] = (),
 ) -> pd.DataFrame:
-    from loomlib.charts.text_frame import TextFrame
+    from loomlib.presentation.text_frame import TextFrame
 
     types = dict.fromkeys(floats, "float64") | dict.fromkeys(whole, "Int64") | dict.fromkeys(booleans, "boolean")
     return TextFrame(rows, columns=list(columns)).astype(types)

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from loomlib.jobs import InPlace, is_watched_notebook
-from loomlib.statistics.numbers import number, seconds
+from loomlib.presentation.formats import number, seconds
 
 if TYPE_CHECKING:
     from .ports import Progress

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loomlib.charts import GRID, INK, PLOT_FONT, shown
+from loomlib.presentation.theme import GRID, INK, PLOT_FONT, shown
 
 from .breakdown import Breakdown
 from .theme import FAILED_COLOUR, PART_COLOURS, PART_NAMES, PART_PATTERNS
@@ -33,7 +33,7 @@ def draw_waterfall(
 
     With a `breakdown`, its stretches are a line above them. The lanes are named as `lane` says.
     """
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     drawn = chosen(bars)
     lanes = [*([] if breakdown is None else [WHOLE_LANE]), *(lane(place, bar) for place, bar in enumerate(drawn, 1))]
@@ -89,7 +89,7 @@ def chosen(bars: Sequence[Bar]) -> list[Bar]:
 
 def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = "Where the time went") -> go.Figure:
     """One stacked bar for each named breakdown; the parts are in milliseconds and add up to the whole."""
-    from loomlib.charts.figure import Chart
+    from loomlib.presentation.charts import Chart
 
     labels = [shown(label) for label, _ in breakdowns]
     traces: list[dict[str, Any]] = []

@@ -21,7 +21,7 @@ VIEWS: Final = {
     ("loomlib.latency.result", "StudyResult"): ("study", "StudyDisplay"),
     ("loomlib.evals.runs.eval_run", "EvalRun"): ("eval_run", "EvalRunDisplay"),
     ("loomlib.workbench.memory", "Memory"): ("memory", "MemoryDisplay"),
-    ("loomlib.charts.text_frame", "TextFrame"): ("frame", "FrameDisplay"),
+    ("loomlib.presentation.text_frame", "TextFrame"): ("frame", "FrameDisplay"),
     ("loomlib.workbench.memory_frame", "MemoryFrame"): ("frame", "FrameDisplay"),
 }
 """Module and name of a class, and of the display that shows it."""

@@ -9,8 +9,8 @@ from .stored import run_rows, set_choices
 __all__ = [
     "CaptureActions",
     "CompareActions",
-    "Watch",
     "RunRequest",
+    "Watch",
     "case_rows",
     "case_told",
     "head_sentence",

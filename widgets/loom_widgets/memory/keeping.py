@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from ..kit import Cancel, Form, action
 from .base import MemoryView

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from loomlib.errors import LoomError
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from ..kit import Cancel, Form, action
 from ..kit.source import frame_rows

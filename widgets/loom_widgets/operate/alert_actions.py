@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.alerts import ALARM, Rule
 from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, said_limit
-from loomlib.statistics import plural
+from loomlib.presentation.formats import plural
 
 from ..kit import Form, Panel, action
 from ..kit.source import connect_code, frame_rows

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import plotly.graph_objects as go
 
-from .layout import plain
+from .theme import plain
 
 MOST_ROWS = 200
 """Rows of the table: whoever needs more has the DataFrame that the chart was drawn from."""
