@@ -124,7 +124,7 @@ def wait_until_ready(
             raise AwsError(
                 f"The runtime is {now.status}: {reason}",
                 on=runtime_id,
-                try_="mend what the reason says and deploy again",
+                try_="fix the stated cause and deploy again",
                 code=now.status,
             )
         if time.monotonic() + pause_s > deadline:

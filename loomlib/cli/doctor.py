@@ -32,12 +32,12 @@ _NEEDED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at: whether it is well, what was seen, and the mend when it is not."""
+    """One thing that was looked at: whether it is well, what was seen, and the fix when it is not."""
 
     name: str
     ok: bool
     seen: str
-    mend: str = ""
+    fix: str = ""
 
 
 @click.command()
@@ -55,12 +55,12 @@ def doctor(place: Place) -> int:
     ]
     well = all(check.ok for check in checks)
     if place.as_json:
-        emit_json([{"name": c.name, "ok": c.ok, "seen": c.seen, "mend": c.mend} for c in checks])
+        emit_json([{"name": c.name, "ok": c.ok, "seen": c.seen, "fix": c.fix, "mend": c.fix} for c in checks])
     else:
         for check in checks:
             mark = "ok    " if check.ok else "BROKEN"
             click.echo(
-                f"{mark}  {check.name}: {check.seen}" + (f"  → {check.mend}" if check.mend and not check.ok else "")
+                f"{mark}  {check.name}: {check.seen}" + (f"  → {check.fix}" if check.fix and not check.ok else "")
             )
         say("all is well" if well else "something is broken; each line above says what to do")
     return 0 if well else 1
@@ -68,23 +68,23 @@ def doctor(place: Place) -> int:
 
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Check(name="Python", ok=sys.version_info >= (3, 11), seen=version, mend="Python 3.11 or newer")
+    return Check(name="Python", ok=sys.version_info >= (3, 11), seen=version, fix="Python 3.11 or newer")
 
 
 def _package(name: str) -> Check:
     try:
         return Check(name=name, ok=True, seen=importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        return Check(name=name, ok=False, seen="not installed", mend="pip install 'loomlib[local,notebook]'")
+        return Check(name=name, ok=False, seen="not installed", fix="pip install 'loomlib[local,notebook]'")
 
 
 def _guarded(name: str, look: Callable[[], str]) -> Check:
     try:
         return Check(name=name, ok=True, seen=look())
     except LoomError as error:
-        return Check(name=name, ok=False, seen=error.what + (f" ({error.on})" if error.on else ""), mend=error.try_)
+        return Check(name=name, ok=False, seen=error.what + (f" ({error.on})" if error.on else ""), fix=error.try_)
     except OSError as error:
-        return Check(name=name, ok=False, seen=str(error), mend="check the folder's owner and the free space")
+        return Check(name=name, ok=False, seen=str(error), fix="check the folder's owner and the free space")
 
 
 def _folder(place: Place) -> str:
@@ -125,7 +125,7 @@ def _agentcore(place: Place) -> str:
 def _plugins() -> Check:
     problems = find_plugins().problems
     seen = "none broken" if not problems else ", ".join(problem.distribution for problem in problems)
-    return Check(name="plugins", ok=not problems, seen=seen, mend="loom plugins")
+    return Check(name="plugins", ok=not problems, seen=seen, fix="loom plugins")
 
 
 COMMANDS = (doctor,)

@@ -13,7 +13,7 @@ from .place import Place, pass_place
 @click.pass_context
 @pass_place
 def plugins(place: Place, context: click.Context) -> int:
-    """List plugins, Loom's own among them: what each offers, and for a broken one its error and mend.
+    """List plugins, Loom's own among them: what each offers, and for a broken one its error and how to fix it.
 
     Exit code 1 when one is broken.
     """
@@ -38,7 +38,7 @@ def plugins(place: Place, context: click.Context) -> int:
             for problem in line.problems:
                 said = f"{problem.distribution} {problem.version} ({problem.target}): {problem.error}"
                 say(f"broken: {printable(said)}")
-                say(f"  mend: {printable(problem.mend)}")
+                say(f"  fix: {printable(problem.fix)}")
     return 1 if any(line.problems for line in lines) else 0
 
 

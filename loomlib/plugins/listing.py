@@ -50,9 +50,9 @@ class PluginLine:
         return "; ".join(_where(each, self.target) for each in self.problems)
 
     @property
-    def mend(self) -> str:
+    def fix(self) -> str:
         """What to do about it."""
-        return "; ".join(dict.fromkeys(each.mend for each in self.problems))
+        return "; ".join(dict.fromkeys(each.fix for each in self.problems))
 
     def summary(self, most: int = 6) -> str:
         """What it offers, in words: `evaluators: politeness; panels: mood`. No more than `most` names of a kind."""
@@ -67,7 +67,8 @@ class PluginLine:
             "offers": {kind: list(names) for kind, names in self.offers.items()},
             "status": self.status,
             "error": self.error,
-            "mend": self.mend,
+            "fix": self.fix,
+            "mend": self.fix,  # the old key, for one release
         }
 
 

@@ -79,7 +79,7 @@ class _Loader:
         with contextlib.redirect_stdout(sys.stderr):
             for origin, entry_point in self._announced():
                 if origin.distribution.lower() in skipped:
-                    self._note(origin, f"{SKIP} names it", mend=f"take {origin.distribution} out of {SKIP}")
+                    self._note(origin, f"{SKIP} names it", fix=f"take {origin.distribution} out of {SKIP}")
                     continue
                 with _named_when_slow(origin, self._slow_s):
                     self.add(origin, entry_point.load)
@@ -137,9 +137,9 @@ class _Loader:
                 self._note(origin, wrong, within=within, kind=kind, name=said)
             elif (taken := self._things.get((kind, name))) is not None:
                 other = taken.origin.distribution
-                mend = f"give it another name in {origin.distribution}, or pip uninstall {origin.distribution}"
+                fix = f"give it another name in {origin.distribution}, or pip uninstall {origin.distribution}"
                 self._note(
-                    origin, f"{name!r} is given by {other} already", within=within, kind=kind, name=name, mend=mend
+                    origin, f"{name!r} is given by {other} already", within=within, kind=kind, name=name, fix=fix
                 )
             else:
                 self._things[kind, name] = PluginEntry(value, origin)
@@ -154,9 +154,9 @@ class _Loader:
         within: str = "",
         kind: str = "",
         name: str = "",
-        mend: str = "",
+        fix: str = "",
     ) -> None:
-        problem = origin.problem(error, within=within, mend=mend)
+        problem = origin.problem(error, within=within, fix=fix)
         self._broken.append(Broken(origin=origin, problem=problem, kind=kind, name=name))
 
 

@@ -120,13 +120,13 @@ class Plugins:
                 return each.problem.as_error(f"The {HOOKS[kind]} {name!r} cannot be used")
             if not each.kind and name in (each.origin.name, each.origin.distribution):
                 return each.problem.as_error(f"The plugin {name!r} is broken")
-        known, what, mends = self.names(kind), f"No {HOOKS[kind]} is called {name!r}", list[str]()
+        known, what, fixes = self.names(kind), f"No {HOOKS[kind]} is called {name!r}", list[str]()
         suspects = [each.problem for each in self._broken if each.kind in ("", kind) and not each.name]
         if suspects:
             what += f"; a broken plugin may have it: {'; '.join(map(str, suspects))}"
-            mends = list(dict.fromkeys(each.mend for each in suspects))
-        nearest = difflib.get_close_matches(name, known, n=3) or ([] if mends else known)
-        mend = "; ".join(filter(None, (", ".join(nearest), *mends)))
+            fixes = list(dict.fromkeys(each.fix for each in suspects))
+        nearest = difflib.get_close_matches(name, known, n=3) or ([] if fixes else known)
+        fix = "; ".join(filter(None, (", ".join(nearest), *fixes)))
         # Panels are the one kind of which Loom has none of its own.
         install = "pip install loom-widgets" if kind == "panels" else f"install a plugin that gives a {HOOKS[kind]}"
-        return PluginError(what, try_=mend or install)
+        return PluginError(what, try_=fix or install)

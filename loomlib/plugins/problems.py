@@ -15,7 +15,7 @@ class PluginProblem:
     version: str
     target: str
     error: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
         return f"{self.target} of {self.distribution} {self.version}: {self.error}"
@@ -23,7 +23,7 @@ class PluginProblem:
     def as_error(self, what: str) -> PluginError:
         """The problem as an error to raise; `what` says what was wanted."""
         return PluginError(
-            f"{what}: {self.error}", on=f"{self.target} of {self.distribution} {self.version}", try_=self.mend
+            f"{what}: {self.error}", on=f"{self.target} of {self.distribution} {self.version}", try_=self.fix
         )
 
 
@@ -36,17 +36,17 @@ class Origin:
     target: str
     name: str
 
-    def problem(self, error: BaseException | str, *, within: str = "", mend: str = "") -> PluginProblem:
-        """`error`, met in this plugin, or in one thing `within` it; without a `mend` the error's usual one."""
+    def problem(self, error: BaseException | str, *, within: str = "", fix: str = "") -> PluginProblem:
+        """`error`, met in this plugin, or in one thing `within` it; without a `fix` the error's usual one."""
         return PluginProblem(
             distribution=self.distribution,
             version=self.version,
             target=f"{self.target} → {within}" if within else self.target,
             error=error if isinstance(error, str) else _told(error),
-            mend=mend or self._mend(error),
+            fix=fix or self._fix(error),
         )
 
-    def _mend(self, error: BaseException | str) -> str:
+    def _fix(self, error: BaseException | str) -> str:
         if isinstance(error, ModuleNotFoundError) and error.name:
             missing, own = error.name.partition(".")[0], self.target.partition(":")[0].partition(".")[0]
             if missing == own:

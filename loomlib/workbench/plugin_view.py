@@ -12,7 +12,7 @@ from .cards import card
 if TYPE_CHECKING:
     import pandas as pd
 
-_COLUMNS = ("distribution", "version", "target", "status", "offers", "error", "mend")
+_COLUMNS = ("distribution", "version", "target", "status", "offers", "error", "fix")
 _STATES = {"ok": "good", "partly broken": "wait", "broken": "bad"}
 
 
@@ -37,16 +37,16 @@ class PluginView:
     def __repr__(self) -> str:
         lines = [f"{each.distribution} {each.version} · {each.status} · {each.summary()}" for each in self.lines]
         for each in self.broken:
-            lines += [f"broken: {each.target} of {each.distribution}: {each.error}", f"  mend: {each.mend}"]
+            lines += [f"broken: {each.target} of {each.distribution}: {each.error}", f"  fix: {each.fix}"]
         return "\n".join(_printable(line) for line in [self._title(), *lines])
 
     def _repr_html_(self) -> str:
-        columns = ("plugin", "status", "offers", "error", "mend")
+        columns = ("plugin", "status", "offers", "error", "fix")
         head = "".join(f'<th scope="col">{name}</th>' for name in columns)
         body = "".join(
             f'<tr><th scope="row">{_safe(f"{each.distribution} {each.version}")}<br><code>{_safe(each.target)}</code>'
             f'</th><td><span class="state {_STATES[each.status]}">{each.status}</span></td>'
-            f"<td>{_safe(each.summary())}</td><td>{_safe(each.error)}</td><td>{_safe(each.mend)}</td></tr>"
+            f"<td>{_safe(each.summary())}</td><td>{_safe(each.error)}</td><td>{_safe(each.fix)}</td></tr>"
             for each in self.lines
         )
         style = 'style="text-align:left;vertical-align:top"'

@@ -75,8 +75,8 @@ def _written(answer: object, bench: Workbench) -> str:
     called = sum(len(each.trajectory().tool_calls) for each in agent.traces(len(PRICES), session_id=session))
     expect(called > 0, "it was asked for three prices and called no tool. Has it one, and is it in tools=[…]?")
     silent = any(each.endswith((": null.”", ": None.”")) for each in wrong)
-    mend = "Does the tool return the price?" if silent else "The tool should return the price from PRICES, in cents."
-    expect(not wrong, f"{'; '.join(wrong[:2])}. {mend}")
+    fix = "Does the tool return the price?" if silent else "The tool should return the price from PRICES, in cents."
+    expect(not wrong, f"{'; '.join(wrong[:2])}. {fix}")
     return f"asked for {len(PRICES)} prices, your agent called its tool {called} times and told them all."
 
 

@@ -83,7 +83,7 @@ for n, each in enumerate(texts):  # what a service tells of a runtime that someb
 strangers = [bench.agent(f"stranger-{n:010d}") for n in range(len(texts))]
 display(strangers[19], strangers[19].invoke("hi"), strangers[19].overview(), bench.agents(), bench.overview(), bench)
 display(loom.overview([bench]), *strangers[:3])
-problems = [PluginProblem(distribution=e, version=e, target=f"{e} → {e}", error=e, mend=e) for e in texts]
+problems = [PluginProblem(distribution=e, version=e, target=f"{e} → {e}", error=e, fix=e) for e in texts]
 display(PluginView(tuple(
     PluginLine(distribution=e, version=e, target=e, offers={e: (e,)}, status="broken", problems=(problem,))
     for e, problem in zip(texts, problems))))

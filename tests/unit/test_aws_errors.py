@@ -33,7 +33,7 @@ def test_what_a_pattern_refuses_is_told_as_a_rule_in_words(message: str, rule: s
     assert rule in rule_in(message)
     assert bool(rule_in(message)) is bool(rule)
     told = error_from_response(400, what="Creating", on="it", code="ValidationException", message=message)
-    assert (rule or "mend the request") in told.try_
+    assert (rule or "correct the request") in told.try_
     assert message in told.what
 
 

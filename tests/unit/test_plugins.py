@@ -116,7 +116,7 @@ def test_a_plugin_that_cannot_be_imported_is_a_problem_and_the_others_work(insta
     problem = only(plugins)
     assert (problem.distribution, problem.version, problem.target) == ("loom-a-broken", "1.5", "loom_a_broken")
     assert problem.error == "ModuleNotFoundError: No module named 'some_module_that_nobody_has'"
-    assert problem.mend == "pip install some_module_that_nobody_has"
+    assert problem.fix == "pip install some_module_that_nobody_has"
 
 
 def test_asking_for_a_broken_plugin_by_name_repeats_its_error(install: Install) -> None:
@@ -165,7 +165,7 @@ def test_whatever_a_plugin_does_while_loading_is_a_problem_in_a_list(install: In
     problem = only(plugins)
     assert problem.distribution == "loom-bad"
     assert error in problem.error
-    assert "loom-bad" in problem.mend
+    assert "loom-bad" in problem.fix
     assert plugins.get("evaluators", "politeness") == "polite 1"
 
 
@@ -326,7 +326,7 @@ def test_one_distribution_may_bring_several_plugins(install: Install) -> None:
     plugins = load_plugins()
     assert plugins.names("evaluators") == ("politeness",)
     assert only(plugins).target == "missing_module:plugin"
-    assert only(plugins).mend == "pip install --force-reinstall loom-polite"
+    assert only(plugins).fix == "pip install --force-reinstall loom-polite"
 
 
 def test_a_malformed_entry_points_file_does_not_hide_the_other_plugins(install: Install) -> None:

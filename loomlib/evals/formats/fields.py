@@ -53,9 +53,9 @@ class Fields:
             self.known.update(readers)  # those that are null, and those that a slip of the pen may have meant
         return found
 
-    def wrong(self, name: str, what: str, mend: str) -> None:
+    def wrong(self, name: str, what: str, fix: str) -> None:
         """Tells a problem with a field."""
-        self.problems.add((*self.path, name), what, mend)
+        self.problems.add((*self.path, name), what, fix)
 
     def text(self, *names: str, required: bool = False) -> str | None:
         """A text; None when it is not given (a problem if it is `required`)."""
@@ -144,8 +144,8 @@ class Fields:
             return
         for key in self.rest():
             near = difflib.get_close_matches(key, sorted(self.known), n=1)
-            mend = f"did you mean {near[0]!r}?" if near else "remove it, or put it under metadata"
-            self.wrong(key, "no such field is known", mend)
+            fix = f"did you mean {near[0]!r}?" if near else "remove it, or put it under metadata"
+            self.wrong(key, "no such field is known", fix)
 
 
 def tell_twice(ids: Sequence[str | None], path: Path, name: str, problems: Problems) -> None:

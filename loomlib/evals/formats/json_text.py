@@ -14,7 +14,7 @@ _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _CONSTANTS: Final = ("NaN", "Infinity", "-Infinity")
 
-_MENDS: Final = {
+_FIXES: Final = {
     "Expecting property name": "put names in double quotes, and no comma before a closing brace",
     "Illegal trailing comma": "remove the comma before the closing bracket",
     "Expecting ',' delimiter": "put a comma, or close the bracket or the quotes, before this place",
@@ -50,9 +50,9 @@ def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        mend = next((m for start, m in _MENDS.items() if error.msg.startswith(start)), "mend the JSON here")
+        fix = next((m for start, m in _FIXES.items() if error.msg.startswith(start)), "fix the JSON here")
         what = f"this is no JSON: {error.msg} (column {error.colno})"
-        problems.add((), what, mend, line=line - 1 + error.lineno)
+        problems.add((), what, fix, line=line - 1 + error.lineno)
     except RecursionError:
         problems.add((), "the JSON is nested too deeply", "keep it below 100 levels", line=line)
     except _Refused:

@@ -97,4 +97,4 @@ def _give_lines(problems: Problems, start: int, line: int | None) -> None:
     for n in range(start, len(problems.found)):
         found = problems.found[n]
         if found.line is None:
-            problems.found[n] = type(found)(path=found.path, what=found.what, mend=found.mend, line=line)
+            problems.found[n] = type(found)(path=found.path, what=found.what, fix=found.fix, line=line)

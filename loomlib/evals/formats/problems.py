@@ -21,7 +21,7 @@ class Problem:
 
     path: Path
     what: str
-    mend: str
+    fix: str
     line: int | None = None
 
     @property
@@ -31,7 +31,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = ", ".join(filter(None, (f"line {self.line}" if self.line else "", self.field)))
-        return f"{place}: {self.what}; {self.mend}" if place else f"{self.what}; {self.mend}"
+        return f"{place}: {self.what}; {self.fix}" if place else f"{self.what}; {self.fix}"
 
 
 class Problems:
@@ -42,11 +42,11 @@ class Problems:
         self.found: list[Problem] = []
         self.count = 0
 
-    def add(self, path: Path, what: str, mend: str, *, line: int | None = None) -> None:
+    def add(self, path: Path, what: str, fix: str, *, line: int | None = None) -> None:
         """Another one; past the ones that a message shows they are only counted."""
         self.count += 1
         if len(self.found) < SHOWN_PROBLEMS:
-            self.found.append(Problem(path=path, what=what, mend=mend, line=line))
+            self.found.append(Problem(path=path, what=what, fix=fix, line=line))
 
     def locate(self, lines_of: Callable[[Iterable[Path]], Mapping[Path, int]]) -> None:
         """Gives every problem that has none yet its line."""
@@ -54,7 +54,7 @@ class Problems:
             lines = lines_of([problem.path for problem in self.found])
             self.found = [
                 problem if problem.line else Problem(
-                    path=problem.path, what=problem.what, mend=problem.mend, line=lines.get(problem.path)
+                    path=problem.path, what=problem.what, fix=problem.fix, line=lines.get(problem.path)
                 )
                 for problem in self.found
             ]  # fmt: skip
@@ -66,13 +66,13 @@ class Problems:
         texts = tuple(str(problem) for problem in self.found)
         if self.count == 1:
             first = self.found[0]
-            text = str(first).removesuffix(f"; {first.mend}")
-            raise InvalidEvalSetError(text, on=self.name, try_=f"{first.mend} (nothing was read)", problems=texts)
+            text = str(first).removesuffix(f"; {first.fix}")
+            raise InvalidEvalSetError(text, on=self.name, try_=f"{first.fix} (nothing was read)", problems=texts)
         more = f"\n  … and {self.count - len(texts)} more" if self.count > len(texts) else ""
         listed = "".join(f"\n  {text}" for text in texts)
         raise InvalidEvalSetError(
             f"the eval set {self.name} has {self.count} problems:{listed}{more}\n",
-            try_="mend these places and read it again (nothing was read)",
+            try_="fix these places and read the file again (nothing was read)",
             problems=texts,
         )
 

@@ -58,6 +58,6 @@ def _finding(
         certainty=_BY_RULE,
         count=1 + len(others),
         evidence=tuple(seen.of_record(record, each.said) for record, each in [last, *others]),
-        mend=f"ask whether {last[0].record_id} (the newest) holds, then delete or update {old}; "
+        fix=f"ask whether {last[0].record_id} (the newest) holds, then delete or update {old}; "
         "consolidation should have done this",
     )

@@ -68,7 +68,7 @@ def _finding(whose: str, other: str, how: str, evidence: Sequence[Evidence], ten
         if how == "told"
         else "inferred" + (f" ({MODEL_NAME}, from {SAID_FROM:g} on)" * (how == "said")),
         evidence=tuple(evidence),
-        mend="look who wrote "
+        fix="look who wrote "
         + ("them" if len(records) != 1 else "it")
         + f", move to the namespace of {other} or delete; then memory.check_isolation() for the way it came",
         crosses_tenants=bool(tenant(whose) and tenant(other)) and tenant(whose) != tenant(other),

@@ -50,7 +50,7 @@ def _finding(seen: Seen, group: Sequence[MemoryRecord], what: str, certainty: st
         certainty=certainty,
         count=len(group),
         evidence=tuple(seen.of_record(each) for each in reversed(group)),
-        mend=f"keep {keep}, the newest, and delete the other{'s' if len(group) > 2 else ''} "
+        fix=f"keep {keep}, the newest, and delete the other{'s' if len(group) > 2 else ''} "
         "(BatchDeleteMemoryRecords); each is retrieved, and paid for, beside the other",
     )
 

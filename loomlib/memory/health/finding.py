@@ -53,7 +53,7 @@ class Finding:
     kind: str
     severity: str
     what: str
-    mend: str
+    fix: str
     evidence: tuple[Evidence, ...] = ()
     count: int = 1
     certainty: str = "told"
@@ -71,7 +71,7 @@ class Finding:
             "count": self.count,
             "where": ", ".join(dict.fromkeys(each.namespace or each.actor_id for each in self.evidence))[:200],
             "evidence": "\n".join([*shown, *([f"and {left} more"] if left else [])]),
-            "mend": self.mend,
+            "mend": self.fix,
             "ids": ", ".join(each.id for each in self.evidence if each.id),
         }
 
@@ -125,7 +125,7 @@ class HealthReport:
         seen = f"{self.records:,} records and {self.events:,} events of {actors} looked at"
         said = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in self.counts().items())
         skipped = f". Not looked at: {'; '.join(self.skipped)}" if self.skipped else ""
-        return f"{said or 'Nothing to mend'} · {seen}{skipped}"
+        return f"{said or 'Nothing to fix'} · {seen}{skipped}"
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a finding."""

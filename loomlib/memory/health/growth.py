@@ -138,5 +138,5 @@ def find_growth(growth: Growth) -> Iterator[Finding]:
                 what=f"{name} grew from {before:,} to {now:,} in 30 days",
                 count=now,
                 evidence=(Evidence(id="", what="growth", said=growth.sentence()),),
-                mend="shorten eventExpiryDuration, expire records, or find who writes so much (memory.actors())",
+                fix="shorten eventExpiryDuration, expire records, or find who writes so much (memory.actors())",
             )

@@ -60,7 +60,7 @@ def _shared(seen: Seen, template: str, strategy: MemoryStrategy, are_tenants: bo
         count=max(1, sum(len(seen.namespaces[name]) for name in names)),
         evidence=tuple(map(seen.of_record, records))
         or (Evidence(id=strategy.strategy_id, what="strategy", said=template),),
-        mend=f"give the strategy a namespace with {{actorId}}, such as {template.rstrip('/')}/{{actorId}}/, "
+        fix=f"give the strategy a namespace with {{actorId}}, such as {template.rstrip('/')}/{{actorId}}/, "
         "and move the records",
         crosses_tenants=is_used and are_tenants,
     )
@@ -72,7 +72,7 @@ def _unclosed(template: str, name: str) -> Finding:
         severity="warning",
         what=f"the namespace {template} of {name} has no slash at its end: read as a prefix, user-1 takes in user-10",
         evidence=(Evidence(id=name, what="strategy", said=template),),
-        mend=f"end it with a slash: {template}/",
+        fix=f"end it with a slash: {template}/",
     )
 
 
@@ -122,7 +122,7 @@ def _collisions(seen: Seen, tenant: Tenant) -> Iterator[Finding]:
                 *(seen.of_record(each) for each in seen.namespaces[short][-1:]),
                 *(seen.of_record(each) for each in seen.namespaces[longer][-1:]),
             ),
-            mend="read by `namespace` (exact), not by path"
+            fix="read by `namespace` (exact), not by path"
             + (", and give actors ids without a slash" if is_below else f"; end the template with a slash: {short}/"),
             crosses_tenants=crosses_tenants(whose, other, tenant),
         )
@@ -135,7 +135,7 @@ def _collisions(seen: Seen, tenant: Tenant) -> Iterator[Finding]:
                 what=f"the namespace {name} has a placeholder that was never filled in: all actors share it",
                 count=len(seen.namespaces[name]),
                 evidence=tuple(seen.of_record(each) for each in seen.namespaces[name][-3:]),
-                mend="fill the placeholders in before BatchCreateMemoryRecords, and move the records",
+                fix="fill the placeholders in before BatchCreateMemoryRecords, and move the records",
             )
 
 

@@ -42,13 +42,13 @@ def secret_names(redactor: Redactor) -> frozenset[str]:
 def _finding(name: str, what: str, count: int, evidence: Sequence[Evidence], *, is_secret: bool) -> Finding:
     many = f"{count:,} {what}s hold" if count != 1 else f"one {what} holds"
     if what == "record":
-        mend = "delete the record, or update it without the value"
+        fix = "delete the record, or update it without the value"
     else:
-        mend = "delete the event (DeleteEvent); until it expires everybody who lists the session reads it"
+        fix = "delete the event (DeleteEvent); until it expires everybody who lists the session reads it"
     if is_secret:
-        mend = f"take the secret out of use first, then {mend}; strike secrets out before CreateEvent (loom.redact)"
+        fix = f"take the secret out of use first, then {fix}; strike secrets out before CreateEvent (loom.redact)"
     else:
-        mend += '; strike it out before CreateEvent, or say that it may be here: memory.health(allow=["' + name + '"])'
+        fix += '; strike it out before CreateEvent, or say that it may be here: memory.health(allow=["' + name + '"])'
     return Finding(
         kind="secret" if is_secret else "personal_data",
         severity="problem" if is_secret else "warning",
@@ -56,7 +56,7 @@ def _finding(name: str, what: str, count: int, evidence: Sequence[Evidence], *, 
         count=count,
         certainty="told" if name != "secret" else "inferred (named as a secret, or random)",
         evidence=tuple(evidence),
-        mend=mend,
+        fix=fix,
     )
 
 

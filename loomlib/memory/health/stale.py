@@ -86,7 +86,7 @@ def find_stale(
             what=f"{len(old):,} records have not changed for more than {untouched.days} days",
             count=len(old),
             evidence=tuple(seen.of_record(each) for each in old[:20]),
-            mend="ask the actor again, or give records an expiry (recordExpirySpecification)",
+            fix="ask the actor again, or give records an expiry (recordExpirySpecification)",
         )
 
 
@@ -171,6 +171,6 @@ def _finding(seen: Seen, record: MemoryRecord, what: str, event: MemoryEvent | N
         what=what,
         certainty=_BY_RULE,
         evidence=tuple(evidence),
-        mend=f"update or delete {record.record_id}"
+        fix=f"update or delete {record.record_id}"
         + ("; look whether extraction failed (memory.failed_extractions())" if event is not None else ""),
     )

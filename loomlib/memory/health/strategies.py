@@ -35,7 +35,7 @@ def find_unused(seen: Seen, reader: MemoryReader, *, extraction: timedelta) -> I
             what=f"the strategy {strategy.name} ({strategy.type}) has no record, after {turns:,} turns{state}",
             count=turns,
             evidence=(Evidence(id=strategy.strategy_id, what="strategy", said=", ".join(strategy.namespaces)),),
-            mend="look at memory.failed_extractions(), and whether anybody speaks of what it extracts; "
+            fix="look at memory.failed_extractions(), and whether anybody speaks of what it extracts; "
             "else delete it (UpdateMemory): it reads every turn, with a model",
         )
     failed: defaultdict[str, list[FailedExtraction]] = defaultdict(list)
@@ -58,5 +58,5 @@ def find_unused(seen: Seen, reader: MemoryReader, *, extraction: timedelta) -> I
                 )
                 for each in some[:20]
             ),
-            mend="mend the reason, then StartMemoryExtractionJob with each job's id",
+            fix="mend the reason, then StartMemoryExtractionJob with each job's id",
         )

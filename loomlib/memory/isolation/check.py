@@ -166,7 +166,7 @@ class _Look:
                 call=f"{call}({said})",
                 pattern=pattern,
                 leaked_id=leaked,
-                mend=self._mend(who, owner, pattern),
+                fix=self._fix(who, owner, pattern),
             )
         )
 
@@ -174,7 +174,7 @@ class _Look:
     def _memory_id(self) -> str:
         return self._reader.memory.memory_id
 
-    def _mend(self, who: Subject, owner: Subject | None, pattern: str) -> str:
+    def _fix(self, who: Subject, owner: Subject | None, pattern: str) -> str:
         if not pattern or owner is None:
             return "tell the service's provider: short-term memory is kept by actor"
         if not any(name in pattern for name in ("{actorId}", "{userId}", "{user_id}")):

@@ -22,7 +22,7 @@ class Crossing:
     call: str
     pattern: str = ""
     leaked_id: str = ""
-    mend: str = ""
+    fix: str = ""
 
     def row(self) -> dict[str, Any]:
         """As a table has it."""

@@ -321,7 +321,7 @@ def test_the_usual_patterns_keep_actors_and_tenants_apart(memory_bench: loom.Wor
         ("/facts/{tenantId}-{userId}/", "between slashes"),
     ],
 )
-def test_patterns_that_mix_tenants_up_are_found_with_the_call(memory_bench: loom.Workbench, pattern: str, mend: str):
+def test_patterns_that_mix_tenants_up_are_found_with_the_call(memory_bench: loom.Workbench, pattern: str, fix: str):
     memory = new_memory(memory_bench)
     found = memory.check_isolation([pattern], actors=8)
     assert found.across_tenants
@@ -329,7 +329,7 @@ def test_patterns_that_mix_tenants_up_are_found_with_the_call(memory_bench: loom
     assert "list_memory_records(memoryId=" in found.crossings[0].call
     crossed = int(found.sentence().partition(" of them crossed")[0].rpartition(" ")[2])
     assert 0 < crossed <= found.reads
-    assert mend in found.crossings[0].mend
+    assert fix in found.crossings[0].fix
     assert len(memory.records()) == 0
 
 

@@ -1,4 +1,4 @@
-"""A distribution that does everything wrong stops nothing, is listed with its mend, and repeats its error by name."""
+"""A distribution that does everything wrong stops nothing, is listed with its fix, and repeats its error by name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_all_of_its_faults_are_in_the_list_with_a_mend(command: Command, tmp_pat
     listed = json.loads(command(tmp_path, "--json", "plugins", code=1).stdout)["plugins"]
     broken = {each["target"]: each for each in listed if each["distribution"] == "loom-broken"}
     assert broken["loom_broken.missing"]["status"] == "broken"
-    assert broken["loom_broken.missing"]["mend"] == MISSING
+    assert broken["loom_broken.missing"]["fix"] == MISSING
     hooks = broken["loom_broken.hooks"]["error"]
     for said in (
         "loom_evaluators: Unprintable",
@@ -76,7 +76,7 @@ def test_every_command_goes_on(command: Command, tmp_path: Path) -> None:
     assert "I AM ON STANDARD OUTPUT" not in command(tmp_path, "--help").stdout
     assert json.loads(command(tmp_path, "--json", "agents").stdout) == []
     assert "loom-broken" in command(tmp_path, "plugins", code=1).stdout
-    assert f"mend: {MISSING}" in command(tmp_path, "plugins", code=1).stderr
+    assert f"fix: {MISSING}" in command(tmp_path, "plugins", code=1).stderr
     assert "BROKEN  plugins: loom-broken" in command(tmp_path, "doctor", code=1).stdout
     command(tmp_path, "down")
 
@@ -148,4 +148,4 @@ def test_the_notebooks_list_shows_what_failed_since_and_runs_nothing_of_it(bench
     page = view._repr_html_()
     assert "&lt;script&gt;" in page
     assert "<script" not in page
-    assert list(view.to_frame().columns) == ["distribution", "version", "target", "status", "offers", "error", "mend"]
+    assert list(view.to_frame().columns) == ["distribution", "version", "target", "status", "offers", "error", "fix"]

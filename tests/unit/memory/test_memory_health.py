@@ -69,7 +69,7 @@ def test_duplicates_are_found_word_for_word_and_nearly(first, second):
     a, b, c = record(first, days_ago=5), record(second), record("The user plays chess on Sundays.")
     (found,) = find_duplicates(seen([a, b, c]))
     assert {each.id for each in found.evidence} == {a.record_id, b.record_id}
-    assert f"keep {b.record_id}" in found.mend
+    assert f"keep {b.record_id}" in found.fix
 
 
 def test_the_same_words_of_two_actors_are_no_duplicates():
@@ -96,7 +96,7 @@ def test_contradictions_are_found_with_the_newest_first(old, new):
     a, b = record(old, days_ago=30), record(new, days_ago=1)
     (found,) = find_contradictions(seen([b, a, record("The user plays chess.")]))
     assert [each.id for each in found.evidence] == [b.record_id, a.record_id]
-    assert a.record_id in found.mend
+    assert a.record_id in found.fix
 
 
 def test_more_detail_is_no_contradiction():
@@ -208,7 +208,7 @@ def test_namespaces_without_an_actor_or_without_an_end_leak():
     two = [event("hello", "user-1"), event("hello", "user-10")]
     (found,) = find_leaks(seen([record("x", "/facts/")], two, strategies=[strategy("/facts/")]))
     assert found.severity == "problem"
-    assert "{actorId}" in found.mend
+    assert "{actorId}" in found.fix
     open_ = strategy("/facts/{actorId}")
     records = [record("The user likes tea.", "/facts/user-1"), record("The user likes jam.", "/facts/user-10")]
     found = list(find_leaks(seen(records, two, strategies=[open_])))

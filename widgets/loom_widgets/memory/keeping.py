@@ -235,7 +235,7 @@ def _finding(at: int, found: Finding) -> dict[str, Any]:
     ]
     return {
         "at": at, "severity": found.severity, "kind": found.kind.replace("_", " "), "what": found.what,
-        "mend": found.mend, "count": found.count, "certainty": found.certainty, "evidence": evidence,
+        "mend": found.fix, "count": found.count, "certainty": found.certainty, "evidence": evidence,
     }  # fmt: skip
 
 
