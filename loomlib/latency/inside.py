@@ -11,7 +11,7 @@ from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import estimate_percentile
 from loomlib.statistics.ratios import estimate_ratio
 from loomlib.telemetry.traces import PARTS, Breakdown
-from loomlib.telemetry.traces.theme import PART_NAMES
+from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

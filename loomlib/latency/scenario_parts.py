@@ -12,7 +12,7 @@ from loomlib.presentation.formats import milliseconds, number
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import estimate_paired_difference
 from loomlib.telemetry.traces import PARTS, Breakdown
-from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
+from loomlib.telemetry.traces.part_styles import PART_COLOURS, PART_NAMES, PART_PATTERNS
 
 from .inside import Inside, look_inside, spans_sentence
 from .measurements import Measurement, of_scenario

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.theme import styled
-from loomlib.telemetry.traces.theme import PART_COLOURS
+from loomlib.telemetry.traces.part_styles import PART_COLOURS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

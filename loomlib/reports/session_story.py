@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.telemetry.diagnosis.wording import name_of
-from loomlib.telemetry.traces.theme import PART_NAMES
+from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 from .time_figures import SHOWN_SPANS, annotated, longest_bars, token_growth
 

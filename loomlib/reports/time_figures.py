@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.presentation.theme import shown, styled
 from loomlib.telemetry.traces import PARTS
 from loomlib.telemetry.traces.figures import WHOLE_LANE, lane
-from loomlib.telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
+from loomlib.telemetry.traces.part_styles import PART_COLOURS, PART_NAMES, PART_PATTERNS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -1,16 +1,17 @@
 """Telemetry: an agent's log lines and when it started by them; its traces and where the time went by them."""
 
+from .clock_skew import SkewBound
 from .cold_start import START_STATES, AgentStart, afind_agent_start, find_agent_start
-from .collect import TraceCollector
-from .collected import TRACE_STATES, Collected, Patience, TracedCall
 from .layers import Layer
 from .log_events import LogEvent, parse_line
-from .logs import LogPage, LogReader, LogSource
+from .logs import LogPage, LogReader
+from .processes import Lives, ProcessLife, process_lives
 from .queries import READY_QUERIES, ReadyQuery
-from .sessions import Lives, ProcessLife, process_lives
-from .skew import SkewBound
+from .sources import RuntimeSource
 from .span_sources import CloudWatchSpans, NamedSource, SpanSource
 from .start_lines import StartLine, choose_start, parse_start, parse_start_time, start_lines
+from .trace_collector import TraceCollector
+from .trace_lookup import TRACE_STATES, Collected, Patience, TracedCall
 from .traces import (
     PARTS,
     Bar,
@@ -21,7 +22,7 @@ from .traces import (
     ModelCall,
     Parallelism,
     Part,
-    Problem,
+    ReadProblem,
     Retry,
     Span,
     SpanBatch,
@@ -60,16 +61,16 @@ __all__ = [
     "LogPage",
     "LogReader",
     "LogRecord",
-    "LogSource",
     "ModelCall",
     "NamedSource",
     "Parallelism",
     "Part",
     "Patience",
-    "Problem",
     "ProcessLife",
+    "ReadProblem",
     "ReadyQuery",
     "Retry",
+    "RuntimeSource",
     "SkewBound",
     "Span",
     "SpanBatch",

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .search import StartSearch
-from .skew import SkewBound
+from .clock_skew import SkewBound
+from .start_search import StartSearch
 
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from .logs import LogReader, LogSource
+    from .logs import LogReader
+    from .sources import RuntimeSource
 
 START_STATES: Final = ("found", "no_start_line", "not_found_yet", "no_logs")
 """How a search ended: `found`; the session's lines are there but none is a start line (or the call never reached the
@@ -99,7 +100,7 @@ class AgentStart:
 def find_agent_start(
     store: Store,
     reader: LogReader,
-    source: LogSource,
+    source: RuntimeSource,
     invocation_id: int,
     *,
     attempts: int = 12,
@@ -127,7 +128,7 @@ def find_agent_start(
 async def afind_agent_start(
     store: Store,
     reader: LogReader,
-    source: LogSource,
+    source: RuntimeSource,
     invocation_id: int,
     *,
     attempts: int = 12,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+
+from loomlib.json_values import parse_object
 
 if TYPE_CHECKING:
     from loomlib.aws.logs import StoredEvent
@@ -48,7 +49,7 @@ class ParsedLine:
 def parse_line(raw: str) -> ParsedLine:
     """The parts of a line; never fails: what is not the SDK's JSON is a plain message."""
     line = raw.rstrip("\r\n")
-    fields = _fields(line)
+    fields = parse_object(line) if line.lstrip().startswith("{") else {}
     message = fields.get("message")
     if not isinstance(message, str):
         return ParsedLine(
@@ -87,16 +88,6 @@ def log_event(stored: StoredEvent) -> LogEvent:
 def moment(unix_ms: int) -> datetime:
     """The aware time of Unix milliseconds, exactly."""
     return _EPOCH + timedelta(milliseconds=unix_ms)
-
-
-def _fields(line: str) -> dict[str, Any]:
-    if not line.lstrip().startswith("{"):
-        return {}
-    try:
-        value: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _text(fields: dict[str, Any], name: str) -> str | None:

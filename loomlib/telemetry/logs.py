@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import ResourceNotFoundError
 
-from .line_streams import SHARED_STREAM, LineStreams
 from .log_events import LogEvent, log_event
+from .log_streams import SHARED_STREAM, LogStreams
+from .sources import RuntimeSource
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
 _FIRST_WINDOW_MS: Final = 10 * 60_000
 _WINDOW_GROWTH: Final = 12
-
-
-class LogSource(Protocol):
-    """Whose log: a runtime's ARN or a catalog entry."""
-
-    @property
-    def region(self) -> str: ...
-
-    def log_group(self, qualifier: str = "DEFAULT") -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +49,11 @@ class LogReader:
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
-        self._lines = LineStreams(clients)
+        self._lines = LogStreams(clients)
 
     def agent_logs(
         self,
-        source: LogSource,
+        source: RuntimeSource,
         qualifier: str = "DEFAULT",
         *,
         start: datetime | None = None,
@@ -84,7 +76,7 @@ class LogReader:
 
     def session_logs(
         self,
-        source: LogSource,
+        source: RuntimeSource,
         qualifier: str,
         session_id: str,
         *,
@@ -115,7 +107,9 @@ class LogReader:
         lines.sort(key=lambda event: event.timestamp_ms)
         return _page(group, lines if limit is None else lines[-limit:])
 
-    def streams(self, source: LogSource, qualifier: str = "DEFAULT", *, limit: int | None = 50) -> Sequence[LogStream]:
+    def streams(
+        self, source: RuntimeSource, qualifier: str = "DEFAULT", *, limit: int | None = 50
+    ) -> Sequence[LogStream]:
         """The endpoint's log streams, the latest first: one for each process that served a session."""
         from loomlib.aws.logs import list_streams
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import ResourceNotFoundError
 
-from .collected import TracedCall
-from .span_records import MESSAGES_STREAM, TraceSource
+from .sources import RuntimeSource
+from .span_records import MESSAGES_STREAM
+from .trace_lookup import TracedCall
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
@@ -17,7 +18,7 @@ _AFTER_MS: Final = 2_000
 """The SDK's closing line of an invocation is written a moment after its last byte."""
 
 
-def processes_began(clients: Clients, source: TraceSource, calls: Sequence[TracedCall]) -> dict[int, bool | None]:
+def processes_began(clients: Clients, source: RuntimeSource, calls: Sequence[TracedCall]) -> dict[int, bool | None]:
     """For each call of an agent, by invocation id: did its session's process write its first line after the call?
 
     None where no line names the session within the call (no lines yet, or an agent that logs nothing). One query for
@@ -36,7 +37,7 @@ def processes_began(clients: Clients, source: TraceSource, calls: Sequence[Trace
 
 
 def _of_session(
-    clients: Clients, source: TraceSource, group: str, session_id: str, calls: Sequence[TracedCall]
+    clients: Clients, source: RuntimeSource, group: str, session_id: str, calls: Sequence[TracedCall]
 ) -> dict[int, bool | None]:
     from loomlib.aws.logs import filter_events, first_event_ms
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import AccessDeniedError, RequestTimeoutError, ResourceNotFoundError
+from loomlib.json_values import as_mapping, as_text, parse_object
 
+from .sources import RuntimeSource
 from .traces.identifiers import normal_id
 
 if TYPE_CHECKING:
@@ -29,18 +30,6 @@ _NO_WORD: Final = re.compile(r"[^\w-]")
 
 _WORDS: Final = "Loom: session "
 """How what the local service and its exporter say about a session's spans begins."""
-
-
-class TraceSource(Protocol):
-    """Whose traces: a runtime's ARN or a catalog entry."""
-
-    @property
-    def region(self) -> str: ...
-
-    @property
-    def runtime_id(self) -> str: ...
-
-    def log_group(self, qualifier: str = "DEFAULT") -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +52,7 @@ class SpanReader:
         self._clients = clients
 
     def spans(
-        self, source: TraceSource, *, term: str | None, start_ms: int, end_ms: int | None
+        self, source: RuntimeSource, *, term: str | None, start_ms: int, end_ms: int | None
     ) -> Sequence[SpanRecord]:
         """The span records that contain `term`, by time. Raises `ResourceNotFoundError` when there is no `aws/spans`.
 
@@ -82,7 +71,7 @@ class SpanReader:
         return _records(self._ask(source, SPANS_GROUP, term, start_ms, end_ms))
 
     def messages(
-        self, source: TraceSource, qualifier: str, *, term: str | None, start_ms: int, end_ms: int | None
+        self, source: RuntimeSource, qualifier: str, *, term: str | None, start_ms: int, end_ms: int | None
     ) -> Sequence[SpanRecord]:
         """The log records beside the spans: what was said to models and tools. None where there is no such group.
 
@@ -95,7 +84,7 @@ class SpanReader:
             return ()
         return _records(event.message for event in found if _LINES_STREAM not in event.stream)
 
-    def has_group(self, source: TraceSource, qualifier: str) -> bool:
+    def has_group(self, source: RuntimeSource, qualifier: str) -> bool:
         """Whether the endpoint has a log group: it has one as soon as it ran.
 
         Where listing groups is not permitted, nothing says that it has none.
@@ -108,7 +97,7 @@ class SpanReader:
             return True
 
     def words(
-        self, source: TraceSource, qualifier: str, *, start_s: float, end_s: float, habits: bool = False
+        self, source: RuntimeSource, qualifier: str, *, start_s: float, end_s: float, habits: bool = False
     ) -> list[tuple[float, str]]:
         """What the local service said about sessions' spans, with when (Unix seconds), in the processes' streams.
 
@@ -124,7 +113,7 @@ class SpanReader:
 
     def _read(
         self,
-        source: TraceSource,
+        source: RuntimeSource,
         group: str,
         term: str | None,
         start_ms: int,
@@ -145,7 +134,7 @@ class SpanReader:
             most_pages=most_pages,
         )
 
-    def _ask(self, source: TraceSource, group: str, term: str, start_ms: int, end_ms: int | None) -> Sequence[str]:
+    def _ask(self, source: RuntimeSource, group: str, term: str, start_ms: int, end_ms: int | None) -> Sequence[str]:
         from loomlib.aws.insights import LARGEST_RESULT, run_query
 
         now_s = int(time.time())
@@ -168,26 +157,13 @@ def _records(texts: Iterable[str]) -> list[SpanRecord]:
     for text in texts:
         if text in kept:
             continue
-        document = _document(text)
+        document = parse_object(text) if text.lstrip().startswith("{") else {}
         trace_id = normal_id(document.get("traceId") or document.get("trace_id"))
         if trace_id:
-            kept[text] = SpanRecord(trace_id=trace_id, session_id=_session_id(document), text=text, document=document)
+            kept[text] = SpanRecord(
+                trace_id=trace_id,
+                session_id=as_text(as_mapping(document.get("attributes")).get("session.id")),
+                text=text,
+                document=document,
+            )
     return list(kept.values())
-
-
-def _document(text: str) -> Mapping[str, Any]:
-    if not text.lstrip().startswith("{"):
-        return {}
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _session_id(document: Mapping[str, Any]) -> str:
-    attributes: object = document.get("attributes")
-    if not isinstance(attributes, dict):
-        return ""
-    found: object = cast("Mapping[str, object]", attributes).get("session.id")
-    return found if isinstance(found, str) else ""

@@ -9,9 +9,10 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from loomlib.errors import PluginError
 
-from .collected import TracedCall
-from .looking import Findings, look
-from .span_records import SpanReader, SpanRecord, TraceSource
+from .sources import RuntimeSource
+from .span_lookup import Findings, look
+from .span_records import SpanReader, SpanRecord
+from .trace_lookup import TracedCall
 
 SpanDocument: TypeAlias = str | bytes | Mapping[str, Any]
 """JSON, as text or read already, in a form that `read_spans` knows: an OTLP export, or one span."""
@@ -31,7 +32,7 @@ class CloudWatchSpans:
     """Where AgentCore keeps spans: many calls are looked for in one query, and those it lacks one by one."""
 
     @staticmethod
-    def look(reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
+    def look(reader: SpanReader, source: RuntimeSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
         """What is there now of each of these calls; `late` are those whose spans had all the time they need."""
         return look(reader, source, calls, late)
 

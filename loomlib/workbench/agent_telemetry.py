@@ -56,7 +56,7 @@ class AgentTelemetry:
 
         It says how sessions stand to invocations, and how many cold boots there were.
         """
-        from ..telemetry.sessions import process_lives
+        from ..telemetry.processes import process_lives
         from .telemetry_views import LivesView
 
         start = datetime.now(UTC) - timedelta(hours=hours)

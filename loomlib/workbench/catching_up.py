@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import LoomError
 from ..presentation.formats import plural
-from ..telemetry.collected import FINAL_AFTER_S
+from ..telemetry.trace_lookup import FINAL_AFTER_S
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry

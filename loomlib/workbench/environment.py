@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .. import local
 from ..errors import LocalServiceError, NotSupportedError
-from ..telemetry.collect import Patience
+from ..telemetry.trace_collector import Patience
 
 _LOCAL_REMEDY = (
     "Strands agents export by themselves. Any other agent does as soon as it makes OpenTelemetry spans "

@@ -125,7 +125,7 @@ class Invocation:
         The client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics, Logs Insights.
         Only the trace is waited for.
         """
-        from ..telemetry.layer_readings import read_layers
+        from ..telemetry.layer_reader import read_layers
         from .telemetry_views import LayersView
 
         view = self.trace()

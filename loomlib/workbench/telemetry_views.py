@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..telemetry.layers import Layer, layer_rows
-from ..telemetry.sessions import Lives
+from ..telemetry.processes import Lives
 from .frames import rows_frame
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..telemetry.traces.theme import PART_COLOURS, PART_NAMES, PART_PATTERNS
+from ..telemetry.traces.part_styles import PART_COLOURS, PART_NAMES, PART_PATTERNS
 
 __all__ = ["LONGEST_LABEL", "PART_COLOURS", "PART_NAMES", "PART_PATTERNS", "label", "share"]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from ..errors import StoreError
 from ..store import InvocationRow, Store, TraceRow
 from ..telemetry.cold_start import find_agent_start
-from ..telemetry.collect import Collected, Patience, TraceCollector, TracedCall
-from ..telemetry.collected import trace_from
 from ..telemetry.diagnosis import ClientSide, client_side
 from ..telemetry.logs import LogReader
 from ..telemetry.process_starts import processes_began
 from ..telemetry.span_sources import NamedSource
+from ..telemetry.trace_collector import Collected, Patience, TraceCollector, TracedCall
+from ..telemetry.trace_lookup import trace_from
 from .runtime_uses import kept_use
 
 if TYPE_CHECKING:

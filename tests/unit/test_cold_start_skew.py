@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.telemetry.skew import Sighting, bound_skew
+from loomlib.telemetry.clock_skew import Sighting, bound_skew
 
 seconds = st.floats(0, 30, allow_nan=False)
 

@@ -32,8 +32,8 @@ from loomlib.latency.design import StudyDesign
 from loomlib.latency.floor import Floor
 from loomlib.presentation.text_frame import TextFrame
 from loomlib.store import InvocationRow
-from loomlib.telemetry.collected import Collected, TracedCall
 from loomlib.telemetry.diagnosis import client_side
+from loomlib.telemetry.trace_lookup import Collected, TracedCall
 from loomlib.telemetry.traces import Span, Trace
 from loomlib.telemetry.traces.span import SpanEvent
 from loomlib.workbench.trace_view import TraceView

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loomlib.errors import LoomError
+from loomlib.json_values import count_or_none, to_text
 
 from ..traces import ModelCall, Span, Step, Trace, model_calls
-from ..traces.messages import said_around
-from ..traces.values import count_of, text_of
+from ..traces.messages import messages_of
 
 CountTokens = Callable[[str, Sequence[Mapping[str, Any]], Sequence[str]], int]
 """Counts the tokens of a Converse request: model id, messages, system texts.
@@ -67,7 +67,7 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
         )
     read, written = call.cache_read_tokens or 0, call.cache_write_tokens or 0
     span = trace.span(call.span_id)
-    total = None if span is None else count_of(span.attributes.get("gen_ai.usage.total_tokens"))
+    total = None if span is None else count_or_none(span.attributes.get("gen_ai.usage.total_tokens"))
     fresh = call.input_tokens
     if fresh is not None and read + written and total == fresh + (call.output_tokens or 0):
         fresh = max(0, fresh - read - written)  # cached tokens are part of the input here; Bedrock counts them apart
@@ -88,8 +88,8 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
         if any(trace.operation(above) == "invoke_agent" for above in trace.ancestors(span)):
             continue  # the outer agent's sum has it
         get, usage = span.attributes.get, "gen_ai.usage."
-        read = count_of(get(usage + "input_tokens", get(usage + "prompt_tokens")))
-        wrote = count_of(get(usage + "output_tokens", get(usage + "completion_tokens")))
+        read = count_or_none(get(usage + "input_tokens", get(usage + "prompt_tokens")))
+        wrote = count_or_none(get(usage + "output_tokens", get(usage + "completion_tokens")))
         has_usage = read is not None or wrote is not None
         found.append(
             CallUsage(
@@ -97,8 +97,8 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
                 model=_model(span),
                 input_tokens=read,
                 output_tokens=wrote,
-                cache_read_tokens=count_of(get(usage + "cache_read.input_tokens")) or 0,
-                cache_write_tokens=count_of(get(usage + "cache_creation.input_tokens")) or 0,
+                cache_read_tokens=count_or_none(get(usage + "cache_read.input_tokens")) or 0,
+                cache_write_tokens=count_or_none(get(usage + "cache_creation.input_tokens")) or 0,
                 state="stated" if has_usage else "missing",
                 why="the agent's sum: its model calls have no spans" if has_usage else "no span states any usage",
             )
@@ -108,7 +108,7 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
 
 def _model(span: Span) -> str | None:
     get = span.attributes.get
-    return text_of(get("gen_ai.response.model", get("gen_ai.request.model"))) or None
+    return to_text(get("gen_ai.response.model", get("gen_ai.request.model"))) or None
 
 
 def _model_above(trace: Trace, span_id: str) -> str | None:
@@ -120,7 +120,7 @@ def _counted(trace: Trace, usage: CallUsage, count_tokens: CountTokens) -> CallU
     span = trace.span(usage.span_id)
     if span is None or usage.model is None:
         return usage
-    said = said_around(span, [each for each in trace.log_records if each.span_id == span.span_id])
+    said = messages_of(span, [each for each in trace.log_records if each.span_id == span.span_id])
     messages = _messages([*said.inputs, *said.history])
     written = _messages(said.outputs)
     if not messages or (not written and not span.is_failed):
@@ -157,5 +157,5 @@ def _messages(said: Sequence[Sequence[Step]]) -> list[dict[str, Any]]:
 
 def _text(step: Step) -> str:
     if step.kind == "tool_call":
-        return f"{step.name} {text_of(step.arguments)}"
-    return text_of(step.result) if step.kind == "tool_result" else step.text
+        return f"{step.name} {to_text(step.arguments)}"
+    return to_text(step.result) if step.kind == "tool_result" else step.text

@@ -6,7 +6,6 @@ which a session had calls, and says so in it.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,14 +13,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import AccessDeniedError, ResourceNotFoundError
+from loomlib.json_values import as_mapping, number_or_none, parse_object
 
-from ..traces.values import as_mapping, number_of
 from .runtime_use import RuntimeUse
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
-    from ..span_records import TraceSource
+    from ..sources import RuntimeSource
 
 USAGE_GROUP: Final = "/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/"
 """With the runtime's id: the group that the console proposes."""
@@ -59,7 +58,7 @@ class UsageLogs:
         self._clients = clients
         self._absent: dict[str, float] = {}
 
-    def use_of(self, source: TraceSource, session_id: str, start_s: float | None, end_s: float | None) -> RuntimeUse:
+    def use_of(self, source: RuntimeSource, session_id: str, start_s: float | None, end_s: float | None) -> RuntimeUse:
         """What a session used between two moments (Unix seconds); unknown when no record says so."""
         from loomlib.aws.logs import filter_events
 
@@ -86,13 +85,13 @@ def usage_records(lines: Iterable[str], session_id: str) -> list[UsageRecord]:
     """The records of a session among the lines of a usage log; what is no record is left out."""
     found: list[UsageRecord] = []
     for line in lines:
-        try:
-            raw = as_mapping(json.loads(line)) or {}
-        except (ValueError, RecursionError):
-            continue
-        attributes, metrics = as_mapping(raw.get("attributes")) or raw, as_mapping(raw.get("metrics")) or raw
-        end_ms = number_of(raw.get("event_timestamp"))
-        elapsed_s = number_of(attributes.get("time_elapsed_seconds", attributes.get("elapsed_time_seconds")))
+        record = parse_object(line)
+        attributes, metrics = (
+            as_mapping(record.get("attributes")) or record,
+            as_mapping(record.get("metrics")) or record,
+        )
+        end_ms = number_or_none(record.get("event_timestamp"))
+        elapsed_s = number_or_none(attributes.get("time_elapsed_seconds", attributes.get("elapsed_time_seconds")))
         if attributes.get("session.id") == session_id and end_ms is not None and elapsed_s is not None:
             found.append(
                 UsageRecord(
@@ -130,7 +129,7 @@ def _sum(hours: Iterable[tuple[float | None, float]]) -> Decimal | None:
 
 
 def _hours(metrics: Mapping[str, Any], name: str) -> float | None:
-    value = number_of(metrics.get(name))
+    value = number_or_none(metrics.get(name))
     return value if value is not None and value >= 0 else None
 
 

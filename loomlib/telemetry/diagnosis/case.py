@@ -25,7 +25,7 @@ from ..traces import (
     tool_calls,
     trajectory,
 )
-from .reading import PromptReading, measure_reading
+from .prompt_reading import PromptReading, measure_reading
 from .result_lengths import result_lengths
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from ..traces import Cycle, ModelCall
 from .case import Case
 from .finding import Draft, Evidence
+from .prompt_reading import PromptReading, prompt_tokens
 from .prompt_rules import growth_ms
-from .reading import PromptReading, prompt_tokens
 from .wording import milliseconds, name_of, number, percent, plural
 
 Thresholds = Mapping[str, float]

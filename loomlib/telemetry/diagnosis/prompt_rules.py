@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from loomlib.json_values import as_list, parse_embedded
+
 from ..traces import ModelCall
-from ..traces.values import as_list, unpacked
 from .case import Case
 from .finding import Draft, Evidence
-from .reading import prompt_tokens
-from .results import large_results, tokens_read
+from .prompt_reading import prompt_tokens
+from .tool_results import large_results, tokens_read
 from .wording import milliseconds, number, plural
 
 Thresholds = Mapping[str, float]
@@ -150,7 +151,7 @@ def _agreement(counts: Sequence[tuple[ModelCall, int]]) -> float:
 
 def _tools_offered(case: Case) -> int:
     offered = [
-        len(as_list(unpacked(span.attributes.get("gen_ai.agent.tools"))))
+        len(as_list(parse_embedded(span.attributes.get("gen_ai.agent.tools"))))
         for span in case.trace.of_operation("invoke_agent")
     ]
     return max(offered, default=0)

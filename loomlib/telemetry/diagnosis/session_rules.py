@@ -8,7 +8,7 @@ from statistics import median
 from ..traces import ModelCall
 from .case import Case
 from .finding import Draft, Evidence
-from .reading import measure_reading, prompt_tokens
+from .prompt_reading import measure_reading, prompt_tokens
 from .wording import milliseconds, number, plural
 
 Thresholds = Mapping[str, float]

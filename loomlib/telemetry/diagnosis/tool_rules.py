@@ -9,7 +9,7 @@ from ..traces import ToolCall, parallelism
 from ..traces.intervals import total, union
 from .case import Case
 from .finding import Draft, Evidence
-from .results import Result, large_results, tokens_read
+from .tool_results import Result, large_results, tokens_read
 from .wording import milliseconds, name_of, number, percent, plural
 
 Thresholds = Mapping[str, float]

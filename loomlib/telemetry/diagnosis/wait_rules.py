@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loomlib.json_values import number_or_none
+
 from ..traces import ModelCall, Retry, Span
 from ..traces.intervals import total, union
-from ..traces.values import number_of
 from .case import Case
 from .finding import Draft, Evidence
 from .wording import milliseconds, name_of, percent, plural
@@ -172,7 +173,7 @@ def _hidden_ms(case: Case, call: ModelCall, usual_ms: float) -> float:
     Where there is neither, at most what its first token took beyond `usual_ms`.
     """
     span = case.trace.span(call.span_id)
-    served = None if span is None else number_of(span.attributes.get("gen_ai.server.request.duration"))
+    served = None if span is None else number_or_none(span.attributes.get("gen_ai.server.request.duration"))
     if served:  # Strands: the latency that Bedrock itself states, in milliseconds
         return max(0.0, call.duration_ms - served)
     calm = sorted(other.duration_ms for other in case.answered if not other.http_retries)

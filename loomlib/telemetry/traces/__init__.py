@@ -1,16 +1,25 @@
-"""Traces: spans out of any form, put in their places, and what they say about time, calls and messages."""
+"""Traces: reading spans, arranging them as traces, and what they show about time, calls and messages."""
 
-from .breakdown import PARTS, PRIORITY, Breakdown, ClientTiming, Part, breakdown
+from loomlib.dispatch import register
+
+from .attribution import breakdown
+from .bars import Bar
 from .calls import ModelCall, Parallelism, Retry, ToolCall, model_calls, parallelism, retries, tool_calls
 from .cycles import Cycle, cycles
 from .messages import Step
 from .operations import OPERATIONS
-from .read import Problem, SpanBatch, read_spans
+from .parts import PARTS, PRIORITY, Breakdown, ClientTiming, Part
+from .read import ReadProblem, SpanBatch, read_spans
 from .span import LogRecord, Span, SpanEvent
-from .steps import TRAJECTORY_PROBLEMS, ToolExchange, Trajectory
+from .span_rows import waterfall
 from .trace import MARKS, Trace
-from .trajectory import trajectory
-from .waterfall import Bar, waterfall
+from .trajectory import TRAJECTORY_PROBLEMS, ToolExchange, Trajectory
+from .trajectory_builder import trajectory
+
+register("Trace.breakdown", "loomlib.telemetry.traces.attribution:breakdown")
+register("Trace.trajectory", "loomlib.telemetry.traces.trajectory_builder:trajectory")
+register("Trace.waterfall", "loomlib.telemetry.traces.span_rows:waterfall")
+register("Trace.table", "loomlib.telemetry.traces.span_rows:span_table")
 
 __all__ = [
     "MARKS",
@@ -26,7 +35,7 @@ __all__ = [
     "ModelCall",
     "Parallelism",
     "Part",
-    "Problem",
+    "ReadProblem",
     "Retry",
     "Span",
     "SpanBatch",

@@ -1,4 +1,4 @@
-"""The calls of a trace: to models (first token, streaming, tokens, retries) and to tools (durations, parallelism)."""
+"""The calls in a trace: to models (first token, streaming, tokens, retries) and to tools (durations, parallelism)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,35 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from loomlib.json_values import as_list, count_or_none, number_or_none, to_text
+
 from .intervals import most_at_once, total, union
-from .messages import said_around
+from .messages import messages_of
 from .span import LogRecord, Span
 from .trace import Trace
-from .values import as_list, count_of, number_of, text_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """One attempt to have a model answer. Tokens and `ttft_ms` are None where the span does not say them.
+    """One attempt to get an answer from a model. Values that the span does not state are None.
 
-    `cycle` counts from 1 within its agent (None outside a cycle). `attempt` counts the tries within the cycle.
-    `streaming_share` is the part of the call after its first token. `http_retries` are botocore's, inside the call.
+    Attributes:
+        span_id: The call's span.
+        model: The model id.
+        cycle: Its cycle, counted from 1 within its agent; None outside a cycle.
+        attempt: Its attempt, counted from 1 within the cycle.
+        start_ns: Start in Unix nanoseconds.
+        duration_ns: Duration in nanoseconds.
+        ttft_ms: Time to first token in milliseconds.
+        input_tokens: Input tokens as the span states them.
+        output_tokens: Output tokens.
+        cache_read_tokens: Input tokens read from the prompt cache.
+        cache_write_tokens: Input tokens written to the prompt cache.
+        finish_reason: Why the model stopped.
+        is_failed: Whether the call failed.
+        error: The error, "" when there is none.
+        http_retries: Retries by botocore inside the call.
+        cycle_span_id: The span of its cycle, "" outside a cycle.
     """
 
     span_id: str
@@ -40,12 +56,12 @@ class ModelCall:
 
     @property
     def duration_ms(self) -> float:
-        """In milliseconds."""
+        """Duration in milliseconds."""
         return self.duration_ns / 1e6
 
     @property
     def streaming_share(self) -> float | None:
-        """Between 0 and 1: how much of the call came after its first token."""
+        """The share of the call after its first token, between 0 and 1; None when unknown."""
         if self.ttft_ms is None or not self.duration_ns:
             return None
         return min(1.0, max(0.0, 1 - self.ttft_ms / self.duration_ms))
@@ -53,7 +69,18 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One run of a tool. `status` is `success`, `error` or "" (nothing says)."""
+    """One run of a tool.
+
+    Attributes:
+        span_id: The run's span.
+        name: The tool's name.
+        call_id: The id of the model's tool call, "" when unknown.
+        cycle: Its cycle, counted from 1 within its agent; None outside a cycle.
+        start_ns: Start in Unix nanoseconds.
+        duration_ns: Duration in nanoseconds.
+        status: `success`, `error`, or "" when the span states none.
+        error: The error, "" when there is none.
+    """
 
     span_id: str
     name: str
@@ -66,13 +93,22 @@ class ToolCall:
 
     @property
     def duration_ms(self) -> float:
-        """In milliseconds."""
+        """Duration in milliseconds."""
         return self.duration_ns / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """A model call that failed and was tried again: the time it took, and the wait before the next try."""
+    """A model call that failed and was retried.
+
+    Attributes:
+        failed_span_id: The failed call.
+        next_span_id: The next attempt.
+        cycle: The cycle of both.
+        error: Why it failed.
+        failed_ns: How long the failed call took, in nanoseconds.
+        waited_ns: How long the agent waited before the next attempt.
+    """
 
     failed_span_id: str
     next_span_id: str
@@ -84,9 +120,14 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallelism:
-    """How far tools ran at the same time: `sum_ns` of their durations within `elapsed_ns`, `most_at_once` of them.
+    """How far tools ran at the same time.
 
-    `factor` is the ratio of the two: 1 when they ran one after the other.
+    Attributes:
+        calls: The number of tool calls.
+        sum_ns: The sum of their durations.
+        elapsed_ns: The time during which at least one ran.
+        longest_ns: The longest duration.
+        most_at_once: How many ran at the busiest moment.
     """
 
     calls: int
@@ -97,34 +138,34 @@ class Parallelism:
 
     @property
     def factor(self) -> float:
-        """Durations over elapsed time; 1 without any."""
+        """`sum_ns` over `elapsed_ns`: 1 when the tools ran one after another, or when there were none."""
         return self.sum_ns / self.elapsed_ns if self.elapsed_ns else 1.0
 
 
 def model_calls(trace: Trace) -> tuple[ModelCall, ...]:
-    """Every model call once, by its start; botocore's twin only adds what the framework's span does not say."""
-    where = loops(trace)
-    twins = _Twins(trace)
+    """Return every model call once, by start; botocore's duplicate only fills in what the framework's lacks."""
+    loops = agent_loops(trace)
+    duplicates = _Duplicates(trace)
     attempts: dict[str, int] = {}
     records = trace.records_by_span()
-    found: list[ModelCall] = []
+    calls: list[ModelCall] = []
     for span in trace.of_operation("chat"):
-        above = trace.parent(span)
-        key = "" if above is None else above.span_id
-        attempts[key] = attempts.get(key, 0) + 1
-        made = _model_call(span, twins.of(span), records.get(span.span_id, ()))
-        found.append(
+        parent = trace.parent(span)
+        parent_id = "" if parent is None else parent.span_id
+        attempts[parent_id] = attempts.get(parent_id, 0) + 1
+        call = _model_call(span, duplicates.of(span), records.get(span.span_id, ()))
+        calls.append(
             replace(
-                made,
-                attempt=attempts[key],
-                cycle=where.numbers.get(span.span_id),
-                cycle_span_id=where.cycles.get(span.span_id, ""),
+                call,
+                attempt=attempts[parent_id],
+                cycle=loops.numbers.get(span.span_id),
+                cycle_span_id=loops.cycles.get(span.span_id, ""),
             )
         )
-    return tuple(found)
+    return tuple(calls)
 
 
-class _Twins:
+class _Duplicates:
     """The model calls that botocore recorded again, found by the call they lie below or within."""
 
     def __init__(self, trace: Trace) -> None:
@@ -141,9 +182,9 @@ class _Twins:
         return self._spans[place] if within else None
 
 
-def _model_call(span: Span, twin: Span | None, records: Sequence[LogRecord]) -> ModelCall:
+def _model_call(span: Span, duplicate: Span | None, records: Sequence[LogRecord]) -> ModelCall:
     def get(*names: str) -> object:
-        sources = (span,) if twin is None else (span, twin)
+        sources = (span,) if duplicate is None else (span, duplicate)
         for source in sources:
             for name in names:
                 if (value := source.attributes.get(name)) is not None:
@@ -153,27 +194,29 @@ def _model_call(span: Span, twin: Span | None, records: Sequence[LogRecord]) -> 
     usage = "gen_ai.usage."
     return ModelCall(
         span_id=span.span_id,
-        model=text_of(get("gen_ai.response.model", "gen_ai.request.model")) or None,
+        model=to_text(get("gen_ai.response.model", "gen_ai.request.model")) or None,
         cycle=None,
         attempt=1,
         start_ns=span.start_ns,
         duration_ns=span.duration_ns,
         ttft_ms=_wait_ms(get("gen_ai.server.time_to_first_token")),
-        input_tokens=count_of(get(usage + "input_tokens", usage + "prompt_tokens")),
-        output_tokens=count_of(get(usage + "output_tokens", usage + "completion_tokens")),
-        cache_read_tokens=count_of(get(usage + "cache_read.input_tokens", usage + "cache_read_input_tokens")),
-        cache_write_tokens=count_of(get(usage + "cache_creation.input_tokens", usage + "cache_write_input_tokens")),
+        input_tokens=count_or_none(get(usage + "input_tokens", usage + "prompt_tokens")),
+        output_tokens=count_or_none(get(usage + "output_tokens", usage + "completion_tokens")),
+        cache_read_tokens=count_or_none(get(usage + "cache_read.input_tokens", usage + "cache_read_input_tokens")),
+        cache_write_tokens=count_or_none(
+            get(usage + "cache_creation.input_tokens", usage + "cache_write_input_tokens")
+        ),
         finish_reason=_finish_reason(span, get("gen_ai.response.finish_reasons"), records),
         is_failed=span.is_failed,
         error=_error(span),
-        http_retries=count_of(get("retry_attempts", "aws.retry_attempts")),
+        http_retries=count_or_none(get("retry_attempts", "aws.retry_attempts")),
     )
 
 
-def _finish_reason(span: Span, stated: object, records: Iterable[LogRecord]) -> str | None:
-    if listed := as_list(stated):
-        return text_of(listed[0])
-    return stated if isinstance(stated, str) else said_around(span, records).finish_reason
+def _finish_reason(span: Span, value: object, records: Iterable[LogRecord]) -> str | None:
+    if reasons := as_list(value):
+        return to_text(reasons[0])
+    return value if isinstance(value, str) else messages_of(span, records).finish_reason
 
 
 def _error(span: Span) -> str:
@@ -182,22 +225,22 @@ def _error(span: Span) -> str:
     for event in span.events:
         if event.name == "exception":
             kind, message = event.attributes.get("exception.type"), event.attributes.get("exception.message")
-            return ": ".join(filter(None, (text_of(kind), text_of(message))))
-    return span.status_message or text_of(span.attributes.get("error.type")) or "error"
+            return ": ".join(filter(None, (to_text(kind), to_text(message))))
+    return span.status_message or to_text(span.attributes.get("error.type")) or "error"
 
 
 def tool_calls(trace: Trace) -> tuple[ToolCall, ...]:
-    """Every run of a tool, by its start."""
-    places = loops(trace).numbers
+    """Return every run of a tool, by start."""
+    numbers = agent_loops(trace).numbers
     return tuple(
         ToolCall(
             span_id=span.span_id,
-            name=text_of(span.attributes.get("gen_ai.tool.name")) or span.name.removeprefix("execute_tool "),
-            call_id=text_of(span.attributes.get("gen_ai.tool.call.id")),
-            cycle=places.get(span.span_id),
+            name=to_text(span.attributes.get("gen_ai.tool.name")) or span.name.removeprefix("execute_tool "),
+            call_id=to_text(span.attributes.get("gen_ai.tool.call.id")),
+            cycle=numbers.get(span.span_id),
             start_ns=span.start_ns,
             duration_ns=span.duration_ns,
-            status=text_of(span.attributes.get("gen_ai.tool.status"))
+            status=to_text(span.attributes.get("gen_ai.tool.status"))
             or {"error": "error", "ok": "success"}.get(span.status, ""),
             error=_error(span),
         )
@@ -206,45 +249,47 @@ def tool_calls(trace: Trace) -> tuple[ToolCall, ...]:
 
 
 def retries(calls: Sequence[ModelCall]) -> tuple[Retry, ...]:
-    """Failed model calls that were followed by another try in the same cycle."""
-    found: list[Retry] = []
+    """Return the failed model calls that were followed by another attempt in the same cycle."""
+    results: list[Retry] = []
     following: dict[str, ModelCall] = {}
     for call in reversed(calls):
-        again = following.get(call.cycle_span_id)
+        next_call = following.get(call.cycle_span_id)
         following[call.cycle_span_id] = call
-        if call.is_failed and again is not None and again.attempt > call.attempt:
-            found.append(
+        if call.is_failed and next_call is not None and next_call.attempt > call.attempt:
+            results.append(
                 Retry(
                     failed_span_id=call.span_id,
-                    next_span_id=again.span_id,
+                    next_span_id=next_call.span_id,
                     cycle=call.cycle,
                     error=call.error,
                     failed_ns=call.duration_ns,
-                    waited_ns=max(0, again.start_ns - call.start_ns - call.duration_ns),
+                    waited_ns=max(0, next_call.start_ns - call.start_ns - call.duration_ns),
                 )
             )
-    return tuple(reversed(found))
+    return tuple(reversed(results))
 
 
 def parallelism(calls: Iterable[ToolCall]) -> Parallelism:
-    """How far these tool calls ran at the same time."""
-    known = list(calls)
-    times = [(call.start_ns, call.start_ns + call.duration_ns) for call in known]
+    """Measure how far these tool calls ran at the same time."""
+    batch = list(calls)
+    times = [(call.start_ns, call.start_ns + call.duration_ns) for call in batch]
     return Parallelism(
-        calls=len(known),
-        sum_ns=sum(call.duration_ns for call in known),
+        calls=len(batch),
+        sum_ns=sum(call.duration_ns for call in batch),
         elapsed_ns=total(union(times)),
-        longest_ns=max((call.duration_ns for call in known), default=0),
+        longest_ns=max((call.duration_ns for call in batch), default=0),
         most_at_once=most_at_once(times),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loops:
-    """Where spans stand in their agent's loop, by span id.
+class AgentLoops:
+    """The place of each span in its agent's loop, by span id.
 
-    `numbers` counts cycles from 1 within their agent, by start; `cycles` has the id of the cycle above each span that
-    has one; `agents` the id of the agent above each span, "" where there is none.
+    Attributes:
+        numbers: The number of the span's cycle, counted from 1 within its agent.
+        cycles: The span id of its cycle; spans outside a cycle are absent.
+        agents: The span id of the agent above it, "" where there is none.
     """
 
     numbers: Mapping[str, int]
@@ -252,32 +297,32 @@ class Loops:
     agents: Mapping[str, str]
 
 
-def loops(trace: Trace) -> Loops:
-    """The loop of each agent. A cycle holds what lies below it, down to the next agent."""
+def agent_loops(trace: Trace) -> AgentLoops:
+    """Return the loop of each agent; a cycle contains the spans below it, down to the next agent."""
     agents: dict[str, str] = {}
-    owners: dict[str, str] = {}
+    cycles: dict[str, str] = {}
     counts: dict[str, int] = {}
     numbers: dict[str, int] = {}
     for _, span in trace.walk():
-        above = trace.parent(span)
+        parent = trace.parent(span)
         operation = trace.operation(span)
-        agents[span.span_id] = agent = _below(agents, above, trace)
+        agents[span.span_id] = agent = _agent_above(agents, parent, trace)
         if operation == "cycle":
-            owners[span.span_id] = span.span_id
+            cycles[span.span_id] = span.span_id
             numbers[span.span_id] = counts[agent] = counts.get(agent, 0) + 1
-        elif operation != "invoke_agent" and above is not None and above.span_id in owners:
-            owners[span.span_id] = owners[above.span_id]
-            numbers[span.span_id] = numbers[above.span_id]
-    return Loops(numbers=numbers, cycles=owners, agents=agents)
+        elif operation != "invoke_agent" and parent is not None and parent.span_id in cycles:
+            cycles[span.span_id] = cycles[parent.span_id]
+            numbers[span.span_id] = numbers[parent.span_id]
+    return AgentLoops(numbers=numbers, cycles=cycles, agents=agents)
 
 
-def _below(agents: Mapping[str, str], above: Span | None, trace: Trace) -> str:
-    if above is None:
+def _agent_above(agents: Mapping[str, str], parent: Span | None, trace: Trace) -> str:
+    if parent is None:
         return ""
-    return above.span_id if trace.operation(above) == "invoke_agent" else agents[above.span_id]
+    return parent.span_id if trace.operation(parent) == "invoke_agent" else agents[parent.span_id]
 
 
 def _wait_ms(value: object) -> float | None:
-    """A wait in milliseconds; one of less than nothing is a clock's mistake and says nothing."""
-    number = number_of(value)
+    """A wait in milliseconds; a negative one is a clock error and tells nothing."""
+    number = number_or_none(value)
     return number if number is not None and number >= 0 else None

@@ -1,20 +1,30 @@
-"""The turns of the agent's loop: what each took, and how the prompt grew from one to the next."""
+"""The cycles of an agent's loop: what each took, and how the prompt grew from one to the next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .calls import ModelCall, Parallelism, ToolCall, loops, model_calls, parallelism, tool_calls
+from .calls import ModelCall, Parallelism, ToolCall, agent_loops, model_calls, parallelism, tool_calls
 from .trace import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
-    """One turn of an agent's loop. Numbers count from 1 within `agent_span_id` ("" where no agent is above it).
+    """One cycle of an agent's loop.
 
-    `input_tokens` is what the last successful model call read, `growth_tokens` how many more than in the cycle before.
-    `is_inferred`: no span of the cycle is there, the model call stands for it. `tools` says how parallel they ran.
+    Attributes:
+        number: Its number, counted from 1 within its agent.
+        agent_span_id: The agent's span, "" where there is no agent above it.
+        span_id: The cycle's span, or its model call's when inferred.
+        start_ns: Start in Unix nanoseconds.
+        duration_ns: Duration in nanoseconds.
+        model_ns: Time in model calls.
+        input_tokens: Input tokens of the last successful model call.
+        output_tokens: Output tokens of that call.
+        growth_tokens: How many more input tokens than in the cycle before.
+        tools: How far its tools ran at the same time.
+        is_inferred: Whether the cycle has no span of its own and its model call stands for it.
     """
 
     number: int
@@ -31,7 +41,7 @@ class Cycle:
 
     @property
     def growth_share(self) -> float | None:
-        """Growth over the cycle before: 0.1 is a tenth more."""
+        """Growth relative to the cycle before: 0.1 is 10 % more."""
         if self.growth_tokens is None or self.input_tokens is None:
             return None
         before = self.input_tokens - self.growth_tokens
@@ -39,57 +49,59 @@ class Cycle:
 
 
 def cycles(trace: Trace) -> tuple[Cycle, ...]:
-    """Every cycle, by agent and number; model calls outside of any stand for cycles of their own."""
-    where = loops(trace)
+    """Return every cycle, by agent and number; model calls outside of any cycle count as cycles of their own."""
+    loops = agent_loops(trace)
     by_cycle: dict[str, tuple[list[ModelCall], list[ToolCall]]] = {
         span.span_id: ([], []) for span in trace.of_operation("cycle")
     }
-    loose: list[ModelCall] = []
+    outside: list[ModelCall] = []
     for call in model_calls(trace):
-        if (owner := where.cycles.get(call.span_id)) is not None:
-            by_cycle[owner][0].append(call)
+        if (cycle_id := loops.cycles.get(call.span_id)) is not None:
+            by_cycle[cycle_id][0].append(call)
         else:
-            loose.append(call)
+            outside.append(call)
     for call in tool_calls(trace):
-        if (owner := where.cycles.get(call.span_id)) is not None:
-            by_cycle[owner][1].append(call)
-    found: list[Cycle] = []
-    before: dict[str, int | None] = {}
+        if (cycle_id := loops.cycles.get(call.span_id)) is not None:
+            by_cycle[cycle_id][1].append(call)
+    result: list[Cycle] = []
+    last_read: dict[str, int | None] = {}
     for span in trace.of_operation("cycle"):
-        asked, ran = by_cycle[span.span_id]
-        time = (span.start_ns, span.duration_ns)
-        number, agent = where.numbers[span.span_id], where.agents[span.span_id]
-        found.append(_cycle(number, agent, span.span_id, time, asked, ran, before))
-    if not found:
-        for number, call in enumerate((call for call in loose if not call.is_failed), 1):
-            found.append(_cycle(number, "", call.span_id, (call.start_ns, call.duration_ns), [call], [], before, True))
-    return tuple(sorted(found, key=lambda each: (each.agent_span_id, each.number)))
+        model, tools = by_cycle[span.span_id]
+        times = (span.start_ns, span.duration_ns)
+        number, agent = loops.numbers[span.span_id], loops.agents[span.span_id]
+        result.append(_cycle(number, agent, span.span_id, times, model, tools, last_read))
+    if not result:
+        for number, call in enumerate((call for call in outside if not call.is_failed), 1):
+            result.append(
+                _cycle(number, "", call.span_id, (call.start_ns, call.duration_ns), [call], [], last_read, True)
+            )
+    return tuple(sorted(result, key=lambda cycle: (cycle.agent_span_id, cycle.number)))
 
 
 def _cycle(
     number: int,
     agent: str,
     span_id: str,
-    time: tuple[int, int],
-    asked: Sequence[ModelCall],
-    ran: Sequence[ToolCall],
-    before: dict[str, int | None],
+    times: tuple[int, int],
+    model: Sequence[ModelCall],
+    tools: Sequence[ToolCall],
+    last_read: dict[str, int | None],
     is_inferred: bool = False,
 ) -> Cycle:
-    answered = [call for call in asked if not call.is_failed]
+    answered = [call for call in model if not call.is_failed]
     read = answered[-1].input_tokens if answered else None
-    last = before.get(agent)
-    before[agent] = read if read is not None else last
+    previous = last_read.get(agent)
+    last_read[agent] = read if read is not None else previous
     return Cycle(
         number=number,
         agent_span_id=agent,
         span_id=span_id,
-        start_ns=time[0],
-        duration_ns=time[1],
-        model_ns=sum(call.duration_ns for call in asked),
+        start_ns=times[0],
+        duration_ns=times[1],
+        model_ns=sum(call.duration_ns for call in model),
         input_tokens=read,
         output_tokens=answered[-1].output_tokens if answered else None,
-        growth_tokens=None if read is None or last is None else read - last,
-        tools=parallelism(ran),
+        growth_tokens=None if read is None or previous is None else read - previous,
+        tools=parallelism(tools),
         is_inferred=is_inferred,
     )

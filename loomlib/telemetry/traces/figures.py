@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.theme import GRID, INK, PLOT_FONT, shown
 
-from .breakdown import Breakdown
-from .theme import FAILED_COLOUR, PART_COLOURS, PART_NAMES, PART_PATTERNS
-from .waterfall import Bar
+from .bars import Bar
+from .part_styles import FAILED_COLOUR, PART_COLOURS, PART_NAMES, PART_PATTERNS
+from .parts import Breakdown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -1,4 +1,4 @@
-"""Trace and span ids in one form, whichever way they were written: lower-case hex without a prefix."""
+"""Trace and span ids in one form, lower-case hex without a prefix, whichever way they were written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _BASE64_LENGTHS = frozenset({11, 12, 22, 24})
 
 
 def normal_id(value: object) -> str:
-    """The id as lower-case hex; "" for none. Hex (with or without 0x), base64, X-Ray's `1-…`, bytes and integers.
+    """Return the id as lower-case hex, "" for none.
 
-    Text in none of these forms is an id as it stands, so that spans which use it still find each other.
+    Reads hex (with or without 0x), base64, X-Ray's `1-…`, bytes and integers. Other text is returned unchanged, so that
+    spans which use it still find each other.
     """
     if type(value) is str:
-        return _from_text(value)
+        return _normal_text(value)
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex() if any(value) else ""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -28,16 +29,16 @@ def normal_id(value: object) -> str:
 
 
 @lru_cache(1 << 14)
-def _from_text(value: str) -> str:
-    """Remembered, since spans of a trace name each other: less work, and one string for each id."""
+def _normal_text(value: str) -> str:
+    """Cached, since spans of a trace name each other: less work, and one string for each id."""
     if _HEX(value):
         return value
     text = value.strip()
     if text[:2] in ("0x", "0X"):
         text = text[2:]
-    lowered = text.lower()
-    if _HEX(lowered):
-        return lowered
+    lower = text.lower()
+    if _HEX(lower):
+        return lower
     if xray := _XRAY(text):
         return (xray[1] + xray[2]).lower()
     if len(text) in _BASE64_LENGTHS:

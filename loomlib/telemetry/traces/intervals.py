@@ -1,4 +1,4 @@
-"""Intervals of integer nanoseconds, half open: merged, cut out of each other, added up without loss."""
+"""Half-open intervals of integer nanoseconds: union, subtraction and sums without rounding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Interval = tuple[int, int]
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same moments as disjoint intervals in order; empty ones vanish."""
+    """Return the same moments as disjoint intervals in order; empty ones are dropped."""
     merged: list[Interval] = []
     last_start = last_end = 0
     for start, end in sorted(intervals):
@@ -25,31 +25,35 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def carve(free: Sequence[Interval], wanted: Sequence[Interval]) -> tuple[list[Interval], list[Interval]]:
-    """What `wanted` takes of `free`, and what stays free; both inputs and both results are disjoint and in order."""
+    """Split `free` into what `wanted` covers and what remains; all arguments and results are disjoint and in order.
+
+    Returns:
+        The covered and the uncovered intervals.
+    """
     if not wanted or not free:
         return [], list(free)
-    taken: list[Interval] = []
-    left: list[Interval] = []
-    place = 0
+    covered: list[Interval] = []
+    uncovered: list[Interval] = []
+    first = 0
     for start, end in free:
-        while place < len(wanted) and wanted[place][1] <= start:
-            place += 1
-        at, at_start = place, start
+        while first < len(wanted) and wanted[first][1] <= start:
+            first += 1
+        at, at_start = first, start
         while at < len(wanted) and wanted[at][0] < end:
             from_, to = max(wanted[at][0], at_start), min(wanted[at][1], end)
             if from_ > at_start:
-                left.append((at_start, from_))
+                uncovered.append((at_start, from_))
             if to > from_:
-                taken.append((from_, to))
+                covered.append((from_, to))
             at_start = max(at_start, to)
             at += 1
         if at_start < end:
-            left.append((at_start, end))
-    return taken, left
+            uncovered.append((at_start, end))
+    return covered, uncovered
 
 
 def total(intervals: Iterable[Interval]) -> int:
-    """Nanoseconds in disjoint intervals."""
+    """Return the nanoseconds in disjoint intervals."""
     length = 0
     for start, end in intervals:
         length += end - start
@@ -57,10 +61,10 @@ def total(intervals: Iterable[Interval]) -> int:
 
 
 def most_at_once(intervals: Iterable[Interval]) -> int:
-    """How many intervals overlap at the busiest moment; those that only touch do not overlap."""
+    """Return how many intervals overlap at the busiest moment; those that only touch do not overlap."""
     edges = sorted(edge for start, end in intervals if end > start for edge in ((start, 1), (end, -1)))
-    now = most = 0
+    open_count = maximum = 0
     for _, step in edges:
-        now += step
-        most = max(most, now)
-    return most
+        open_count += step
+        maximum = max(maximum, open_count)
+    return maximum

@@ -1,7 +1,7 @@
-"""What kind of work a span is: by `gen_ai.operation.name` first, by its name and kind where that is missing.
+"""Classifying spans: by `gen_ai.operation.name` first, by name and kind where that is missing.
 
-Strands and the botocore instrumentation were read for this; OpenInference's `openinference.span.kind` is understood
-too. The span's name alone never overrides a stated operation.
+The rules come from the source of Strands and of the botocore instrumentation; OpenInference's
+`openinference.span.kind` is read too. A span's name alone never overrides a stated operation.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 OPERATIONS = ("server", "invoke_agent", "cycle", "chat", "execute_tool", "memory", "other")
+"""The kinds of work that a span can stand for."""
 
 _STATED = {
     "execute_event_loop_cycle": "cycle",
@@ -32,7 +33,13 @@ _MEMORY_CALLS = frozenset({"listevents", "createevent", "getevent", "deleteevent
 
 
 def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
-    """One of `OPERATIONS`."""
+    """Return the operation of a span, one of `OPERATIONS`.
+
+    Args:
+        name: The span's name.
+        kind: The span's kind.
+        attributes: The span's attributes.
+    """
     stated = attributes.get("gen_ai.operation.name")
     if stated is not None:
         known = _STATED.get(stated) if type(stated) is str else None
@@ -56,7 +63,7 @@ def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
 
 
 def _is_memory_call(name: str, attributes: Mapping[str, Any]) -> bool:
-    """AgentCore Memory is called through boto3: `Bedrock AgentCore.ListEvents`, `….RetrieveMemoryRecords` and so on."""
+    """AgentCore Memory is called through boto3: `Bedrock AgentCore.ListEvents`, `….RetrieveMemoryRecords`, …"""
     service, _, call = name.partition(".")
     stated = attributes.get("rpc.service")
     if stated is not None:

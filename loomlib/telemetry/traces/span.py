@@ -1,4 +1,4 @@
-"""A span as a value: one piece of work, when it began and ended, and what was said about it."""
+"""Spans and log records as values."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from typing import Any
 from .operations import operation_of
 
 EMPTY: Mapping[str, Any] = {}
-CUT_MARKS = ("loom.cut_from_bytes", "loom.cut")
-"""Attributes with which the local service and its exporter say that they cut a long value of a record."""
+TRUNCATION_ATTRIBUTES = ("loom.cut_from_bytes", "loom.cut")
+"""Attributes by which the local service and its exporter mark a record with a truncated value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanEvent:
-    """Something that happened at one moment of a span. `time_ns` is Unix time in nanoseconds (0: not known)."""
+    """An event of a span.
+
+    Attributes:
+        name: The event's name.
+        time_ns: Unix nanoseconds; 0 when unknown.
+        attributes: The event's attributes.
+    """
 
     name: str
     time_ns: int
@@ -24,11 +30,26 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """One span. Times are Unix nanoseconds by the clock of the machine that wrote it; ids are lower-case hex.
+    """One span.
 
-    `attributes`, names and messages are data of strangers: kept exactly, never interpreted. `marks` says what is odd:
-    `untimed`, `unfinished`, `no_id`, `values_cut` from reading; `orphan`, `cyclic`, `clock_skewed`, `outlives_parent`,
-    `negative_duration` from placing it in its trace.
+    Names, attributes and messages are untrusted input: stored exactly, never interpreted.
+
+    Attributes:
+        trace_id: Lower-case hex.
+        span_id: Lower-case hex.
+        parent_id: The parent's span id; None for a root.
+        name: The span's name.
+        kind: `internal`, `server`, `client`, `producer` or `consumer`.
+        start_ns: Unix nanoseconds on the clock of the machine that wrote it.
+        end_ns: Unix nanoseconds on that clock.
+        attributes: The span's attributes.
+        events: The span's events.
+        status: `unset`, `ok` or `error`.
+        status_message: The status description.
+        resource: The attributes of its resource.
+        scope: The name of its instrumentation scope.
+        marks: What is unusual about it: `untimed`, `unfinished`, `no_id`, `values_cut` from reading; `orphan`,
+            `cyclic`, `clock_skewed`, `outlives_parent`, `negative_duration` from placing it in its trace.
     """
 
     trace_id: str
@@ -48,12 +69,12 @@ class Span:
 
     @property
     def duration_ns(self) -> int:
-        """How long it took; 0 where the end lies before the start (marked `negative_duration` in its trace)."""
+        """Its duration; 0 where the end lies before the start (marked `negative_duration` in its trace)."""
         return max(0, self.end_ns - self.start_ns)
 
     @property
     def operation(self) -> str:
-        """`invoke_agent`, `cycle`, `chat`, `execute_tool`, `memory`, `server` or `other`."""
+        """Its operation: `invoke_agent`, `cycle`, `chat`, `execute_tool`, `memory`, `server`, `other`."""
         return operation_of(self.name, self.kind, self.attributes)
 
     @property
@@ -64,7 +85,19 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRecord:
-    """A log record of OpenTelemetry: what ADOT splits off a span (the messages), or a line that an agent wrote."""
+    """An OpenTelemetry log record: messages that ADOT exports apart from their span, or a line that an agent logged.
+
+    Attributes:
+        trace_id: Lower-case hex; "" when unknown.
+        span_id: The span it belongs to; "" when unknown.
+        time_ns: Unix nanoseconds; 0 when unknown.
+        body: The record's body as a Python value.
+        event_name: The event's name.
+        attributes: The record's attributes.
+        resource: The attributes of its resource.
+        scope: The name of its instrumentation scope.
+        severity: The severity text.
+    """
 
     trace_id: str
     span_id: str
@@ -78,5 +111,5 @@ class LogRecord:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a value in it was too long to be kept whole."""
-        return any(name in self.attributes for name in CUT_MARKS)
+        """Whether a value in it was truncated."""
+        return any(name in self.attributes for name in TRUNCATION_ATTRIBUTES)

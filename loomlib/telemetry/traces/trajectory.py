@@ -1,108 +1,227 @@
-"""The trajectories of a trace: one for each agent, each below the agent that called it."""
+"""A trajectory as a value: messages, tool calls with arguments, results with status, and the final answer."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field
+from dataclasses import fields as dataclass_fields
+from itertools import dropwhile, takewhile
+from typing import Any
 
-from .calls import loops
-from .conversation import SPEAKERS, Conversation
-from .forest import place_of
-from .span import Span
-from .steps import Trajectory
-from .tool_content import call_id_of
-from .trace import Trace
+from loomlib.json_values import as_list, mapping_or_none, to_text
+
+from .messages import Step
+
+_ROLES = {"tool_call": "assistant", "tool_result": "tool"}
+_STEP_FIELDS = tuple(item.name for item in dataclass_fields(Step))
 
 
-def trajectory(trace: Trace) -> Trajectory:
-    """The trajectory of the outermost agent; of several one after the other, their steps in that order."""
-    agents = {span.span_id: span for span in trace.of_operation("invoke_agent")}
-    spoken = trace.of_operation(*SPEAKERS)
-    where = _agents_above(trace, agents, spoken)
-    groups: dict[str, list[Span]] = {id: [] for id in agents}
-    for span in spoken:
-        groups.setdefault(where[span.span_id], []).append(span)
-    records = trace.records_by_span()
-    inner: dict[str, list[Trajectory]] = {}
-    tops: list[Trajectory] = []
-    levels = _levels(agents, where)
-    for id in sorted(
-        groups, key=lambda each: (-levels.get(each, -1), agents[each].start_ns if each in agents else 0, each)
-    ):
-        agent = agents.get(id)
-        found = Conversation(records).of(agent, groups[id], tuple(inner.get(id, ())))
-        above = "" if agent is None else where[agent.span_id]
-        if agent is not None and above:
-            inner.setdefault(above, []).append(replace(found, call_id=_tool_above(trace, agent)))
-        elif agent is not None or found.steps:
-            tops.append(found)
-    if not tops:
-        return Trajectory(agent_name=None, steps=(), final_answer=None, problems=("no_spans",))
-    if len(tops) == 1:
-        return tops[0]
-    tops.sort(key=lambda top: (agents[top.span_id].start_ns if top.span_id else top.steps[0].time_ns, top.span_id))
-    return Trajectory(
-        agent_name=tops[0].agent_name,
-        steps=tuple(step for top in tops for step in top.steps),
-        final_answer=next((top.final_answer for top in reversed(tops) if top.final_answer is not None), None),
-        span_id=tops[0].span_id,
-        problems=tuple(sorted({problem for top in tops for problem in top.problems})),
-        history=tops[0].history,
-        agents=tuple(agent for top in tops for agent in top.agents),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExchange:
+    """A tool call with its result.
+
+    Attributes:
+        name: The tool's name.
+        call_id: The id of the call.
+        arguments: The arguments.
+        result: The result, None when there is none.
+        status: `success`, `error`, or "" when none is stated.
+        is_answered: Whether there is a result, even one without content.
+        span_id: The span that the result, else the call, was read from.
+    """
+
+    name: str
+    call_id: str
+    arguments: Any = None
+    result: Any = None
+    status: str = ""
+    is_answered: bool = False
+    span_id: str = ""
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the tool reported an error."""
+        return self.status == "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectory:
+    """What one agent did in a trace.
+
+    Attributes:
+        agent_name: The agent's name.
+        steps: Its steps in order, from this invocation's prompt on, with the system prompt before it.
+        final_answer: The final answer; None when there is none.
+        span_id: The agent's span, "" when it has none.
+        call_id: The tool call in which it ran, for an agent that another agent called; else "".
+        problems: What is missing or unusual, keys of `TRAJECTORY_PROBLEMS`.
+        history: The steps of earlier invocations of the conversation.
+        agents: The trajectories of the agents it called.
+    """
+
+    agent_name: str | None
+    steps: tuple[Step, ...]
+    final_answer: str | None
+    span_id: str = ""
+    call_id: str = ""
+    problems: tuple[str, ...] = ()
+    history: tuple[Step, ...] = field(default=(), repr=False)
+    agents: tuple[Trajectory, ...] = field(default=(), repr=False)
+
+    @property
+    def system_prompt(self) -> str | None:
+        """The system prompt; None when there is none."""
+        texts = [step.text for step in self.steps if step.kind == "system"]
+        return "\n".join(texts) if texts else None
+
+    @property
+    def prompt(self) -> str | None:
+        """The text of the user message that started this invocation; None when there is none."""
+        asked = list(
+            takewhile(lambda step: step.kind == "user", dropwhile(lambda step: step.kind != "user", self.steps))
+        )
+        return "\n".join(step.text for step in asked if step.is_words or len(asked) == 1) if asked else None
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the tools in the order of their calls."""
+        return tuple(step.name for step in self.steps if step.kind == "tool_call")
+
+    @property
+    def tool_calls(self) -> tuple[ToolExchange, ...]:
+        """Each tool call with its result, in the order of the calls."""
+        results = {step.call_id: step for step in self.steps if step.kind == "tool_result"}
+        return tuple(_exchange(step, results.get(step.call_id)) for step in self.steps if step.kind == "tool_call")
+
+    @property
+    def messages(self) -> tuple[dict[str, Any], ...]:
+        """The steps as chat messages with `role` (`system`, `user`, `assistant`, `tool`) and `content`.
+
+        An assistant message has `tool_calls` (`id`, `name`, `arguments`) where it made any; a tool message has
+        `tool_call_id`, `name` and `status`.
+        """
+        chat: list[dict[str, Any]] = []
+        for step in self.steps:
+            role = _ROLES.get(step.kind, step.kind)
+            if step.kind == "tool_result":
+                more = {"tool_call_id": step.call_id, "name": step.name, "status": step.status}
+                chat.append({"role": role, "content": to_text(step.result), **more})
+                continue
+            if not chat or chat[-1]["role"] != role:
+                chat.append({"role": role, "content": ""})
+            message = chat[-1]
+            if step.kind == "tool_call":
+                call = {"id": step.call_id, "name": step.name, "arguments": step.arguments}
+                message["tool_calls"] = [*message.get("tool_calls", ()), call]
+            elif step.is_words:
+                message["content"] = "\n".join(filter(None, (message["content"], step.text)))
+        return tuple(chat)
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row per step, ready for a DataFrame."""
+        return [
+            {
+                "step": number,
+                "kind": step.kind,
+                "text": step.text,
+                "tool": step.name,
+                "call_id": step.call_id,
+                "arguments": step.arguments,
+                "result": step.result,
+                "status": step.status,
+                "span_id": step.span_id,
+            }
+            for number, step in enumerate(self.steps, 1)
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the trajectory as JSON-ready values; `from_dict` restores an equal one.
+
+        Arguments and results that JSON cannot hold (bytes, for example) become text.
+        """
+        return {
+            "agent_name": self.agent_name,
+            "span_id": self.span_id,
+            "call_id": self.call_id,
+            "final_answer": self.final_answer,
+            "problems": list(self.problems),
+            "steps": [_step_dict(step) for step in self.steps],
+            "history": [_step_dict(step) for step in self.history],
+            "agents": [agent.as_dict() for agent in self.agents],
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Trajectory:
+        """Restore a trajectory from what `as_dict` returned.
+
+        Raises:
+            ValueError: `value` is not a trajectory.
+        """
+        if not isinstance(value.get("steps"), list | tuple):
+            raise ValueError("not a trajectory: it has no list of steps")
+        return cls(
+            agent_name=_text_or_none(value.get("agent_name")),
+            span_id=to_text(value.get("span_id")),
+            call_id=to_text(value.get("call_id")),
+            final_answer=_text_or_none(value.get("final_answer")),
+            problems=tuple(map(to_text, as_list(value.get("problems")))),
+            steps=tuple(_steps(value["steps"])),
+            history=tuple(_steps(value.get("history"))),
+            agents=tuple(cls.from_dict(_mapping(agent)) for agent in as_list(value.get("agents"))),
+        )
+
+
+TRAJECTORY_PROBLEMS = {
+    "no_spans": "the trace has no span of an agent, a model call or a tool",
+    "no_model_call": "the trace has no model call",
+    "no_content": "the spans carry no messages",
+    "no_result": "a tool call has no result",
+    "failed": "the agent's run or its last model call ended in an error",
+    "values_cut": "a message or tool result was truncated because it is too long",
+}
+"""The problems that `Trajectory.problems` names, with what each means."""
+
+
+def _exchange(call: Step, result: Step | None) -> ToolExchange:
+    return ToolExchange(
+        name=call.name,
+        call_id=call.call_id,
+        arguments=call.arguments,
+        result=None if result is None else result.result,
+        status="" if result is None else result.status,
+        is_answered=result is not None,
+        span_id=call.span_id if result is None else result.span_id,
     )
 
 
-def _agents_above(trace: Trace, agents: Mapping[str, Span], spoken: Iterable[Span]) -> dict[str, str]:
-    """The agent above each agent, model call, cycle and tool, by span id; "" where there is none.
-
-    Of what was cut off from its agent, because a span between the two is missing, the innermost agent whose time it
-    lies in.
-    """
-    where = dict(loops(trace).agents)
-    if "orphan" not in trace.marks:
-        return where
-    lost = [span for span in (*agents.values(), *spoken) if not where[span.span_id] and _is_cut_off(trace, span)]
-    waiting = sorted(agents.values(), key=place_of, reverse=True)
-    begun: list[Span] = []
-    for span in sorted(lost, key=place_of):
-        while waiting and place_of(waiting[-1]) < place_of(span):
-            begun.append(waiting.pop())
-        begun = [agent for agent in begun if agent.end_ns >= span.start_ns]
-        around = (agent for agent in reversed(begun) if agent.end_ns >= span.end_ns and agent.span_id != span.span_id)
-        where[span.span_id] = next((each.span_id for each in around if not _is_below(each, span, where)), "")
-    return where
+def _step_dict(step: Step) -> dict[str, Any]:
+    return asdict(step) | {"arguments": _json(step.arguments), "result": _json(step.result)}
 
 
-def _is_cut_off(trace: Trace, span: Span) -> bool:
-    return "orphan" in span.marks or any("orphan" in above.marks for above in trace.ancestors(span))
+def _json(value: Any) -> Any:
+    """Return the value as JSON would restore it."""
+    try:
+        return json.loads(json.dumps(value, default=to_text))
+    except (ValueError, TypeError, RecursionError):
+        return to_text(value)
 
 
-def _is_below(agent: Span, span: Span, where: Mapping[str, str]) -> bool:
-    at = agent.span_id
-    while at and at != span.span_id:
-        at = where[at]
-    return bool(at)
+def _steps(value: object) -> Iterable[Step]:
+    for item in as_list(value):
+        values = _mapping(item)
+        try:
+            yield Step(**{name: values[name] for name in _STEP_FIELDS if name in values})
+        except TypeError as error:
+            raise ValueError(f"not a step of a trajectory: {error}") from error
 
 
-def _levels(agents: Iterable[str], where: Mapping[str, str]) -> dict[str, int]:
-    """How many agents are above each."""
-    levels: dict[str, int] = {"": -1}
-    for id in agents:
-        path: list[str] = []
-        while id not in levels:
-            path.append(id)
-            id = where[id]
-        for each in reversed(path):
-            levels[each] = levels[where[each]] + 1
-    return levels
+def _mapping(value: object) -> Mapping[str, Any]:
+    fields = mapping_or_none(value)
+    if fields is None:
+        raise ValueError(f"a trajectory has an object here, not a {type(value).__name__}")
+    return fields
 
 
-def _tool_above(trace: Trace, agent: Span) -> str:
-    """The call in which an agent ran that another agent called as a tool."""
-    for above in trace.ancestors(agent):
-        operation = trace.operation(above)
-        if operation == "execute_tool":
-            return call_id_of(above)
-        if operation == "invoke_agent":
-            break
-    return ""
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else to_text(value)

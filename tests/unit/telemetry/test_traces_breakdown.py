@@ -80,7 +80,7 @@ def test_spans_of_another_clock_are_moved_into_the_clients_interval() -> None:
     assert "clock_shifted" in found.marks
     assert ms(found)["model"] == 4405
     assert found["model"].certainty == "inferred"
-    assert "clocks differ" in found["model"].doubt
+    assert "clock skew" in found["model"].doubt
     same = Trace.one(field_note_request()).breakdown(replace(client, same_clock=True))
     assert "clipped" in same.marks
     assert ms(same)["model"] == 0

@@ -1,4 +1,4 @@
-"""OTLP in protobuf, read without a library for it."""
+"""OTLP exports in protobuf."""
 
 from __future__ import annotations
 

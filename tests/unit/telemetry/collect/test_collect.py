@@ -11,9 +11,9 @@ from log_groups import GROUP, SOURCE, LogGroups, span_record
 
 from loomlib.aws.connection import Clients
 from loomlib.errors import AccessDeniedError
-from loomlib.telemetry.collect import Collected, Patience, TraceCollector, TracedCall
 from loomlib.telemetry.process_starts import processes_began
 from loomlib.telemetry.span_records import SPANS_GROUP
+from loomlib.telemetry.trace_collector import Collected, Patience, TraceCollector, TracedCall
 
 QUICK = Patience(wait_s=0.3, interval_s=0.01, horizon_s=60.0, why="it is a test")
 LATE = Patience(wait_s=0.3, interval_s=0.01, horizon_s=0.0)

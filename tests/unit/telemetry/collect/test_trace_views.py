@@ -11,9 +11,9 @@ import pytest
 from log_groups import span_record
 
 from loomlib.store import InvocationRow
-from loomlib.telemetry.collected import Collected, TracedCall, trace_from
 from loomlib.telemetry.diagnosis import client_side
 from loomlib.telemetry.layers import CANNOT_SEE, Layer
+from loomlib.telemetry.trace_lookup import Collected, TracedCall, trace_from
 from loomlib.telemetry.traces import ClientTiming
 from loomlib.workbench.telemetry_views import LayersView
 from loomlib.workbench.trace_page import SHOWN_BARS

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from loomlib.errors import ResourceNotFoundError
 
-from .collected import TracedCall
-from .span_records import SpanReader, SpanRecord, TraceSource
+from .sources import RuntimeSource
+from .span_records import SpanReader, SpanRecord
+from .trace_lookup import TracedCall
 from .traces.read import read_spans
 from .traces.trace import Trace
 
@@ -40,7 +41,7 @@ class Findings:
         return bool(self._of.get(call.invocation_id))
 
 
-def look(reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
+def look(reader: SpanReader, source: RuntimeSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
     """What is there now of each of these calls; `late` are the ids of those whose spans had all the time they need."""
     findings = Findings()
     if len(calls) == 1:
@@ -57,7 +58,7 @@ def look(reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], l
 
 
 def _look_for_one(
-    reader: SpanReader, source: TraceSource, call: TracedCall, late: Set[int], findings: Findings
+    reader: SpanReader, source: RuntimeSource, call: TracedCall, late: Set[int], findings: Findings
 ) -> None:
     start_ms, end_ms = _window_ms(call)
     try:
@@ -76,7 +77,7 @@ def _look_for_one(
     findings.add(call, [*spans, *messages])
 
 
-def _spans_of_one(reader: SpanReader, source: TraceSource, call: TracedCall, late: Set[int]) -> list[SpanRecord]:
+def _spans_of_one(reader: SpanReader, source: RuntimeSource, call: TracedCall, late: Set[int]) -> list[SpanRecord]:
     """By trace id; where the agent began a trace of its own, by session id and time."""
     start_ms, end_ms = _window_ms(call)
 
@@ -92,7 +93,7 @@ def _spans_of_one(reader: SpanReader, source: TraceSource, call: TracedCall, lat
 
 
 def _look_for_many(
-    reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], late: Set[int], findings: Findings
+    reader: SpanReader, source: RuntimeSource, calls: Sequence[TracedCall], late: Set[int], findings: Findings
 ) -> None:
     spans: dict[str, list[SpanRecord]] = {}
     messages: dict[str, list[SpanRecord]] = {}

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Set
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from .embedded import embedded_facts, own_lines
+from .embedded_metrics import embedded_facts, own_lines
 from .layers import Layer, Reading, read_layer
 from .logs import LogReader
-from .span_records import MESSAGES_STREAM, SPANS_GROUP, TraceSource
+from .sources import RuntimeSource
+from .span_records import MESSAGES_STREAM, SPANS_GROUP
 from .traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _LATE_S: Final = 120.0
 """Metrics are embedded when they are exported, which is up to a minute after what they count."""
 
 
-def read_layers(clients: Clients, source: TraceSource, row: InvocationRow, trace: Trace) -> list[Layer]:
+def read_layers(clients: Clients, source: RuntimeSource, row: InvocationRow, trace: Trace) -> list[Layer]:
     """What each layer says about an invocation, from outside in; never waits for what is late."""
     readings = _Readings(clients, source, row, trace)
     group = source.log_group(row.qualifier)
@@ -39,7 +40,7 @@ def read_layers(clients: Clients, source: TraceSource, row: InvocationRow, trace
 
 
 class _Readings:
-    def __init__(self, clients: Clients, source: TraceSource, row: InvocationRow, trace: Trace) -> None:
+    def __init__(self, clients: Clients, source: RuntimeSource, row: InvocationRow, trace: Trace) -> None:
         self._clients, self._source, self._row, self._trace = clients, source, row, trace
         sent_s = row.client_invoke_time or row.created_at.timestamp()
         done_s = sent_s + (row.client_duration_ms or 0.0) / 1000

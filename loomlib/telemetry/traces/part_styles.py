@@ -1,4 +1,4 @@
-"""How the parts of a breakdown look: one colour and one pattern each, the same on every page.
+"""The colour, pattern and name of each part of a breakdown, the same on every page.
 
 The colours are Okabe and Ito's (Color Universal Design, 2008); the patterns differ too, so colour never carries meaning
 alone.

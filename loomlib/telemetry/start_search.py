@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from ..store import NEVER_BEGAN
-from .skew import Sighting, SkewBound, bound_skew
+from .clock_skew import Sighting, SkewBound, bound_skew
 from .start_lines import WINDOW_S, StartLine, choose_start, start_lines
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from loomlib.store import InvocationRow, Store
 
-    from .logs import LogPage, LogReader, LogSource
+    from .logs import LogPage, LogReader
+    from .sources import RuntimeSource
 
 _ANSWERED: Final = ("Invocation completed", "Returning streaming response", "Invocation failed")
 """How the AgentCore SDK's line begins after the agent's code ran: what has no start line by then has none at all."""
@@ -23,7 +24,7 @@ _ANSWERED: Final = ("Invocation completed", "Returning streaming response", "Inv
 class StartSearch:
     """Looks for the start of one stored invocation; the other invocations of its session help to bound the clocks."""
 
-    def __init__(self, store: Store, reader: LogReader, source: LogSource, invocation_id: int) -> None:
+    def __init__(self, store: Store, reader: LogReader, source: RuntimeSource, invocation_id: int) -> None:
         self._store, self._reader, self._source = store, reader, source
         row = store.invocations.get(invocation_id)
         if row is None:

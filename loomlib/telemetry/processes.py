@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import ResourceNotFoundError
 
-from .line_streams import LineStreams
 from .log_events import LogEvent, log_event
-from .span_records import TraceSource
+from .log_streams import LogStreams
+from .sources import RuntimeSource
 from .start_lines import start_lines
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ class Lives:
 
 
 def process_lives(
-    clients: Clients, source: TraceSource, qualifier: str, *, start: datetime, end: datetime | None = None
+    clients: Clients, source: RuntimeSource, qualifier: str, *, start: datetime, end: datetime | None = None
 ) -> Lives:
     """Every process of an endpoint that wrote a line between `start` and `end` (aware times)."""
     try:
-        stored = LineStreams(clients).read(
+        stored = LogStreams(clients).read(
             source,
             source.log_group(qualifier),
             start_ms=int(start.timestamp() * 1000),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
+
+from loomlib.json_values import as_list, as_mapping, parse_object
 
 _INSTANCE: Final = "otel.resource.service.instance.id"
 """The member by which AWS's exporter names the process that a line comes from."""
@@ -25,7 +26,7 @@ class _Total:
 
 def own_lines(lines: Sequence[str], instances: Set[str]) -> list[str] | None:
     """Those of `lines` that one of these processes wrote; None when that cannot be told, or none of them is theirs."""
-    found = [line for line in lines if _document(line).get(_INSTANCE) in instances] if instances else []
+    found = [line for line in lines if parse_object(line).get(_INSTANCE) in instances] if instances else []
     return found or None
 
 
@@ -33,7 +34,7 @@ def embedded_facts(lines: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """What the metrics in these lines amount to, by name: counters summed up, of distributions the mean."""
     totals: dict[str, _Total] = {}
     for line in lines:
-        document = _document(line)
+        document = parse_object(line)
         for name, unit in _declared(document):
             _add(totals.setdefault(name, _Total(_SHORT_UNITS.get(unit, ""))), document.get(name))
     return tuple((_label(name, total), _value(total)) for name, total in sorted(totals.items()) if total.samples)
@@ -45,7 +46,7 @@ def _add(total: _Total, value: object) -> None:
     if isinstance(value, int | float):
         total.samples, total.sum = total.samples + 1, total.sum + value
         return
-    spread = _mapping(value)
+    spread = as_mapping(value)
     count, added = spread.get("Count"), spread.get("Sum")
     if isinstance(count, int | float) and isinstance(added, int | float):
         total.samples, total.sum, total.is_spread = total.samples + count, total.sum + added, True
@@ -62,22 +63,7 @@ def _value(total: _Total) -> float:
 
 def _declared(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and unit of each metric that a line declares."""
-    for directive in _list(_mapping(document.get("_aws")).get("CloudWatchMetrics")):
-        for metric in map(_mapping, _list(_mapping(directive).get("Metrics"))):
+    for directive in as_list(as_mapping(document.get("_aws")).get("CloudWatchMetrics")):
+        for metric in map(as_mapping, as_list(as_mapping(directive).get("Metrics"))):
             if isinstance(metric.get("Name"), str):
                 yield metric["Name"], str(metric.get("Unit", ""))
-
-
-def _document(line: str) -> Mapping[str, Any]:
-    try:
-        return _mapping(json.loads(line))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from ..traces import ModelCall, ToolCall
 from .case import Case
-from .reading import prompt_tokens
+from .prompt_reading import prompt_tokens
 
 CHARACTERS_A_TOKEN = 4.0
 """A rule of thumb for English; only used where the token counts around a result do not tell."""

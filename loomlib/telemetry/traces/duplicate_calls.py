@@ -10,65 +10,71 @@ from .span import Span
 
 SKEW_NS = 1_000_000
 """How much two spans of one machine may disagree about a moment (clocks rounded to milliseconds at worst)."""
+
 _TRANSPARENT = ("other", "memory")
 
 
-def find_twins(
+def duplicate_model_calls(
     by_id: Mapping[str, Span], parents: Mapping[str, str | None], operations: Mapping[str, str]
 ) -> frozenset[str]:
-    """The ids of `chat` spans that say again what another `chat` span says.
+    """Return the ids of `chat` spans that repeat another `chat` span.
 
-    A twin lies below the framework's span with no agent or tool between them, or, as a CLIENT span whose context was
-    lost in a thread, beside it and within its time.
+    A duplicate lies below the framework's span with no agent or tool between them, or, as a CLIENT span whose context
+    was lost in a thread, beside it and within its time.
+
+    Args:
+        by_id: All spans by span id.
+        parents: Each span's parent id, None for a root.
+        operations: Each span's operation by span id.
     """
     chats = [id for id, operation in operations.items() if operation == "chat"]
     if len(chats) < 2:
         return frozenset()
-    above: dict[str, str | None] = {}
+    nearest: dict[str, str | None] = {}
     clients = {id for id in chats if by_id[id].kind == "client"}
-    own = _Own([by_id[id] for id in chats if id not in clients] if clients else [], parents)
+    own = _FrameworkCalls([by_id[id] for id in chats if id not in clients] if clients else [], parents)
     return frozenset(
         id
         for id in chats
-        if ((owner := _owner(id, parents, operations, above)) is not None and operations[owner] == "chat")
-        or (id in clients and own.hold(by_id[id], parents[id]))
+        if ((owner := _owner(id, parents, operations, nearest)) is not None and operations[owner] == "chat")
+        or (id in clients and own.contains(by_id[id], parents[id]))
     )
 
 
-def without(dropped: frozenset[str], parents: Mapping[str, str | None]) -> dict[str, str | None]:
-    """`parents` when `dropped` are gone: their children move up to the next span that stays."""
-    kept: dict[str, str | None] = {}
+def without(removed: frozenset[str], parents: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return `parents` without the removed spans: their children move up to the next span that remains."""
+    remaining: dict[str, str | None] = {}
     for id, parent in parents.items():
-        if id in dropped:
+        if id in removed:
             continue
-        while parent is not None and parent in dropped:
+        while parent is not None and parent in removed:
             parent = parents[parent]
-        kept[id] = parent
-    return kept
+        remaining[id] = parent
+    return remaining
 
 
 def _owner(
-    id: str, parents: Mapping[str, str | None], operations: Mapping[str, str], above: dict[str, str | None]
+    id: str, parents: Mapping[str, str | None], operations: Mapping[str, str], nearest: dict[str, str | None]
 ) -> str | None:
-    """The nearest span above that is an agent, a cycle, a tool, a server or a model call; remembered in `above`."""
+    """Return the nearest agent, cycle, tool, server or model call above a span; cached in `nearest`."""
     path: list[str] = []
     at: str | None = id
     while True:
-        if at in above:
-            found = above[at]
+        if at in nearest:
+            owner = nearest[at]
             break
         path.append(at)
         at = parents[at]
         if at is None or operations[at] not in _TRANSPARENT:
-            found = at
+            owner = at
             break
-    for each in path:
-        above[each] = found
-    return found
+    for member in path:
+        nearest[member] = owner
+    return owner
 
 
-class _Own:
-    """The framework's own model calls under each parent, ready to be asked whether one of them spans an interval."""
+class _FrameworkCalls:
+    """The framework's own model calls by parent, indexed to find one that contains an interval."""
 
     def __init__(self, chats: Sequence[Span], parents: Mapping[str, str | None]) -> None:
         groups: dict[str | None, list[Span]] = {}
@@ -82,9 +88,9 @@ class _Own:
             self._starts[parent] = [span.start_ns for span in group]
             self._ends[parent] = list(accumulate((span.end_ns for span in group), max))
 
-    def hold(self, span: Span, parent: str | None) -> bool:
+    def contains(self, span: Span, parent: str | None) -> bool:
         starts = self._starts.get(parent)
         if not starts:
             return False
-        place = bisect_right(starts, span.start_ns + SKEW_NS)
-        return place > 0 and self._ends[parent][place - 1] >= span.end_ns - SKEW_NS
+        index = bisect_right(starts, span.start_ns + SKEW_NS)
+        return index > 0 and self._ends[parent][index - 1] >= span.end_ns - SKEW_NS

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .collected import TracedCall
-from .span_records import SpanReader, TraceSource
+from .sources import RuntimeSource
+from .span_records import SpanReader
+from .trace_lookup import TracedCall
 
 GIVEN_UP_S: Final = 20.0
 """The local exporter gives a request up after three attempts of five seconds at the most, and says so."""
@@ -47,7 +48,7 @@ class ProcessWords:
 
 
 def read_words(
-    reader: SpanReader, source: TraceSource, calls: Sequence[TracedCall], *, now_s: float, with_habits: bool
+    reader: SpanReader, source: RuntimeSource, calls: Sequence[TracedCall], *, now_s: float, with_habits: bool
 ) -> ProcessWords:
     """What was said of the calls' sessions up to now.
 

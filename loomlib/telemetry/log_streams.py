@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import AccessDeniedError
 
+from .sources import RuntimeSource
 from .span_records import MESSAGES_STREAM
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
     from loomlib.aws.logs import StoredEvent
 
-    from .logs import LogSource
 
 _PROCESSES: Final = "20"
 """`YYYY/MM/DD/[runtime-logs]<uuid>`: how the names of all processes' streams begin, in this century."""
@@ -25,7 +25,7 @@ SHARED_STREAM: Final = "BedrockAgentCoreRuntime_ApplicationLogs"
 """The stream of older layouts that all processes write to: there a session's lines are those that name it."""
 
 
-class LineStreams:
+class LogStreams:
     """Reads the lines of log groups. Which layout a group has is looked up once, as soon as it has one."""
 
     def __init__(self, clients: Clients) -> None:
@@ -33,7 +33,7 @@ class LineStreams:
         self._prefixes: dict[tuple[str, str], tuple[str | None, ...]] = {}
 
     def read(
-        self, source: LogSource, group: str, *, start_ms: int | None, end_ms: int | None, term: str | None = None
+        self, source: RuntimeSource, group: str, *, start_ms: int | None, end_ms: int | None, term: str | None = None
     ) -> list[StoredEvent]:
         """The lines that contain `term`, by time. Raises `ResourceNotFoundError` for a group that does not exist.
 
@@ -51,7 +51,7 @@ class LineStreams:
         ]
         return sorted(found, key=lambda event: event.timestamp_ms)
 
-    def _layout(self, source: LogSource, group: str) -> tuple[str | None, ...]:
+    def _layout(self, source: RuntimeSource, group: str) -> tuple[str | None, ...]:
         from loomlib.aws.logs import has_stream
 
         known = self._prefixes.get((source.region, group))

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .collected import FINAL_AFTER_S, Collected, Patience, TracedCall, trace_from
-from .looking import look
-from .process_words import GIVEN_UP_S, ProcessWords, Word, read_words
-from .span_records import SpanReader, TraceSource
+from .export_notices import GIVEN_UP_S, ProcessWords, Word, read_words
+from .sources import RuntimeSource
+from .span_lookup import look
+from .span_records import SpanReader
 from .span_sources import NamedSource
+from .trace_lookup import FINAL_AFTER_S, Collected, Patience, TracedCall, trace_from
 from .traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class TraceCollector:
 
     def collect(
         self,
-        source: TraceSource,
+        source: RuntimeSource,
         calls: Sequence[TracedCall],
         patience: Patience,
         *,
@@ -111,7 +112,7 @@ class TraceCollector:
         return {each.call.invocation_id: _outcome(each, patience, has_group) for each in sought}
 
     def _listen(
-        self, source: TraceSource, sought: Sequence[_Sought], patience: Patience, now_s: float, late: Set[int]
+        self, source: RuntimeSource, sought: Sequence[_Sought], patience: Patience, now_s: float, late: Set[int]
     ) -> None:
         """What the service says of the processes whose spans are missing.
 

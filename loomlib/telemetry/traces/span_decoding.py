@@ -1,7 +1,7 @@
-"""One span or log record out of one mapping or object, for each form in which they are stored or handed over.
+"""Decoding one span or log record, for each form in which they are stored or exported.
 
 OTLP JSON and the records of `aws/spans` share their field names (`traceId`, `startTimeUnixNano`, …); the SDK's own
-`to_json` has `context` and ISO times; Strands' in-memory exporter hands over live `ReadableSpan` objects.
+`to_json` has `context` and ISO times; Strands' in-memory exporter returns live `ReadableSpan` objects.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from loomlib.json_values import as_list, as_mapping, mapping_or_none
+
+from .any_values import attributes_of, plain_value
 from .identifiers import normal_id
-from .moments import LAST_NS as _LAST_NS
-from .moments import unix_ns
-from .shared import Shared
-from .span import CUT_MARKS, EMPTY, LogRecord, Span, SpanEvent
-from .values import as_list, as_mapping, attributes_of, plain_value
+from .interning import InternPool
+from .span import EMPTY, TRUNCATION_ATTRIBUTES, LogRecord, Span, SpanEvent
+from .timestamps import MAX_NS as _MAX_NS
+from .timestamps import unix_ns
 
 _KINDS: dict[object, str] = {
     0: "internal",
@@ -42,7 +44,7 @@ _STATUSES: dict[object, str] = {
     "ERROR": "error",
 }
 _NO_MARKS: frozenset[str] = frozenset()
-_SERVICE_CUT, _EXPORTER_CUT = CUT_MARKS
+_SERVICE_CUT, _EXPORTER_CUT = TRUNCATION_ATTRIBUTES
 
 
 def _kind(value: object) -> str:
@@ -62,14 +64,14 @@ def _status(value: object) -> str:
 
 
 def _times(start: object, end: object) -> tuple[int, int, frozenset[str]]:
-    """Start and end, and how sure they are; a missing one takes the other's place, so that nothing is made up."""
-    begun, done = unix_ns(start), unix_ns(end)
-    if begun is not None and done is not None:
-        return begun, done, _NO_MARKS
-    if begun is not None:
-        return begun, begun, frozenset({"unfinished"})
-    if done is not None:
-        return done, done, frozenset({"untimed"})
+    """Return start, end and the marks of missing ones; a missing time takes the other's value, so none is made up."""
+    start_ns, end_ns = unix_ns(start), unix_ns(end)
+    if start_ns is not None and end_ns is not None:
+        return start_ns, end_ns, _NO_MARKS
+    if start_ns is not None:
+        return start_ns, start_ns, frozenset({"unfinished"})
+    if end_ns is not None:
+        return end_ns, end_ns, frozenset({"untimed"})
     return 0, 0, frozenset({"untimed"})
 
 
@@ -79,17 +81,24 @@ def otlp_span(
     scope: str = "",
     attributes: Callable[[object], Mapping[str, Any]] = attributes_of,
 ) -> Span:
-    """A span of OTLP JSON or of `aws/spans`; `resource` and `scope` are those around it (OTLP)."""
+    """Decode a span of OTLP JSON or of `aws/spans`.
+
+    Args:
+        raw: The span's fields.
+        resource: The attributes of the resource around it (OTLP).
+        scope: The name of the instrumentation scope around it (OTLP).
+        attributes: How to decode its attributes.
+    """
     get = raw.get
     start, end = get("startTimeUnixNano"), get("endTimeUnixNano")
     marks = _NO_MARKS
-    if not (type(start) is int and type(end) is int and 0 < start <= end < _LAST_NS):  # they are, in `aws/spans`
+    if not (type(start) is int and type(end) is int and 0 < start <= end < _MAX_NS):  # they are, in `aws/spans`
         start, end, marks = _times(start or get("start_time_unix_nano"), end or get("end_time_unix_nano"))
-    stated = get("status")
-    status = EMPTY if not stated else as_mapping(stated) or {"code": stated}
+    given = get("status")
+    status = EMPTY if not given else mapping_or_none(given) or {"code": given}
     code, message = status.get("code"), status.get("message")
     events, kind = get("events"), get("kind")
-    found = attributes(get("attributes"))
+    values = attributes(get("attributes"))
     return Span(
         trace_id=normal_id(get("traceId") or get("trace_id")),
         span_id=normal_id(get("spanId") or get("span_id")),
@@ -98,18 +107,18 @@ def otlp_span(
         kind=_KINDS.get(kind) or _kind(kind) if type(kind) is str else _kind(kind),
         start_ns=start,
         end_ns=end,
-        attributes=found,
+        attributes=values,
         events=_events(events) if events else (),
         status=_status(code) if code else "unset",
         status_message=str(message) if message else "",
         resource=resource,
         scope=scope,
-        marks=marks if _SERVICE_CUT not in found and _EXPORTER_CUT not in found else marks | {"values_cut"},
+        marks=marks if _SERVICE_CUT not in values and _EXPORTER_CUT not in values else marks | {"values_cut"},
     )
 
 
 def _events(raw: object) -> tuple[SpanEvent, ...]:
-    events = [event for event in map(as_mapping, as_list(raw)) if event is not None]
+    events = [event for event in map(mapping_or_none, as_list(raw)) if event is not None]
     return tuple(
         SpanEvent(
             name=str(event.get("name") or ""),
@@ -120,21 +129,21 @@ def _events(raw: object) -> tuple[SpanEvent, ...]:
     )
 
 
-def stored_span(raw: Mapping[str, Any], shared: Shared) -> Span:
-    """A record of `aws/spans`: resource and scope are inside the record itself, the same ones in each."""
-    resource = as_mapping(raw.get("resource")) or EMPTY
-    scope = as_mapping(raw.get("scope") or raw.get("instrumentationScope")) or EMPTY
-    found = attributes_of(resource.get("attributes"))
-    return otlp_span(raw, shared.resource(found), shared.text(str(scope.get("name") or "")), shared.attributes)
+def stored_span(raw: Mapping[str, Any], pool: InternPool) -> Span:
+    """Decode a record of `aws/spans`: it carries its resource and scope itself, the same ones in each record."""
+    resource = as_mapping(raw.get("resource"))
+    scope = as_mapping(raw.get("scope") or raw.get("instrumentationScope"))
+    attributes = attributes_of(resource.get("attributes"))
+    return otlp_span(raw, pool.resource(attributes), pool.text(str(scope.get("name") or "")), pool.attributes)
 
 
 def sdk_span(raw: Mapping[str, Any]) -> Span:
-    """A span as `ReadableSpan.to_json` writes it."""
-    context = as_mapping(raw.get("context")) or EMPTY
+    """Decode a span as `ReadableSpan.to_json` writes it."""
+    context = as_mapping(raw.get("context"))
     start, end, marks = _times(raw.get("start_time"), raw.get("end_time"))
-    status = as_mapping(raw.get("status")) or EMPTY
-    resource = as_mapping(raw.get("resource")) or EMPTY
-    scope = as_mapping(raw.get("instrumentation_scope") or raw.get("scope")) or EMPTY
+    status = as_mapping(raw.get("status"))
+    resource = as_mapping(raw.get("resource"))
+    scope = as_mapping(raw.get("instrumentation_scope") or raw.get("scope"))
     return Span(
         trace_id=normal_id(context.get("trace_id")),
         span_id=normal_id(context.get("span_id")),
@@ -154,7 +163,7 @@ def sdk_span(raw: Mapping[str, Any]) -> Span:
 
 
 def live_span(span: Any) -> Span:
-    """A finished `ReadableSpan` of the OpenTelemetry SDK (read by its attributes; the SDK is not imported)."""
+    """Decode a finished `ReadableSpan` of the OpenTelemetry SDK by its attributes, without importing the SDK."""
     context = getattr(span, "context", None)
     parent = getattr(span, "parent", None)
     start, end, marks = _times(getattr(span, "start_time", None), getattr(span, "end_time", None))
@@ -187,17 +196,23 @@ def live_span(span: Any) -> Span:
 
 
 def log_record(raw: Mapping[str, Any], resource: Mapping[str, Any] | None = None, scope: str = "") -> LogRecord:
-    """A log record of OTLP JSON, of `otel-rt-logs`, or as the SDK's `to_json` writes it."""
+    """Decode a log record of OTLP JSON, of `otel-rt-logs`, or as the SDK's `to_json` writes it.
+
+    Args:
+        raw: The record's fields.
+        resource: The attributes of the resource around it (OTLP); None where the record carries its own.
+        scope: The name of the instrumentation scope around it.
+    """
     get = raw.get
     if resource is None:
-        resource = attributes_of((as_mapping(get("resource")) or EMPTY).get("attributes"))
-        scope = str((as_mapping(get("scope")) or EMPTY).get("name") or "")
+        resource = attributes_of(as_mapping(get("resource")).get("attributes"))
+        scope = str(as_mapping(get("scope")).get("name") or "")
     attributes = attributes_of(get("attributes"))
     times = ("timeUnixNano", "time_unix_nano", "timestamp", "observedTimeUnixNano", "observed_timestamp")
     return LogRecord(
         trace_id=normal_id(get("traceId") or get("trace_id")),
         span_id=normal_id(get("spanId") or get("span_id")),
-        time_ns=next((found for name in times if (found := unix_ns(get(name))) is not None), 0),
+        time_ns=next((time_ns for name in times if (time_ns := unix_ns(get(name))) is not None), 0),
         body=plain_value(get("body")),
         event_name=str(get("eventName") or get("event_name") or attributes.get("event.name") or ""),
         attributes=attributes,

@@ -1,4 +1,4 @@
-"""Moments as Unix nanoseconds, from each form in which spans carry them. Integers all the way: floats lose 100 ns."""
+"""Timestamps as Unix nanoseconds, from each form in which spans carry them; integers only, as floats lose 100 ns."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 from datetime import UTC, datetime
 from math import isfinite
 
-LAST_NS = 1 << 63
-"""No moment is this late: OTLP has 64 bits, of which SQLite and others keep one for the sign."""
+MAX_NS = 1 << 63
+"""Upper bound of a timestamp: OTLP has 64 bits, of which SQLite and others need one for the sign."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FINE = re.compile(r"\.(\d{6})(\d{1,3})\d*")
+_FRACTION = re.compile(r"\.(\d{6})(\d{1,3})\d*")
 
 
 def unix_ns(value: object) -> int | None:
-    """Nanoseconds since 1970, or None for what is no moment: absent, zero, negative, not finite, past the year 2262.
+    """Return nanoseconds since 1970, or None for an absent, zero, negative or infinite time, or one past the year 2262.
 
-    Integers and digits are nanoseconds; other text is ISO 8601 (without a zone: UTC), up to nanoseconds exactly.
+    Integers and digits are nanoseconds; other text is ISO 8601 (UTC without an offset), exact to the nanosecond.
     """
     if type(value) is int:
-        return value if 0 < value < LAST_NS else None
+        return value if 0 < value < MAX_NS else None
     if type(value) is str:
         if value.isdigit() and value.isascii():
             moment = int(value) if len(value) < 20 else 0
-            return moment if 0 < moment < LAST_NS else None
+            return moment if 0 < moment < MAX_NS else None
         return _from_iso(value)
     if type(value) is float:
         return unix_ns(int(value)) if isfinite(value) else None
@@ -36,9 +36,9 @@ def _from_iso(text: str) -> int | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    whole = _from_datetime(moment)
-    fine = _FINE.search(text)
-    return whole if fine is None or whole is None else whole + int(fine[2].ljust(3, "0"))
+    seconds_ns = _from_datetime(moment)
+    fraction = _FRACTION.search(text)
+    return seconds_ns if fraction is None or seconds_ns is None else seconds_ns + int(fraction[2].ljust(3, "0"))
 
 
 def _from_datetime(moment: datetime) -> int | None:
