@@ -15,7 +15,7 @@ import numpy as np
 
 from loomlib.embeddings import embed
 from loomlib.local.memory import MemoryControlPlane, MemoryStore
-from loomlib.local.memory.records_store import Record, RecordsStore
+from loomlib.local.memory.records.store import Record, RecordsStore
 from loomlib.local.memory.writing import add_event
 
 ACCOUNT: Final = "123456789012"

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from loomlib.local.memory import EventPlane, MemoryControlPlane, MemoryStore
-from loomlib.local.memory.extraction.namespaces import filled
-from loomlib.local.memory.extraction.settings import ExtractionSettings
+from loomlib.local.memory.extraction import ExtractionSettings
+from loomlib.local.memory.extraction.strategy import filled
 from loomlib.local.memory.extraction.worker import Extraction
-from loomlib.local.memory.records_store import RecordsStore, Scope
+from loomlib.local.memory.records.store import RecordsStore, Scope
 
 FACTS = {"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{actorId}/"]}}
 

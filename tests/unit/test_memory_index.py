@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loomlib.local.memory.records_index import DIMENSIONS, RecordsIndex
-from loomlib.local.memory.records_store import Record, RecordsStore, Scope, now_ms
+from loomlib.local.memory.records.index import DIMENSIONS, RecordsIndex
+from loomlib.local.memory.records.store import Record, RecordsStore, Scope, now_ms
 
 NAMESPACES = ("/a", "/a/", "/a/b", "/ab", "/c", "")
 _RANDOM = np.random.default_rng(7).standard_normal((64, DIMENSIONS)).astype(np.float32)

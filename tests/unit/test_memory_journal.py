@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from loomlib.local.memory import MemoryControlPlane, MemoryStore
-from loomlib.local.memory.extraction.journal import Journal
+from loomlib.local.memory.extraction.pending import PendingEvents
 from loomlib.local.memory.writing import add_event
 
 FACTS = {"semanticMemoryStrategy": {"name": "facts"}}
@@ -39,7 +39,7 @@ def add(store: MemoryStore, memory_id: str) -> int:
 def test_events_of_a_memory_that_extracts_nothing_are_passed_over(store: MemoryStore, tmp_path: Path) -> None:
     silent, telling = memory(store, "silent"), memory(store, "telling", FACTS)
     seqs = [add(store, each) for each in (silent, telling, silent)]
-    journal = Journal(tmp_path, 0)
+    journal = PendingEvents(tmp_path, 0)
     assert not journal.read(0.0)
     ((key, events),) = journal.due(10.0, 1.0)
     assert (key[0], [each.seq for each in events]) == (telling, seqs[1:2])
@@ -62,7 +62,7 @@ def test_what_is_too_much_to_hold_is_read_when_there_is_room_again(store: Memory
         )
 
     store.write_now(multiply)
-    journal, portions = Journal(tmp_path, 0), []
+    journal, portions = PendingEvents(tmp_path, 0), []
     while not journal.idle:
         while journal.read(0.0):
             pass

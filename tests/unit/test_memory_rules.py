@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loomlib.local.memory.extraction.rules import extract
-from loomlib.local.memory.extraction.sentences import sentences, statements
-from loomlib.local.memory.extraction.values import items, normal, trimmed
+from loomlib.local.memory.extraction.text import clauses, items, normal, sentences, trimmed
 
 STATED = [
     ("Hi, I'm Anna and I live in Berlin.", ["The user's name is Anna.", "The user lives in Berlin."]),
@@ -192,7 +191,7 @@ def test_an_abbreviation_ends_no_sentence() -> None:
 @given(st.text(max_size=400))
 def test_any_text_is_read_without_an_error_and_always_alike(text: str) -> None:
     assert extract(text) == extract(text)
-    for clause, _ in statements(text):
+    for clause in clauses(text):
         assert clause
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from loomlib.local.memory.records_index import DIMENSIONS, RecordsIndex
-from loomlib.local.memory.records_shortlist import Shortlist
-from loomlib.local.memory.records_store import Record, RecordsStore, Scope
+from loomlib.local.memory.records.index import DIMENSIONS, RecordsIndex, Shortlist
+from loomlib.local.memory.records.store import Record, RecordsStore, Scope
 
 ROWS = 6_000
 

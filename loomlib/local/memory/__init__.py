@@ -1,4 +1,4 @@
-"""AgentCore Memory: memories and their strategies, and short-term memory's events, sessions and actors."""
+"""AgentCore Memory: memories and their strategies, events by session and actor, long-term records."""
 
 from .control_plane import MemoryControlPlane
 from .events import EventPlane

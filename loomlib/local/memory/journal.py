@@ -1,4 +1,4 @@
-"""Events in the order in which they came, for whoever makes long-term memory of them, in this process or another."""
+"""The events of a home in the order in which they were created, for whoever extracts long-term memory from them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,37 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .store import FILE_NAME
 
+_COLUMNS = (
+    "seq, memory_id, actor_id, session_id, event_id, timestamp_ms, created_at, branch, body, metadata, extraction"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One conversational part of an event.
+
+    Attributes:
+        event_id: The event that holds it.
+        index: Its place in the event's payload.
+        role: "USER", "ASSISTANT", "TOOL" or "OTHER".
+        text: What was said.
+    """
+
+    event_id: str
+    index: int
+    role: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class JournalEntry:
-    """One acknowledged event. `extraction` holds `mode` ("SKIP") and `namespaceVariables` when they were given."""
+    """One acknowledged event; times are unix milliseconds, `seq` is its position in the journal."""
 
     seq: int
     memory_id: str
@@ -24,13 +46,47 @@ class JournalEntry:
     timestamp_ms: int
     created_at_ms: int
     branch: str | None
-    payload: Sequence[Mapping[str, Any]] = field(repr=False)
-    metadata: Mapping[str, Mapping[str, str]] = field(repr=False)
-    extraction: Mapping[str, Any]
+    body: str = field(repr=False)
+    metadata_json: str = field(repr=False)
+    extraction_json: str = field(repr=False)
+
+    @cached_property
+    def payload(self) -> Sequence[Mapping[str, Any]]:
+        """The payload as CreateEvent was given it."""
+        return json.loads(self.body)
+
+    @cached_property
+    def metadata(self) -> Mapping[str, Mapping[str, str]]:
+        """The metadata in AWS's form."""
+        return json.loads(self.metadata_json)
+
+    @cached_property
+    def extraction(self) -> Mapping[str, Any]:
+        """How to extract: `mode` ("SKIP") and `namespaceVariables`, if they were given."""
+        return json.loads(self.extraction_json)
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversational parts that have text; blobs are left out."""
+        return tuple(
+            Message(event_id=self.event_id, index=index, role=part["conversational"]["role"], text=text)
+            for index, part in enumerate(self.payload)
+            if part.get("conversational") and (text := _spoken(part["conversational"]["content"].get("text") or ""))
+        )
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Values of the memory's own namespace variables."""
+        return self.extraction.get("namespaceVariables") or {}
+
+    @property
+    def closes_turn(self) -> bool:
+        """Whether the assistant speaks last in it."""
+        return bool(self.messages) and self.messages[-1].role == "ASSISTANT"
 
 
 def open_journal(home: Path) -> sqlite3.Connection:
-    """A read-only connection of the caller's own to the events of a home whose service has made them."""
+    """Open a read-only connection to the events of a home whose service created them."""
     address = f"{(home / FILE_NAME).absolute().as_uri()}?mode=ro"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
     connection.row_factory = sqlite3.Row
@@ -40,26 +96,53 @@ def open_journal(home: Path) -> sqlite3.Connection:
 def read_journal(
     connection: sqlite3.Connection, *, after: int, limit: int = 500, memory_id: str | None = None
 ) -> list[JournalEntry]:
-    """The events past seq `after` that still exist, oldest first; all memories' unless one is named."""
+    """Read existing events, the oldest first.
+
+    Args:
+        connection: A connection to `memory.db`.
+        after: Only events with a larger seq.
+        limit: The largest number of events.
+        memory_id: Only the events of this memory; of all memories if None.
+    """
     only = "AND memory_id = ?" if memory_id else ""
-    rows = connection.execute(
-        "SELECT seq, memory_id, actor_id, session_id, event_id, timestamp_ms, created_at, branch, body, metadata, "  # noqa: S608
-        f"extraction FROM events WHERE seq > ? {only} ORDER BY seq LIMIT ?",
-        (after, *([memory_id] if memory_id else ()), limit),
-    )
-    return [
-        JournalEntry(
-            seq=row["seq"],
-            memory_id=row["memory_id"],
-            actor_id=row["actor_id"],
-            session_id=row["session_id"],
-            event_id=row["event_id"],
-            timestamp_ms=row["timestamp_ms"],
-            created_at_ms=row["created_at"],
-            branch=row["branch"],
-            payload=json.loads(row["body"]),
-            metadata=json.loads(row["metadata"] or "{}"),
-            extraction=json.loads(row["extraction"] or "{}"),
-        )
-        for row in rows
+    statement = f"SELECT {_COLUMNS} FROM events WHERE seq > ? {only} ORDER BY seq LIMIT ?"  # noqa: S608
+    return [_entry(row) for row in connection.execute(statement, (after, *([memory_id] if memory_id else ()), limit))]
+
+
+def find_entries(connection: sqlite3.Connection, memory_id: str, event_ids: Sequence[str]) -> list[JournalEntry]:
+    """Those of these events of a memory that still exist, the oldest first."""
+    statement = f"SELECT {_COLUMNS} FROM events WHERE seq=? AND memory_id=? AND event_id=?"  # noqa: S608
+    rows = [
+        connection.execute(statement, (int(event_id.partition("#")[2], 16), memory_id, event_id)).fetchone()
+        for event_id in event_ids
     ]
+    return sorted((_entry(row) for row in rows if row), key=lambda entry: entry.seq)
+
+
+def _entry(row: sqlite3.Row) -> JournalEntry:
+    *same, created_at, branch, body, metadata, extraction = row
+    seq, memory_id, actor_id, session_id, event_id, timestamp_ms = same
+    return JournalEntry(
+        seq=seq,
+        memory_id=memory_id,
+        actor_id=actor_id,
+        session_id=session_id,
+        event_id=event_id,
+        timestamp_ms=timestamp_ms,
+        created_at_ms=created_at,
+        branch=branch,
+        body=body,
+        metadata_json=metadata or "{}",
+        extraction_json=extraction or "{}",
+    )
+
+
+def _spoken(text: str) -> str:
+    """The spoken text: Strands' session manager stores its whole message as JSON, which holds text blocks."""
+    if not text.startswith('{"'):
+        return text
+    try:
+        content = json.loads(text)["message"]["content"]
+        return "\n".join(str(block["text"]) for block in cast("list[Any]", content) if "text" in block)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return text

@@ -1,7 +1,13 @@
-"""`memory.db`: one writing thread that commits in groups, and readers that never wait for it.
+"""`memory.db`: memories and their events, with one writing thread that commits in groups, and readers that never wait.
 
 A write is acknowledged when the transaction that holds it is on disk. Requests that arrive while one transaction is
 being written share the next: one fsync for all of them, and no request waits for a timer.
+
+`events.seq` is never used twice, so "all events past seq n" is the journal that extraction reads. Times are whole
+milliseconds since 1970, the resolution in which AgentCore Memory stores and orders events.
+
+The statements are plain SQL: with SQLAlchemy Core the write of an event took 131 % longer (436 → 1,007 µs in groups
+of 32), and its import added 194 ms to the start of the service.
 """
 
 from __future__ import annotations
@@ -15,22 +21,54 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from .schema import SCHEMA
-
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 FILE_NAME: Final = "memory.db"
 _GROUP = 256
 _READERS = 2
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS memories (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, arn TEXT NOT NULL, name TEXT NOT NULL UNIQUE,
+    body TEXT NOT NULL, event_expiry_days INTEGER NOT NULL, client_token TEXT UNIQUE, digest BLOB,
+    created_at INTEGER NOT NULL);
+
+CREATE TABLE IF NOT EXISTS memory_tags (
+    memory_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (memory_id, name)) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS sessions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, memory_id TEXT NOT NULL, actor_id TEXT NOT NULL, session_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL, empty_since INTEGER, UNIQUE (memory_id, actor_id, session_id));
+CREATE INDEX IF NOT EXISTS sessions_newest ON sessions (memory_id, actor_id, number);
+CREATE INDEX IF NOT EXISTS sessions_empty ON sessions (empty_since) WHERE empty_since IS NOT NULL;
+
+CREATE TABLE IF NOT EXISTS branches (
+    session_number INTEGER NOT NULL, name TEXT NOT NULL, parent TEXT NOT NULL, root_event TEXT NOT NULL,
+    root_timestamp_ms INTEGER NOT NULL, root_seq INTEGER NOT NULL,
+    PRIMARY KEY (session_number, name)) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, memory_id TEXT NOT NULL, actor_id TEXT NOT NULL, session_id TEXT NOT NULL,
+    session_number INTEGER NOT NULL, event_id TEXT NOT NULL, timestamp_ms INTEGER NOT NULL,
+    branch TEXT, root_event TEXT, body TEXT NOT NULL, metadata TEXT, extraction TEXT,
+    client_token TEXT, digest BLOB, created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS events_newest ON events (session_number, timestamp_ms, seq);
+CREATE INDEX IF NOT EXISTS events_by_memory ON events (memory_id, seq);
+CREATE INDEX IF NOT EXISTS events_expiring ON events (expires_at);
+CREATE UNIQUE INDEX IF NOT EXISTS events_by_token ON events (memory_id, client_token) WHERE client_token IS NOT NULL;
+
+CREATE TABLE IF NOT EXISTS event_terms (
+    session_number INTEGER NOT NULL, term TEXT NOT NULL, timestamp_ms INTEGER NOT NULL, seq INTEGER NOT NULL,
+    PRIMARY KEY (session_number, term, timestamp_ms, seq)) WITHOUT ROWID;
+"""
 
 
 class MemoryStore:
-    """All memories of one home, in SQLite."""
+    """The open file of one home."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE_NAME
         self._writing = _connect(self._path)
-        self._writing.executescript(SCHEMA)
+        self._writing.executescript(_SCHEMA)
         self._queue: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
@@ -41,27 +79,27 @@ class MemoryStore:
         self._writer.start()
 
     def prepare(self, script: str) -> None:
-        """Make tables that another room keeps here; `script` must be harmless when they exist."""
-        self.write_now(lambda connection: [connection.execute(each) for each in script.split(";") if each.strip()])
+        """Create tables of another component in this file; `script` must do nothing if they exist."""
+        self.write_now(lambda connection: [connection.execute(part) for part in script.split(";") if part.strip()])
 
     async def write(self, work: Work[T]) -> T:
-        """What `work` returns, once its changes are on disk. If it raises, nothing of it is kept."""
+        """Run `work` in the writing thread; return its result once it is on disk. Undo its changes if it raises."""
         return await asyncio.wrap_future(self._submit(work))
 
     def write_now(self, work: Work[T]) -> T:
-        """As `write`, for threads other than the event loop's."""
+        """Do the same as `write`, for threads other than the event loop's."""
         return self._submit(work).result()
 
     async def read(self, work: Work[T]) -> T:
-        """What `work` reads in a thread of its own, from the state after every write acknowledged so far."""
+        """Run `work` in a reading thread, on the state after every write acknowledged so far."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     def read_now(self, work: Work[T]) -> T:
-        """As `read`, for threads other than the event loop's."""
+        """Do the same as `read`, for threads other than the event loop's."""
         return self._readers.submit(self._read, work).result()
 
     def close(self) -> None:
-        """Finish what was submitted, then close."""
+        """Finish what was submitted, then close the file."""
         with self._closing:
             if self._closed:
                 return
@@ -86,7 +124,7 @@ class MemoryStore:
             group = [self._queue.get()]
             while group[-1] is not None and len(group) < _GROUP and not self._queue.empty():
                 group.append(self._queue.get())
-            self._write_group([each for each in group if each is not None])
+            self._write_group([entry for entry in group if entry is not None])
             if group[-1] is None:
                 return
 
@@ -99,7 +137,7 @@ class MemoryStore:
                 self._writing.execute("SAVEPOINT one")
                 try:
                     outcomes.append((answer, work(self._writing), None))
-                except Exception as error:  # noqa: BLE001 - it is the submitter's: handed on, and its changes undone
+                except Exception as error:  # noqa: BLE001 - passed on to the submitter; its changes are undone
                     self._writing.execute("ROLLBACK TO one")
                     outcomes.append((answer, None, error))
                 self._writing.execute("RELEASE one")
@@ -111,7 +149,7 @@ class MemoryStore:
             outcomes = [(answer, None, error) for _, answer in group]
         for answer, result, error in outcomes:
             if not answer.set_running_or_notify_cancel():
-                continue  # the request is gone; what it asked for is done all the same
+                continue  # the request was cancelled; its work is done nevertheless
             if error is None:
                 answer.set_result(result)
             else:

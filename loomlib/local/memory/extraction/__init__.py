@@ -1,6 +1,5 @@
 """Extraction of long-term memory: closed turns become records, in a process of its own."""
 
-from .process import ExtractionProcess
-from .settings import ExtractionSettings
+from .process import ExtractionProcess, ExtractionSettings
 
 __all__ = ["ExtractionProcess", "ExtractionSettings"]

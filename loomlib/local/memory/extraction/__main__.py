@@ -1,17 +1,17 @@
-"""`python -m loomlib.local.memory.extraction HOME`: the extracting process, as the service starts it."""
+"""`python -m loomlib.local.memory.extraction HOME`: the extraction process, as the service starts it."""
 
 import json
 import os
 import sys
 from pathlib import Path
 
-from .settings import ExtractionSettings
+from .process import ExtractionSettings
 from .worker import run
 
 
 def _settings() -> ExtractionSettings:
     line = b""
-    while not line.endswith(b"\n"):  # byte by byte: what follows is for `run`, which waits on the descriptor
+    while not line.endswith(b"\n"):  # byte by byte: `run` waits on the same descriptor for what follows
         byte = os.read(0, 1)
         if not byte:
             sys.exit(0)
@@ -20,5 +20,5 @@ def _settings() -> ExtractionSettings:
 
 
 os.umask(0o077)
-os.nice(5)  # answering is more urgent than remembering
+os.nice(5)  # answering requests matters more than extraction
 run(Path(sys.argv[1]), _settings())

@@ -1,4 +1,4 @@
-"""What is new put together with what is known: created, merged, replaced, or deleted on contradiction."""
+"""Consolidation: new statements create, update, replace or delete the records that are already known."""
 
 from __future__ import annotations
 
@@ -11,21 +11,30 @@ from typing import Any, Final
 import numpy as np
 
 from loomlib.embeddings import embed
-from loomlib.local.memory.records_store import Record, RecordsStore, Scope, now_ms
 
-from .statement import Statement
-from .values import normal
+from ..records.store import Record, RecordsStore, Scope, now_ms
+from .rules import Statement
+from .text import normal
 
 _SAME_ABOVE: Final = 0.93
-"""Cosine from which two texts say the same; of wordllama's vectors, paraphrases lie from 0.85 upwards."""
+"""Cosine from which two texts count as equal; paraphrases start at 0.85 with wordllama's vectors."""
 _COMPARED: Final = 200
 _DAY_MS: Final = 86_400_000
-_TOLD_SOURCES: Final = 5  # as many strings as a metadata list holds
+_MOST_SOURCES: Final = 5
+"""Source events in a record's metadata: as many strings as a metadata list holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where records go, whose they are and from when: `label` says who extracted."""
+class Target:
+    """Where records are written.
+
+    Attributes:
+        memory_id: The memory.
+        namespace: The namespace of the records.
+        strategy_id: Their strategy.
+        expiry_days: After how many days they expire; None if they do not.
+        label: Provenance label that says which extractor wrote them.
+    """
 
     memory_id: str
     namespace: str
@@ -35,43 +44,49 @@ class Place:
 
 
 class Consolidator:
-    """Writes into the store; the caller's transaction makes a turn's changes one."""
+    """Writes into the store; the caller's transaction makes the changes of a turn atomic."""
 
     def __init__(self, store: RecordsStore) -> None:
         self._store = store
 
     def apply(
         self,
-        place: Place,
+        target: Target,
         statements: Iterable[Statement],
         event_ids: Sequence[str],
         timestamp_ms: int,
         *,
         as_json: bool,
     ) -> None:
-        """Bring `statements`, made in these events, into the place. `as_json` is the form of AWS's preferences."""
-        for each in statements:
-            if each.retracts:
-                self._retract(place, each)
+        """Bring statements into the records.
+
+        Args:
+            target: Where to write.
+            statements: What the user stated or took back.
+            event_ids: The events that hold the statements.
+            timestamp_ms: When they were made, in unix milliseconds.
+            as_json: Write the content as JSON, the form of AWS's preference records.
+        """
+        for statement in statements:
+            if statement.retracts:
+                self._retract(target, statement)
                 continue
-            known = self._known(place, each)
-            vector: bytes = embed([each.text])[0].tobytes()
-            if known is None:
-                text = _text(each, as_json)
-                self.write(place, None, each.slot, text, vector, event_ids, timestamp_ms, value=each.value)
-            elif normal(known.value or "") == normal(each.value) or known.slot is None:
-                # Said again: the record stays as it is, and knows one more event.
-                slot, value = known.slot or each.slot, known.value or each.value
+            known = self._known(target, statement)
+            if known is not None and (known.slot is None or normal(known.value or "") == normal(statement.value)):
+                # Stated again: the record keeps its text and gets one more source event.
+                slot, value = known.slot or statement.slot, known.value or statement.value
                 vector = self._store.vector(known.record_id)
-                self.write(place, known, slot, known.text, vector, event_ids, timestamp_ms, value=value)
-            else:
-                # Another value: the former one's events tell nothing of this one.
-                former, text = replace(known, source_event_ids=()), _text(each, as_json)
-                self.write(place, former, each.slot, text, vector, event_ids, timestamp_ms, value=each.value)
+                self.write(target, known, slot, known.text, vector, event_ids, timestamp_ms, value=value)
+                continue
+            # Another value: the former events are not its sources.
+            former = known and replace(known, source_event_ids=())
+            vector = embed([statement.text])[0].tobytes()
+            text = _content(statement, as_json)
+            self.write(target, former, statement.slot, text, vector, event_ids, timestamp_ms, value=statement.value)
 
     def write(
         self,
-        place: Place,
+        target: Target,
         known: Record | None,
         slot: str,
         text: str,
@@ -82,68 +97,90 @@ class Consolidator:
         value: str = "",
         state: Mapping[str, Any] | None = None,
     ) -> str:
-        """Create a record or change `known` into this; its id."""
+        """Create a record, or change `known`.
+
+        Args:
+            target: Where to write.
+            known: The record to change; None to create one.
+            slot: What the record is about.
+            text: Its content.
+            vector: The vector of its content.
+            event_ids: Source events, added to those of `known`.
+            timestamp_ms: When it was stated, in unix milliseconds.
+            value: The value of the slot.
+            state: What the extractor needs to continue the record.
+
+        Returns:
+            The id of the record.
+        """
         sources = tuple(dict.fromkeys((*(known.source_event_ids if known else ()), *event_ids)))
-        told = {
-            "x-loom-extractor": {"stringValue": place.label},
-            "x-loom-source-events": {"stringListValue": [told_event(each) for each in sources[-_TOLD_SOURCES:]]},
+        provenance = {
+            "x-loom-extractor": {"stringValue": target.label},
+            "x-loom-source-events": {"stringListValue": [shown_event_id(each) for each in sources[-_MOST_SOURCES:]]},
         }
         moment = now_ms()
-        expires_at = None if place.expiry_days is None else moment + place.expiry_days * _DAY_MS
         record = Record(
             record_id=known.record_id if known else f"mem-{uuid.uuid4()}",
-            namespace=place.namespace,
-            strategy_id=place.strategy_id,
+            namespace=target.namespace,
+            strategy_id=target.strategy_id,
             text=text,
             created_at=known.created_at if known else moment,
             updated_at=timestamp_ms,
-            metadata={**(known.metadata if known else {}), **told},
-            expires_at=expires_at,
+            metadata={**(known.metadata if known else {}), **provenance},
+            expires_at=None if target.expiry_days is None else moment + target.expiry_days * _DAY_MS,
             source_event_ids=sources,
             slot=slot,
             value=value,
             state=state,
         )
-        self._store.put(place.memory_id, record, vector)
+        self._store.put(target.memory_id, record, vector)
         return record.record_id
 
-    def _retract(self, place: Place, each: Statement) -> None:
-        for known in self._store.in_slot(place.memory_id, place.namespace, place.strategy_id, each.slot):
-            if not each.value or each.slot.endswith(":*") or _alike(known.value or "", each.value):
-                self._store.remove(place.memory_id, known.record_id)
-        if each.text and (by_hand := self._same_by_hand(place, each.text)):
-            self._store.remove(place.memory_id, by_hand.record_id)
+    def _in_slot(self, target: Target, slot: str) -> list[Record]:
+        return self._store.in_slot(target.memory_id, target.namespace, target.strategy_id, slot)
 
-    def _known(self, place: Place, each: Statement) -> Record | None:
-        of_slot = self._store.in_slot(place.memory_id, place.namespace, place.strategy_id, each.slot)
-        return of_slot[0] if of_slot else self._same_by_hand(place, each.text)
+    def _retract(self, target: Target, statement: Statement) -> None:
+        any_value = not statement.value or statement.slot.endswith(":*")
+        for known in self._in_slot(target, statement.slot):
+            if any_value or _is_alike(known.value or "", statement.value):
+                self._store.remove(target.memory_id, known.record_id)
+        if statement.text and (by_hand := self._same_by_hand(target, statement.text)):
+            self._store.remove(target.memory_id, by_hand.record_id)
 
-    def _same_by_hand(self, place: Place, text: str) -> Record | None:
-        """A record without a slot (written by BatchCreateMemoryRecords) that says the same."""
+    def _known(self, target: Target, statement: Statement) -> Record | None:
+        of_slot = self._in_slot(target, statement.slot)
+        return of_slot[0] if of_slot else self._same_by_hand(target, statement.text)
+
+    def _same_by_hand(self, target: Target, text: str) -> Record | None:
+        """A record without a slot (written by BatchCreateMemoryRecords) whose text means the same."""
         newest = self._store.newest_first(
-            place.memory_id, Scope(place.namespace), strategy_id=place.strategy_id, limit=_COMPARED
+            target.memory_id, Scope(target.namespace), strategy_id=target.strategy_id, limit=_COMPARED
         )
-        by_hand = [known for known in newest if known.slot is None]
+        by_hand = [record for record in newest if record.slot is None]
         if not by_hand:
             return None
-        scores = embed([known.text for known in by_hand]) @ embed([text])[0]
+        scores = embed([record.text for record in by_hand]) @ embed([text])[0]
         best = int(np.argmax(scores))
         return by_hand[best] if scores[best] >= _SAME_ABOVE else None
 
 
-def told_event(event_id: str) -> str:
-    """An event's id as a record's metadata can hold it: the character "#" is not among those allowed, ":" is."""
+def shown_event_id(event_id: str) -> str:
+    """An event id as metadata can hold it: "#" is not among the characters allowed there, ":" is."""
     return event_id.replace("#", ":")
 
 
-def _alike(a: str, b: str) -> bool:
-    """Whether a value taken back is the one known: the same, or the one within the other ("Acme", "Acme Corp")."""
+def _is_alike(a: str, b: str) -> bool:
+    """Whether a retracted value is the known one, or one contains the other ("Acme", "Acme Corp")."""
     first, second = set(normal(a).split()), set(normal(b).split())
     return bool(first and second) and (first <= second or second <= first)
 
 
-def _text(each: Statement, as_json: bool) -> str:
+def _content(statement: Statement, as_json: bool) -> str:
     if not as_json:
-        return each.text
-    words = {"context": "The user said so in conversation.", "preference": each.text, "categories": [each.category]}
-    return json.dumps(words, ensure_ascii=False)
+        return statement.text
+    content = {
+        "context": "The user said so in conversation.",
+        "preference": statement.text,
+        "categories": [statement.category],
+    }
+    return json.dumps(content, ensure_ascii=False)

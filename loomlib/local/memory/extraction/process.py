@@ -1,4 +1,4 @@
-"""The service's side of the extracting process: started when something may wait, woken, restarted when it dies."""
+"""The service's handle on the extraction process: starts it when events may wait, wakes it, restarts it if it ends."""
 
 from __future__ import annotations
 
@@ -7,70 +7,87 @@ import json
 import logging
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from .settings import ExtractionSettings
-
 _log = logging.getLogger(__name__)
-_WOKEN_EVERY_S = 0.05
-_RESTARTED_AFTER_S = 1.0
+_WAKE_EVERY_S = 0.05
+_RESTART_AFTER_S = 1.0
 _CLOSE_WITHIN_S = 5.0
 _DELAY_VARIABLE = "LOOM_MEMORY_DELAY_S"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionSettings:
+    """How to extract.
+
+    Attributes:
+        delay_s: Seconds between the end of a turn and its extraction.
+        extractor: "offline" (rules) or "model".
+        url: The service's address, for a model.
+        simulated: Whether the model is simulated; its records then say so.
+        access_key: The service's access key, for a model.
+    """
+
+    delay_s: float = 1.0
+    extractor: str = "offline"
+    url: str = ""
+    simulated: bool = False
+    access_key: str = field(default="", repr=False)
+
+
 class ExtractionProcess:
-    """Keeps one process that extracts, off the service's event loop and off its interpreter."""
+    """Keeps one extraction process running, apart from the service's event loop and interpreter."""
 
     def __init__(self, home: Path, settings: ExtractionSettings) -> None:
-        if told := os.environ.get(_DELAY_VARIABLE):
-            settings = replace(settings, delay_s=float(told))
+        if delay := os.environ.get(_DELAY_VARIABLE):
+            settings = replace(settings, delay_s=float(delay))
         self._home, self._settings = home, settings
         self._process: asyncio.subprocess.Process | None = None
-        self._keeping: asyncio.Task[None] | None = None
+        self._supervising: asyncio.Task[None] | None = None
         self._waking: asyncio.TimerHandle | None = None
         self._closed = False
 
     @property
     def pid(self) -> int | None:
-        """The running process, None while there is none."""
+        """The id of the running process; None while there is none."""
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     def wake(self) -> None:
-        """Something may wait for extraction. Never blocks; called on the event loop."""
+        """Tell the process that events may wait. Does not block; call it on the event loop."""
         if self._closed:
             return
-        if self._keeping is None:
-            self._keeping = asyncio.get_running_loop().create_task(self._keep())
+        if self._supervising is None:
+            self._supervising = asyncio.get_running_loop().create_task(self._supervise())
         elif self._waking is None:
-            self._waking = asyncio.get_running_loop().call_later(_WOKEN_EVERY_S, self._send)
+            self._waking = asyncio.get_running_loop().call_later(_WAKE_EVERY_S, self._send)
 
     async def close(self) -> None:
-        """End the process after the turn that it is at."""
+        """Stop the process after its current turn; kill it after 5 s."""
         self._closed = True
         if self._waking is not None:
             self._waking.cancel()
-        if self._keeping is None:
+        if self._supervising is None:
             return
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
-        done, _ = await asyncio.wait((self._keeping,), timeout=_CLOSE_WITHIN_S)
+        done, _ = await asyncio.wait((self._supervising,), timeout=_CLOSE_WITHIN_S)
         if not done:
             if self.pid is not None and self._process is not None:
                 self._process.kill()
-            await self._keeping
+            await self._supervising
 
     def _send(self) -> None:
         self._waking = None
         if self._process is not None and self._process.returncode is None and self._process.stdin is not None:
             self._process.stdin.write(b"\n")
 
-    async def _keep(self) -> None:
+    async def _supervise(self) -> None:
         while not self._closed:
             process = self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", __package__ or "", str(self._home)),
                 stdin=asyncio.subprocess.PIPE,
-                start_new_session=True,  # a terminal's Ctrl-C is for the service, which then closes this one
+                start_new_session=True,  # a terminal's Ctrl-C goes to the service, which then closes this process
             )
             assert process.stdin is not None
             process.stdin.write(json.dumps(asdict(self._settings)).encode() + b"\n")
@@ -78,5 +95,5 @@ class ExtractionProcess:
                 process.stdin.close()
             await process.wait()
             if not self._closed:
-                _log.error("The extracting process ended with %s; another one takes over", process.returncode)
-                await asyncio.sleep(_RESTARTED_AFTER_S)
+                _log.error("The extraction process ended with %s and is restarted", process.returncode)
+                await asyncio.sleep(_RESTART_AFTER_S)

@@ -1,9 +1,8 @@
-"""What a session was about: summaries, episodes, and what episodes taught."""
+"""Records about whole sessions: summaries, episodes, and reflections on episodes."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
@@ -11,70 +10,79 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from loomlib.embeddings import embed
-from loomlib.local.memory.records_store import Record, RecordsStore, Scope
 
-from .consolidate import Consolidator, Place
-from .messages import Message
+from ..journal import Message
+from ..records.store import Record, RecordsStore, Scope
+from .consolidate import Consolidator, Target
+from .english import pattern
 from .rules import extract
-from .sentences import sentences
+from .text import sentences
 
-_POINTS: Final = 16
+_MOST_POINTS: Final = 16
 _POINT_CHARACTERS: Final = 280
 _ALIKE_ABOVE: Final = 0.5
 _EPISODES: Final = 200
-_THANKS: Final = re.compile(
-    r"\b(?:thanks|thank you|perfect|great|that (?:works|worked|"
-    r"helped|fixed it|did it)|solved|works now|awesome|brilliant)\b",
-    re.I,
-)
-_FAILED: Final = re.compile(
-    r"\b(?:doesn't work|does not work|didn't work|did not work|"
-    r"still (?:broken|fails|failing|not|wrong)|that's wrong|"
-    r"not what i|useless|wrong answer|no,? that|incorrect|didn't help)\b",
-    re.I,
-)
+_MOST_SHOWN: Final = 5
 
 
 class SessionRecords:
-    """Keeps one record a session and strategy, and rewrites it with every turn."""
+    """Writes one record for each session and strategy, and rewrites it with every turn."""
 
     def __init__(self, store: RecordsStore, consolidator: Consolidator) -> None:
         self._store, self._consolidator = store, consolidator
 
-    def summarize(self, place: Place, session_id: str, messages: Sequence[Message], timestamp_ms: int) -> None:
-        """Bring a turn into the session's summary: topics as AWS writes them, `<topic name="…">…</topic>`."""
+    def summarize(self, target: Target, session_id: str, messages: Sequence[Message], timestamp_ms: int) -> None:
+        """Bring a turn into the summary of its session, in AWS's form: `<topic name="…">…</topic>`.
+
+        Args:
+            target: Where to write.
+            session_id: The session.
+            messages: The messages of the turn.
+            timestamp_ms: When the turn ended, in unix milliseconds.
+        """
         slot = f"summary:{session_id}"
-        known = self._known(place, slot)
+        known = self._known(target, slot)
         state: dict[str, Any] = dict((known.state if known else None) or {"topic": "", "points": []})
         points: list[list[Any]] = [*state["points"], *(point for message in messages for point in _points(message))]
-        while len(points) > _POINTS:
-            points.remove(min(points, key=lambda point: point[0]))  # of equals the oldest
+        while len(points) > _MOST_POINTS:
+            points.remove(min(points, key=lambda point: point[0]))  # the oldest of equals
         if not points:
             return
         state = {"topic": state["topic"] or _topic(messages), "points": points}
         lines = "\n".join(escape(text) for _, text in points)
         text = f"<topic name={quoteattr(state['topic'])}>\n{lines}\n</topic>"
-        said = f"{state['topic']} {' '.join(text for _, text in points)}"
-        vector: bytes = embed([said])[0].tobytes()
-        self._consolidator.write(place, known, slot, text, vector, _sources(messages), timestamp_ms, state=state)
+        content = f"{state['topic']} {' '.join(text for _, text in points)}"
+        vector: bytes = embed([content])[0].tobytes()
+        self._consolidator.write(target, known, slot, text, vector, _sources(messages), timestamp_ms, state=state)
 
-    def remember_episode(
-        self, place: Place, reflection: Place | None, session_id: str, messages: Sequence[Message], timestamp_ms: int
+    def record_episode(
+        self, target: Target, reflection: Target | None, session_id: str, messages: Sequence[Message], timestamp_ms: int
     ) -> None:
-        """Bring a turn into the session's episode, and episodes like it into a reflection."""
+        """Bring a turn into the episode of its session, and similar episodes into a reflection.
+
+        Args:
+            target: Where to write the episode.
+            reflection: Where to write the reflection; None to write none.
+            session_id: The session.
+            messages: The messages of the turn.
+            timestamp_ms: When the turn ended, in unix milliseconds.
+        """
         slot = f"episode:{session_id}"
-        known = self._known(place, slot)
+        known = self._known(target, slot)
         begun: Mapping[str, Any] = (known.state if known else None) or {}
         user = [message.text for message in messages if message.role == "USER"]
-        situation = begun.get("situation") or (_wanted(user[0]) if user else "")
+        situation = begun.get("situation") or (_intent(user[0]) if user else "")
         if not situation:
             return
         actions = [*begun.get("actions", ()), *(_first(m.text) for m in messages if m.role in ("ASSISTANT", "TOOL"))][
-            -_POINTS:
+            -_MOST_POINTS:
         ]
         outcome = begun.get("outcome", "open")
         for text in user:
-            outcome = "failed" if _FAILED.search(text) else "succeeded" if _THANKS.search(text) else outcome
+            if pattern("failed").search(text):
+                outcome = "failed"
+            elif pattern("thanks").search(text):
+                outcome = "succeeded"
         state = {
             "situation": situation,
             "actions": actions,
@@ -90,73 +98,73 @@ class SessionRecords:
         state["intent"] = shown["intent"]
         vector: bytes = embed([situation])[0].tobytes()
         text = json.dumps(shown, ensure_ascii=False)
-        self._consolidator.write(place, known, slot, text, vector, _sources(messages), timestamp_ms, state=state)
+        self._consolidator.write(target, known, slot, text, vector, _sources(messages), timestamp_ms, state=state)
         if reflection is not None:
-            self._reflect(place, reflection, situation, timestamp_ms)
+            self._reflect(target, reflection, situation, timestamp_ms)
 
-    def _reflect(self, place: Place, reflection: Place, situation: str, timestamp_ms: int) -> None:
-        """Write down what the episodes like this one have in common; two are the fewest.
+    def _reflect(self, target: Target, reflection: Target, situation: str, timestamp_ms: int) -> None:
+        """Write what at least two similar episodes have in common.
 
-        Only episodes that reflect into the same namespace are read, so a template's actor keeps actors apart.
+        Only episodes that reflect into the same namespace are read, so the actors of a template stay separate.
         """
-        newest = self._store.newest_first(place.memory_id, Scope(), strategy_id=place.strategy_id, limit=_EPISODES)
+        newest = self._store.newest_first(target.memory_id, Scope(), strategy_id=target.strategy_id, limit=_EPISODES)
         episodes = [
-            each
-            for each in reversed(newest)
-            if each.state and each.state.get("situation") and each.state.get("reflected") == reflection.namespace
+            (record, record.state)
+            for record in reversed(newest)
+            if record.state and record.state.get("situation") and record.state.get("reflected") == reflection.namespace
         ]
         if len(episodes) < 2:
             return
-        vectors = embed([str((each.state or {})["situation"]) for each in episodes])
+        vectors = embed([str(state["situation"]) for _, state in episodes])
         alike = [episodes[int(at)] for at in np.flatnonzero(vectors @ embed([situation])[0] >= _ALIKE_ABOVE)]
         if len(alike) < 2:
             return
-        ends = [str((each.state or {})["outcome"]) for each in alike]
+        states = [state for _, state in alike]
         hints = [
-            f"{'Worked' if end == 'succeeded' else 'Did not work'}: {max((each.state or {})['actions'], key=len)}"
-            for each, end in zip(alike, ends, strict=True)
-            if end != "open" and (each.state or {})["actions"]
-        ]
-        title = _shortened(str((alike[0].state or {})["situation"]))
-        cases = [str((each.state or {})["situation"]) for each in alike[-5:]]
+            f"{'Worked' if state['outcome'] == 'succeeded' else 'Did not work'}: {max(state['actions'], key=len)}"
+            for state in states
+            if state["outcome"] != "open" and state["actions"]
+        ][-_MOST_SHOWN:]
+        title = _shortened(str(states[0]["situation"]))
+        cases = [str(state["situation"]) for state in states[-_MOST_SHOWN:]]
+        succeeded = sum(state["outcome"] == "succeeded" for state in states)
         shown = {
             "title": title,
             "use_cases": cases,
-            "hints": hints[-5:],
-            "confidence": round(ends.count("succeeded") / len(ends), 2),
+            "hints": hints,
+            "confidence": round(succeeded / len(states), 2),
         }
-        slot = f"reflection:{alike[0].record_id}"
+        slot = f"reflection:{alike[0][0].record_id}"
         former = self._known(reflection, slot)
-        sources = list(dict.fromkeys(source for each in alike for source in each.source_event_ids))
-        vector: bytes = embed([" ".join([title, *cases, *hints[-5:]])])[0].tobytes()
+        sources = list(dict.fromkeys(source for record, _ in alike for source in record.source_event_ids))
+        vector: bytes = embed([" ".join([title, *cases, *hints])])[0].tobytes()
         text = json.dumps(shown, ensure_ascii=False)
         self._consolidator.write(reflection, former, slot, text, vector, sources, timestamp_ms)
 
-    def _known(self, place: Place, slot: str) -> Record | None:
-        found = self._store.in_slot(place.memory_id, place.namespace, place.strategy_id, slot)
-        return found[0] if found else None
+    def _known(self, target: Target, slot: str) -> Record | None:
+        records = self._store.in_slot(target.memory_id, target.namespace, target.strategy_id, slot)
+        return records[0] if records else None
 
 
 def _points(message: Message) -> list[list[Any]]:
-    """What a message adds to a summary, each with its weight: what the user stated weighs most."""
+    """What a message adds to a summary, each with its weight: statements of the user weigh most."""
     if message.role == "USER":
-        stated = [[2, each.text] for each in extract(message.text) if not each.retracts]
-        asked = [[1, f"The user asked: {_shortened(each)}"] for each in sentences(message.text) if each.endswith("?")][
-            :3
-        ]
+        stated = [[2, statement.text] for statement in extract(message.text) if not statement.retracts]
+        questions = [sentence for sentence in sentences(message.text) if sentence.endswith("?")][:3]
+        asked = [[1, f"The user asked: {_shortened(question)}"] for question in questions]
         return [*stated, *asked] or [[1, f"The user said: {_first(message.text)}"]]
     return [[0, f"The assistant answered: {_first(message.text)}"]] if message.role == "ASSISTANT" else []
 
 
 def _topic(messages: Sequence[Message]) -> str:
     first = next((message.text for message in messages if message.role == "USER"), messages[0].text)
-    return " ".join(_wanted(first).split()[:10]).rstrip(".,!?")
+    return " ".join(_intent(first).split()[:10]).rstrip(".,!?")
 
 
-def _wanted(text: str) -> str:
-    """What a message is after: its first question, else how it begins."""
-    said = sentences(text)
-    return _shortened(next((each for each in said if each.endswith("?")), " ".join(said[:2])))
+def _intent(text: str) -> str:
+    """What a message is after: its first question, else its first two sentences."""
+    parts = sentences(text)
+    return _shortened(next((part for part in parts if part.endswith("?")), " ".join(parts[:2])))
 
 
 def _first(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a strategy is and where its records go."""
+"""The strategies that extract, and the namespaces that their records go to."""
 
 from __future__ import annotations
 
@@ -24,8 +24,17 @@ _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A strategy that extracts: `template` and `reflection_template` name places; `prompt` and `model_id` are a
-    custom override's, for an extractor that asks a model."""
+    """A strategy that extracts.
+
+    Attributes:
+        id: Its id.
+        kind: What it extracts.
+        template: The template of its records' namespace.
+        reflection_template: The template of its reflections' namespace; empty if it does not reflect.
+        expiry_days: After how many days its records expire; None if they do not.
+        prompt: A custom override's addition to the prompt of an extracting model.
+        model_id: A custom override's model.
+    """
 
     id: str
     kind: Kind
@@ -37,7 +46,7 @@ class Strategy:
 
 
 def strategy_of(shown: Mapping[str, Any]) -> Strategy | None:
-    """The strategy that GetMemory shows so; None when it is not active or its owner extracts (self-managed)."""
+    """Read a strategy as GetMemory shows it; None if it is not active, or self-managed."""
     configuration: Mapping[str, Any] = shown.get("configuration") or {}
     kind = _KINDS.get(configuration.get("type", "") if shown["type"] == "CUSTOM" else shown["type"])
     templates = shown.get("namespaceTemplates") or shown.get("namespaces") or ()
@@ -45,12 +54,12 @@ def strategy_of(shown: Mapping[str, Any]) -> Strategy | None:
         return None
     reflection = _innermost(configuration.get("reflection"))
     override = _innermost(configuration.get("extraction")) or _innermost(configuration.get("consolidation"))
-    places = reflection.get("namespaceTemplates") or reflection.get("namespaces") or ()
+    reflections = reflection.get("namespaceTemplates") or reflection.get("namespaces") or ()
     return Strategy(
         id=shown["strategyId"],
         kind=kind,
         template=templates[0],
-        reflection_template=places[0] if places else "",
+        reflection_template=reflections[0] if reflections else "",
         expiry_days=shown.get("recordExpiryDurationDays"),
         prompt=override.get("appendToPrompt", ""),
         model_id=override.get("modelId", ""),
@@ -58,17 +67,25 @@ def strategy_of(shown: Mapping[str, Any]) -> Strategy | None:
 
 
 def filled(template: str, strategy_id: str, actor_id: str, session_id: str, variables: Mapping[str, str]) -> str:
-    """The namespace that a template stands for.
+    """Fill in the template of a namespace.
 
-    Raises KeyError when the template has a variable of which nothing is known: a record must not go to a place that
-    others share.
+    Args:
+        template: Such as `/facts/{actorId}/`.
+        strategy_id: The value of `{memoryStrategyId}`.
+        actor_id: The value of `{actorId}`.
+        session_id: The value of `{sessionId}`.
+        variables: Values of the memory's own variables.
+
+    Raises:
+        KeyError: The template has an unknown variable. It is not left empty, as a record must not go to a namespace
+            that others share.
     """
     known = {**variables, "memoryStrategyId": strategy_id, "actorId": actor_id, "sessionId": session_id}
-    return _VARIABLE.sub(lambda found: known[found[1]], template)
+    return _VARIABLE.sub(lambda variable: known[variable[1]], template)
 
 
 def _innermost(part: Any) -> Mapping[str, Any]:
-    """A configuration's content: AWS wraps it in two unions, `{"custom…Configuration": {"…Override": {…}}}`."""
+    """The content of a configuration, which AWS wraps in two unions: `{"custom…Configuration": {"…Override": {…}}}`."""
     content = cast("Mapping[str, Any]", part or {})
     while len(content) == 1 and isinstance(inner := next(iter(content.values())), Mapping):
         content = cast("Mapping[str, Any]", inner)

@@ -1,0 +1,101 @@
+"""The events that wait for extraction, by session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ..journal import JournalEntry, find_entries, open_journal, read_journal
+from .strategy import Strategy, strategy_of
+
+_CHUNK: Final = 2_000
+_MOST_WAITING: Final = 50_000
+"""Events held in memory: after a long pause a million may wait."""
+_OPEN_TURN_FACTOR: Final = 3
+"""A turn without an answer counts as closed after this many delays of silence."""
+_OPEN_TURN_LEAST_S: Final = 2.0
+
+SessionKey = tuple[str, str, str]
+"""Memory id, actor id, session id."""
+
+
+class PendingEvents:
+    """Reads the journal of a home, and holds the events of each session until they are extracted.
+
+    `seen` is the seq of the last event that was read. Times are of a monotonic clock, in seconds.
+    """
+
+    def __init__(self, home: Path, seen: int) -> None:
+        self._db = open_journal(home)
+        self._waiting: dict[SessionKey, list[tuple[float, JournalEntry]]] = {}
+        self._more = True
+        self.seen = seen
+
+    def close(self) -> None:
+        """Close the journal."""
+        self._db.close()
+
+    def read(self, now_s: float) -> bool:
+        """Read a portion of new events; True if there are more and room for them.
+
+        Events of a memory that extracts nothing are skipped: as on AWS, a strategy sees only what comes after it.
+        """
+        entries = read_journal(self._db, after=self.seen, limit=_CHUNK)
+        extracting: dict[str, bool] = {}
+        for entry in entries:
+            self.seen = entry.seq
+            if entry.memory_id not in extracting:
+                extracting[entry.memory_id] = bool(self.strategies(entry.memory_id))
+            if extracting[entry.memory_id] and entry.messages and entry.extraction.get("mode") != "SKIP":
+                key = (entry.memory_id, entry.actor_id, entry.session_id)
+                self._waiting.setdefault(key, []).append((now_s, entry))
+        self._more = len(entries) == _CHUNK
+        return self._more and sum(map(len, self._waiting.values())) < _MOST_WAITING
+
+    def due(self, now_s: float, delay_s: float) -> Iterator[tuple[SessionKey, list[JournalEntry]]]:
+        """The sessions with turns that closed at least `delay_s` ago, each with the events of those turns.
+
+        The events wait until `done` is called.
+        """
+        quiet_s = max(_OPEN_TURN_LEAST_S, _OPEN_TURN_FACTOR * delay_s) if delay_s else 0.0
+        for key, waiting in list(self._waiting.items()):
+            closed = 0
+            for count, (came_s, entry) in enumerate(waiting, 1):
+                if entry.closes_turn and now_s - came_s >= delay_s:
+                    closed = count
+            if now_s - waiting[-1][0] >= quiet_s:
+                closed = len(waiting)
+            if closed:
+                yield key, [entry for _, entry in waiting[:closed]]
+
+    def done(self, key: SessionKey, count: int) -> None:
+        """Drop the first `count` events of a session."""
+        del self._waiting[key][:count]
+        if not self._waiting[key]:
+            del self._waiting[key]
+
+    @property
+    def watermark(self) -> int:
+        """The seq up to which everything is extracted."""
+        return min((waiting[0][1].seq for waiting in self._waiting.values()), default=self.seen + 1) - 1
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits, here or in the file as it was last read."""
+        return not self._waiting and not self._more
+
+    def strategies(self, memory_id: str) -> list[Strategy]:
+        """The strategies by which a memory extracts; none if it was deleted."""
+        shown = (self.memory(memory_id) or {}).get("strategies") or ()
+        return [strategy for description in shown if (strategy := strategy_of(description))]
+
+    def memory(self, memory_id: str) -> dict[str, Any] | None:
+        """A memory as GetMemory shows it; None if it was deleted."""
+        row = self._db.execute("SELECT body FROM memories WHERE id=?", (memory_id,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def find(self, memory_id: str, event_ids: Sequence[str]) -> list[JournalEntry]:
+        """Those of these events that still exist, the oldest first."""
+        return find_entries(self._db, memory_id, event_ids)
