@@ -6,7 +6,7 @@ by its dotted path, and the value's method calls it by the operation's name. It 
     # loomlib/evals/__init__.py
     register("EvalSet.html", "loomlib.evals.views.sets:eval_set_html")
 
-    # loomlib/evals/eval_set.py
+    # loomlib/evals/values/eval_set.py
     def _repr_html_(self) -> str:
         return call("EvalSet.html", self)
 """

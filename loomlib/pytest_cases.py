@@ -12,10 +12,11 @@ import pytest
 
 from .errors import EvalError, LoomError
 from .evals import EvalSet
-from .evals.case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult, case_results
-from .evals.chosen import default_evaluators
 from .evals.exports.case_text import describe, headline
 from .evals.runs import EvalRun, Silent, evaluate
+from .evals.runs.case_results import case_results
+from .evals.values.case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult
+from .evals.values.choices import default_evaluators
 
 if TYPE_CHECKING:
     from .workbench import Workbench

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loomlib.evals import EvalCase, EvalSet
-    from loomlib.evals.case_states import CaseResult
+    from loomlib.evals.values.case_states import CaseResult
     from loomlib.pytest_cases import CaseRoom
 
 _ROOM: pytest.StashKey[CaseRoom] = pytest.StashKey()

@@ -42,16 +42,16 @@ A failure to answer and a failure to judge are no low scores: they stand apart a
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .answers import FAILURE_STAGES, CaseAnswer, CaseFailure, TurnAnswer
-from .cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
-from .eval_set import EvalSet
-from .evaluator import LEVELS, Evaluator, NotApplicable, Score, Verdict
-from .outcomes import OUTCOME_STATES, Outcome
-from .shipped import shipped_sets
-from .tool_use import ExpectedTool, ToolUse
+from loomlib.dispatch import register
+
+from .values.answers import FAILURE_STAGES, CaseAnswer, CaseFailure, TurnAnswer
+from .values.cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
+from .values.eval_set import EvalSet
+from .values.evaluator import LEVELS, Evaluator, NotApplicable, Score, Verdict
+from .values.outcomes import OUTCOME_STATES, Outcome
+from .values.tool_use import ExpectedTool, ToolUse
 
 if TYPE_CHECKING:
-    from .alignment import Alignment, align
     from .autoresearch import Autoresearch, Journal, Proposal
     from .capture import collect_cases
     from .compare import (
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         slices,
         summarize,
     )
+    from .formats import shipped_sets
     from .judges import (
         AgentCoreJudge,
         AssertionJudge,
@@ -87,12 +88,13 @@ if TYPE_CHECKING:
         judge_variance,
         panel_agreement,
     )
+    from .matching.alignment import Alignment, align
     from .registry import evaluator_plugins, make_evaluator
     from .runs import Budget, CallableTarget, EvalRun, Target, aevaluate, arescore, evaluate, rescore
     from .trajectories import tools_of
 
 _HOMES = {
-    **dict.fromkeys(("Alignment", "align"), "alignment"),
+    **dict.fromkeys(("Alignment", "align"), "matching.alignment"),
     **dict.fromkeys(("Autoresearch", "Journal", "Proposal"), "autoresearch"),
     "collect_cases": "capture",
     **dict.fromkeys(
@@ -104,9 +106,9 @@ _HOMES = {
     ),
     **dict.fromkeys(
         (
-            "AgentCoreJudge", "AssertionJudge", "ConverseJudge", "CorrectnessJudge", "HelpfulnessJudge", "JudgeFailedError",
-            "PairwiseJudge", "Panel", "RankingJudge", "RecordedJudge", "RecordingJudge", "RubricJudge", "StrandsJudge",
-            "TrajectoryJudge", "calibrate", "judge_variance", "panel_agreement",
+            "AgentCoreJudge", "AssertionJudge", "ConverseJudge", "CorrectnessJudge", "HelpfulnessJudge",
+            "JudgeFailedError", "PairwiseJudge", "Panel", "RankingJudge", "RecordedJudge", "RecordingJudge",
+            "RubricJudge", "StrandsJudge", "TrajectoryJudge", "calibrate", "judge_variance", "panel_agreement",
         ),
         "judges",
     ),
@@ -114,8 +116,30 @@ _HOMES = {
     **dict.fromkeys(
         ("Budget", "CallableTarget", "EvalRun", "Target", "aevaluate", "arescore", "evaluate", "rescore"), "runs"
     ),
+    "shipped_sets": "formats",
     "tools_of": "trajectories",
 }  # fmt: skip
+
+# What values do through packages above them.
+for _operation, _path in {
+    "EvalSet.read": "formats:read",
+    "EvalSet.write": "formats:write",
+    "EvalSet.to_frame": "formats:to_frame",
+    "EvalSet.from_frame": "formats:from_frame",
+    "EvalSet.from_rows": "formats:from_rows",
+    "EvalSet.capture": "capture:capture",
+    "EvalSet.text": "views:set_text",
+    "EvalSet.html": "views:set_html",
+    "EvalRun.scores": "runs.frames:score_frame",
+    "EvalRun.rows": "runs.frames:case_frame",
+    "EvalRun.failures": "runs.frames:failure_frame",
+    "EvalRun.compare": "views.evidence:compare_runs",
+    "EvalRun.figures": "views:draw_run",
+    "EvalRun.html": "views:run_html",
+    "Comparison.figures": "views:draw_comparison",
+    "Alignment.html": "views.alignment:alignment_html",
+}.items():
+    register(_operation, f"{__name__}.{_path}")
 
 __all__ = [
     "FAILURE_STAGES",

@@ -20,12 +20,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from loomlib.errors import PluginError
-from loomlib.plugins import Plugins, find_plugins
+from loomlib.plugins import Plugins, find_plugins, hookimpl
 
-from .cases import EvaluatorChoice
-from .evaluator import Evaluator
 from .evaluators import builtins
 from .evaluators.functions import FunctionEvaluator
+from .values.cases import EvaluatorChoice
+from .values.evaluator import Evaluator
 
 Choice: TypeAlias = "str | EvaluatorChoice | Evaluator | Callable[..., Any]"
 
@@ -194,3 +194,11 @@ def _column(name: str, options: Mapping[str, Any], maker: builtins.Maker) -> str
     else:
         column = f"{name}({', '.join(f'{key}={value!r}' for key, value in told.items())})"
     return column if len(column) <= _LONGEST_NAME else f"{column[: _LONGEST_NAME - 1]}…"
+
+
+@hookimpl
+def loom_evaluators() -> dict[str, Callable[..., Any]]:
+    """Return the evaluators and judges of this package."""
+    from .judges.factories import FACTORIES
+
+    return {**builtins.MAKERS, **builtins.FROM_STRANDS, **FACTORIES}

@@ -21,7 +21,7 @@ from .offer import PluginEntry, Plugins
 from .problems import Broken, Origin
 
 OWN: Final[Mapping[str, str]] = {
-    "evaluators": "loomlib.evals.evaluators.builtins",
+    "evaluators": "loomlib.evals.registry",
     "models": "loomlib.local.models.builtins",
     "reports": "loomlib.reports.builtins",
     "blueprints": "loomlib.workbench.builtins",

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError
 from loomlib.evals import EvalSet
-from loomlib.evals.chosen import default_evaluators, split_evaluators
 from loomlib.evals.compare import Comparison, GateVerdict
 from loomlib.evals.compare.gate_words import GateWish, judge_gates
-from loomlib.evals.displays.run_page import cases_html, title_of
 from loomlib.evals.exports import run_document
+from loomlib.evals.values.choices import default_evaluators, split_evaluators
+from loomlib.evals.views.run_page import cases_html, title_of
 from loomlib.presentation.formats import number, plural
 
 from .displays import Listing, Verdict

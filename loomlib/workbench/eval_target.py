@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from ..agents import new_session_id
 from ..aws.runtimes import served_version
 from ..errors import LoomError
-from ..evals.answers import CaseFailure, TurnAnswer
+from ..evals.values.answers import CaseFailure, TurnAnswer
 
 if TYPE_CHECKING:
     from ..agents import InvocationRecord
-    from ..evals.cases import Turn
-    from ..evals.evaluator import Evaluator
+    from ..evals.values.cases import Turn
+    from ..evals.values.evaluator import Evaluator
     from .agent import Agent
     from .trace_view import TraceView
 
@@ -81,7 +81,7 @@ class AgentTarget:
 
     def connected(self, evaluator: Evaluator) -> Evaluator:
         """A judge with the agent's connection to AWS (or the local service), and the spans that it exported."""
-        from ..evals.connecting import connected
+        from ..evals.evaluators.connecting import connected
 
         bench = self._agent.bench
         return connected(evaluator, bench.clients, bench.store)

@@ -53,7 +53,7 @@ class AgentLaboratory:
 
     def build(self, environment: Mapping[str, str]) -> Agent:
         """The agent made of these variables; one that is deployed already is used again."""
-        from ..evals.digests import digest_of
+        from ..evals.values.digests import digest_of
 
         told = {**self._environment, **environment}
         name = f"{self._name}_{digest_of(told)[:10]}"

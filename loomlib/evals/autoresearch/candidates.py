@@ -20,8 +20,8 @@ from .trials import FAILED, KEPT, Trial
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from ..eval_set import EvalSet
     from ..runs.panel import Choice
+    from ..values.eval_set import EvalSet
 
 
 @runtime_checkable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import EvalError
 
-from ..evaluator import Score
 from ..judges.model import DEFAULT_MODEL
+from ..values.evaluator import Score
 from .proposals import Proposal
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from loomlib.errors import EvalError
 
-from ..digests import digest_of
+from ..values.digests import digest_of
 
 SYSTEM_PROMPT: Final = "SYSTEM_PROMPT"
 MODEL_ID: Final = "MODEL_ID"

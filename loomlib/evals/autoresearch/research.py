@@ -24,8 +24,8 @@ from .trials import KEPT, Trial
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from ..eval_set import EvalSet
     from ..runs.panel import Choice
+    from ..values.eval_set import EvalSet
 
 _REPEATS_ENDURED: Final = 10
 

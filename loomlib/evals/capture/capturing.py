@@ -12,7 +12,7 @@ from .conversation import conversation_of
 if TYPE_CHECKING:
     from loomlib.redaction import Redactor, Rule
 
-    from ..eval_set import EvalSet
+    from ..values.eval_set import EvalSet
 
 
 def capture(

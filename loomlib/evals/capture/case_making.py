@@ -5,10 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from ..canonical import words_of_scenario
-from ..cases import EvalCase, Turn
-from ..digests import digest_of
-from ..tool_use import ExpectedTool
+from ..values.cases import EvalCase, Turn, scenario_to_dict
+from ..values.digests import digest_of
+from ..values.tool_use import ExpectedTool
 
 if TYPE_CHECKING:
     from loomlib.redaction import Document, Redactor
@@ -63,7 +62,7 @@ def asked_key(case: EvalCase) -> str:
     """A hash of what is asked, the same for words that differ in case, width or white space only."""
     return digest_of(
         [[_normal(turn.prompt), turn.payload] for turn in case.turns],
-        None if case.scenario is None else words_of_scenario(case.scenario),
+        None if case.scenario is None else scenario_to_dict(case.scenario),
         case.initial_state or None,
     )
 

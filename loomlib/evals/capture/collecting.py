@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from loomlib.redaction import Redactor, Rule
 
-    from ..eval_set import EvalSet
     from ..runs.eval_run import EvalRun
     from ..runs.panel import Choice
+    from ..values.eval_set import EvalSet
 
 OURS = ("evaluation", "study", "benchmark")
 """Labels of invocations that Loom made itself: a set's own questions do not flow back into it."""

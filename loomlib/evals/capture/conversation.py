@@ -12,8 +12,8 @@ from loomlib.agents.payloads import make_payload
 from loomlib.errors import EvalError
 from loomlib.telemetry import Trace, Trajectory, trajectory
 
-from ..tool_use import ToolUse
 from ..trajectories import tools_of
+from ..values.tool_use import ToolUse
 
 _UNKNOWN: Final = "more was sent beside the prompt, and is not stored"
 

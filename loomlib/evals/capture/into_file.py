@@ -12,8 +12,8 @@ from .capturing import capture
 from .case_making import asked_key
 
 if TYPE_CHECKING:
-    from ..cases import EvalCase
-    from ..eval_set import EvalSet
+    from ..values.cases import EvalCase
+    from ..values.eval_set import EvalSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ def capture_into(path: str | PathLike[str], source: object, *, write: bool = Tru
 
     Without `write` nothing is kept: what would be is told.
     """
-    from ..eval_set import EvalSet
+    from ..values.eval_set import EvalSet
 
     file = Path(path)
     name = file.name.partition(".")[0] or "captured"

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from ..cases import Turn
+from ..values.cases import Turn
 from .conversation import CapturedTurn, Conversation
 
 if TYPE_CHECKING:
-    from ..cases import EvalCase
-    from ..runs.eval_run import EvalRun, Judgement
+    from ..runs.eval_run import EvalRun
+    from ..values.cases import EvalCase
+    from ..values.judgement import Judgement
 
 
 def with_runs_opened(sources: Iterable[object] | EvalRun) -> Iterator[object]:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ..answers import CaseAnswer, TurnAnswer
-from ..evaluator import Evaluator, Score
 from ..runs.verdicts import judged_of
+from ..values.answers import CaseAnswer, TurnAnswer
+from ..values.evaluator import Evaluator, Score
 from .case_making import case_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from loomlib.dispatch import call
 from loomlib.presentation.formats import number, plural
 from loomlib.statistics.multiplicity import holm
 
-from ..outcomes import Outcome
+from ..values.outcomes import Outcome
 from .gates import GateVerdict, exit_code, gate_not_worse
 from .gathered import gather
 from .pairing import LOST, SAME, WON, Flip
@@ -176,9 +177,7 @@ class Comparison:
 
     def figures(self) -> dict[str, go.Figure]:
         """Charts by name: `differences` with their intervals, and `flips`, cases won and lost."""
-        from ..displays.figures import draw_comparison
-
-        return draw_comparison(self)
+        return call("Comparison.figures", self)
 
     def _repr_html_(self) -> str:
         from .page import folded, listed, page, table

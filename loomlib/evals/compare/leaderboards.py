@@ -13,7 +13,7 @@ from loomlib.statistics.means import estimate_mean
 from loomlib.statistics.multiplicity import holm
 from loomlib.statistics.rates import estimate_rate
 
-from ..outcomes import Outcome
+from ..values.outcomes import Outcome
 from .gathered import CaseResult, EvaluatorResults, gather
 from .pairing import RATE, SCORE, Pairing, Unpaired, value_of
 from .verdicts import LEVEL, paired_test

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from loomlib.presentation.formats import number, plural
 from loomlib.statistics.multiplicity import benjamini_hochberg
 
-from ..outcomes import Outcome
+from ..values.outcomes import Outcome
 from .gathered import EvaluatorResults, gather
 from .pairing import Pairing, Unpaired, pair
 from .summaries import EvaluatorSummary, no_score_words, summarize_cases

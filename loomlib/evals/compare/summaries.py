@@ -11,7 +11,7 @@ from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.means import estimate_mean
 from loomlib.statistics.rates import estimate_pass_all, estimate_pass_at, estimate_rate
 
-from ..outcomes import Outcome
+from ..values.outcomes import Outcome
 from .gathered import CaseResult, EvaluatorResults, gather
 from .words import estimate_cell, interval_words, printable
 

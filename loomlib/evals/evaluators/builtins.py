@@ -28,8 +28,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from loomlib.plugins import hookimpl
-
 from .components import ToolCalls
 from .efficiency import Efficiency
 from .final_state import FinalState
@@ -125,11 +123,3 @@ FROM_STRANDS: Final[Mapping[str, Callable[..., Judgement]]] = {
     "strands:StateEquals": _state_equals,
     "strands:ToolCalled": _tool_called,
 }
-
-
-@hookimpl
-def loom_evaluators() -> dict[str, Callable[..., Any]]:
-    """The evaluators of this package, and the judges."""
-    from ..judges.factories import FACTORIES
-
-    return {**MAKERS, **FROM_STRANDS, **FACTORIES}

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final
 
-from ..answers import CaseAnswer
-from ..assignment import assign
-from ..cases import EvalCase
-from ..evaluator import NotApplicable, Score
-from ..matching import json_equal
-from ..tool_matching import Arguments, ToolMatching, call_text, printable
-from ..tool_use import ExpectedTool, ToolUse
+from ..matching.assignment import assign
+from ..matching.matchers import json_equal
+from ..matching.tool_matching import Arguments, ToolMatching, call_text, printable
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
+from ..values.evaluator import NotApplicable, Score
+from ..values.tool_use import ExpectedTool, ToolUse
 from .paths import tools_known
 from .turn_by_turn import Judged, Judgement
 

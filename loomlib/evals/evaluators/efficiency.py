@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 from .paths import tools_of_answer
 from .turn_by_turn import Judged, Judgement
 

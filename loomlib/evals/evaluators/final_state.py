@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
-from ..matching import ABSENT, json_equal
-from ..tool_matching import printable
+from ..matching.matchers import ABSENT, json_equal
+from ..matching.tool_matching import printable
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 from .turn_by_turn import Judgement
 
 

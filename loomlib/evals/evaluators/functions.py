@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, cast
 
-from ..answers import CaseAnswer, CaseFailure
-from ..cases import EvalCase
-from ..digests import digest_of
-from ..evaluator import LEVELS, NotApplicable, Score
-from ..judge_failed import JudgeFailedError
+from ..values.answers import CaseAnswer, CaseFailure
+from ..values.cases import EvalCase
+from ..values.digests import digest_of
+from ..values.evaluator import LEVELS, NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 
 _PLAIN: Final = (str, int, float, bool, bytes, type(None))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from loomlib.embeddings import MODEL_NAME, similarity
 
-from ..evaluator import Score
+from ..values.evaluator import Score
 from .turn_by_turn import AnswerJudgement
 
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from ..assignment import assign
-from ..cases import Turn
-from ..evaluator import NotApplicable, Score
-from ..matching import is_near, number_in
+from ..matching.assignment import assign
+from ..matching.matchers import is_near, number_in
+from ..values.cases import Turn
+from ..values.evaluator import NotApplicable, Score
 from .turn_by_turn import PASSED, AnswerJudgement
 
 PICKS: Final = ("any", "first", "last")

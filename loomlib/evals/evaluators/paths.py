@@ -8,14 +8,14 @@ from functools import cached_property
 from itertools import repeat
 from typing import ClassVar, Final
 
-from ..alignment import align
-from ..answers import CaseAnswer, TurnAnswer
-from ..assignment import assign
-from ..cases import EvalCase, Turn
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
-from ..tool_matching import Arguments, ToolMatching
-from ..tool_use import ExpectedTool, ToolUse
+from ..matching.alignment import align
+from ..matching.assignment import assign
+from ..matching.tool_matching import Arguments, ToolMatching
+from ..values.answers import CaseAnswer, TurnAnswer
+from ..values.cases import EvalCase, Turn
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
+from ..values.tool_use import ExpectedTool, ToolUse
 from .turn_by_turn import PASSED, Judged, Judgement, judge_turns
 
 MATCHES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")

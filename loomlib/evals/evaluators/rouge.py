@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..evaluator import Score
+from ..values.evaluator import Score
 from .stemming import stem
 from .turn_by_turn import AnswerJudgement
 

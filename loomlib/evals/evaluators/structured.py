@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
-from ..assignment import assign
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
-from ..matching import ABSENT, json_equal, matcher
-from ..tool_matching import printable
+from ..matching.assignment import assign
+from ..matching.matchers import ABSENT, json_equal, matcher
+from ..matching.tool_matching import printable
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 from .texts import shown
 from .turn_by_turn import PASSED, AnswerJudgement
 
@@ -29,8 +29,8 @@ class Structured(AnswerJudgement):
     """The share of fields with the right value, of those that are expected and (unless `extra`) those that came along.
 
     Both answers are JSON; the agent's may lie within words or a code fence. `fields` names matchers
-    (`loomlib.evals.matching`) for fields by path ("order.date", "items[0].price", or "items[].price" for all of a
-    list); `ordered=False` compares lists as sets with repetition.
+    (`loomlib.evals.matching.matchers`) for fields by path ("order.date", "items[0].price", or "items[].price" for all
+    of a list); `ordered=False` compares lists as sets with repetition.
     """
 
     VERSION: ClassVar[int] = 2

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from ..cases import Turn
-from ..evaluator import NotApplicable, Score
-from ..matching import normalized
-from ..tool_matching import printable
+from ..matching.matchers import normalized
+from ..matching.tool_matching import printable
+from ..values.cases import Turn
+from ..values.evaluator import NotApplicable, Score
 from .turn_by_turn import PASSED, AnswerJudgement
 
 _LONGEST_SEARCHED = 1_000_000

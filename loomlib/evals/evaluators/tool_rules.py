@@ -9,13 +9,13 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
-from ..matching import json_equal
-from ..tool_matching import Arguments, ToolMatching, call_text, printable
-from ..tool_use import ExpectedTool, ToolUse
+from ..matching.matchers import json_equal
+from ..matching.tool_matching import Arguments, ToolMatching, call_text, printable
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
+from ..values.tool_use import ExpectedTool, ToolUse
 from .paths import tools_of_answer
 from .turn_by_turn import PASSED, Judgement
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, TypeAlias
 
-from ..answers import CaseAnswer, TurnAnswer
-from ..cases import EvalCase, Turn
-from ..digests import digest_of
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
+from ..values.answers import CaseAnswer, TurnAnswer
+from ..values.cases import EvalCase, Turn
+from ..values.digests import digest_of
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 
 Judged: TypeAlias = "Score | NotApplicable | list[Score]"
 """The whole alone; or the whole first (its `part` is "") and its parts behind it."""

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from loomlib.presentation.formats import number, plural
 
-from ..alignment import view_text
-from ..answers import CaseFailure
-from ..case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
 from ..compare.words import printable, score_text
-from ..displays.case_body import Said, alignment_rows, cut, facts, line, verdict_word
-from ..evaluator import NotApplicable
+from ..matching.alignment import view_text
+from ..values.answers import CaseFailure
+from ..values.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
+from ..values.evaluator import NotApplicable
+from ..views.case_body import Said, alignment_rows, cut, facts, line, verdict_word
 
 if TYPE_CHECKING:
-    from ..case_states import CaseResult
-    from ..runs.eval_run import Judgement
+    from ..values.case_states import CaseResult
+    from ..values.judgement import Judgement
 
 _TOLD = {FAILED: ("failed",), NOT_JUDGED: ("not judged",)}
 

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..answers import CaseFailure
-from ..case_states import CaseResult, case_results, state_of
-from ..displays.case_body import Said
-from ..evaluator import NotApplicable
+from ..runs.case_results import case_results
+from ..values.answers import CaseFailure
+from ..values.case_states import CaseResult, state_of
+from ..values.evaluator import NotApplicable
+from ..views.case_body import Said
 from .junit import write_whole
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..compare import Comparison, GateVerdict
-    from ..runs.eval_run import EvalRun, Judgement
+    from ..runs.eval_run import EvalRun
+    from ..values.judgement import Judgement
 
 EVALUATION_SCHEMA: Final = "loom.evaluation/1"
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from ..case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult, case_results
+from ..runs.case_results import case_results
+from ..values.case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult
 from .case_text import describe, headline
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Eval sets in files: Loom's own forms, tables, and those of ADK, strands_evals and AgentCore."""
 
-from .files import FORMATS, Rendered, format_of_path, read, render, write
+from ..values.losses import Loss, Losses
+from .files import FORMATS, Rendered, format_of_path, read, render, shipped_sets, write
 from .frames import from_frame, from_rows, to_frame
-from .losses import Loss, Losses
 from .problems import Problem
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "from_rows",
     "read",
     "render",
+    "shipped_sets",
     "to_frame",
     "write",
 ]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from ..cases import EvalCase, Rubric, Turn, UserScenario
-from ..eval_set import EvalSet
+from ..values.cases import EvalCase, Rubric, Turn, UserScenario
+from ..values.eval_set import EvalSet
 from .adk_parts import both, named, parts_of, text_of, tools_of_parts, with_results
 from .fields import Fields, tell_twice
 from .problems import Path, Problems

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from ..cases import EvaluatorChoice
+from ..values.cases import EvaluatorChoice
 from .adk_parts import both
 from .fields import Fields
 from .json_text import dump

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ..tool_use import ExpectedTool
+from ..values.tool_use import ExpectedTool
 from .fields import Fields
 from .problems import Path, Problems
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from ..cases import EvalCase, UserScenario
-from ..eval_set import EvalSet
+from ..values.cases import EvalCase, UserScenario
+from ..values.eval_set import EvalSet
 from .adk import KEPT, USER, persona_of
 from .adk_parts import text_of, wrapped
 from .json_text import dump

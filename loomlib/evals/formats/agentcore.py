@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from ..cases import EvalCase, Turn, UserScenario
-from ..eval_set import EvalSet
-from ..tool_use import ExpectedTool
+from ..values.cases import EvalCase, Turn, UserScenario
+from ..values.eval_set import EvalSet
+from ..values.tool_use import ExpectedTool
 from .fields import Fields, tell_twice
 from .json_text import dump
 from .native import case_fields

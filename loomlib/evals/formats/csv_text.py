@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
-from ..eval_set import EvalSet
+from ..values.eval_set import EvalSet
 from .json_text import cell, dump
 from .problems import Problems
 from .rows import COLUMNS, TEXT_COLUMNS, canonical, joined, rows_of

@@ -12,17 +12,18 @@ from typing import Any, Final, cast
 from loomlib.errors import InvalidEvalSetError, LoomError
 from loomlib.jobs import whole_file
 
-from ..cases import EvalCase
-from ..eval_set import EvalSet
-from ..shipped import shipped_path
+from ..values.cases import EvalCase
+from ..values.eval_set import EvalSet
+from ..values.losses import Losses
 from . import adk, adk_config, adk_write, agentcore, csv_text, jsonl, native, strands
 from .detect import ADK, AGENTCORE, CSV, JSONL, LOOM, ROWS, STRANDS, form_of_document, form_of_lines
 from .fields import tell_twice
 from .json_text import lines_of, parse
-from .losses import Losses, measure
+from .losses import measure
 from .native import read_case
 from .problems import Problems
 from .rows import case_documents
+from .shipped import shipped_names, shipped_path, suggest_set
 from .source import Source, stem_of
 
 FORMATS: Final = (LOOM, JSONL, CSV, ADK, STRANDS, AGENTCORE)
@@ -63,11 +64,21 @@ def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
         if isinstance(error, InvalidEvalSetError):
             raise
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        missing = isinstance(error, FileNotFoundError)
         raise InvalidEvalSetError(
-            f"the eval set cannot be opened: {reason}",
+            "There is no such eval set" if missing else f"The eval set cannot be opened: {reason}",
             on=found.label[:200],
-            try_="give the path of a file, or its text",
+            try_=suggest_set(str(source)) if missing else "give the path of a file, or its text",
         ) from error
+
+
+def shipped_sets() -> dict[str, EvalSet]:
+    """Return the eval sets that ship with Loom, by name.
+
+    Example:
+        evals.shipped_sets()["calculator"]
+    """
+    return {name: read(path) for name in shipped_names() if (path := shipped_path(name)) is not None}
 
 
 def _known(format: str | None) -> None:

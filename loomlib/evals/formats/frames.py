@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ..eval_set import EvalSet
+from ..values.eval_set import EvalSet
 from .fields import Fields, tell_twice
 from .native import MARK, read_case, read_head, set_fields
 from .problems import Problems

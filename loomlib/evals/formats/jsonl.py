@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, cast
 
-from ..cases import EvalCase
-from ..eval_set import EvalSet
+from ..values.cases import EvalCase
+from ..values.eval_set import EvalSet
 from . import agentcore
 from .fields import Fields
 from .json_text import dump, parse

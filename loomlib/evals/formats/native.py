@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from ..cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
-from ..eval_set import EvalSet
-from ..tool_use import ExpectedTool
+from ..values.cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
+from ..values.eval_set import EvalSet
+from ..values.tool_use import ExpectedTool
 from .fields import Fields, tell_twice
 from .json_text import dump
 from .plain import NotPlain, given, plain

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from ..cases import EvalCase
+from ..values.cases import EvalCase
 from .json_text import cell
 from .native import case_fields
 from .problems import Problems, shown

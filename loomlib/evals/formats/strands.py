@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from ..cases import EvalCase, EvaluatorChoice, Turn
-from ..eval_set import EvalSet
-from ..tool_use import ExpectedTool
+from ..values.cases import EvalCase, EvaluatorChoice, Turn
+from ..values.eval_set import EvalSet
+from ..values.tool_use import ExpectedTool
 from .agentcore import prompt_of
 from .fields import Fields, tell_twice
 from .json_text import dump

@@ -1,6 +1,7 @@
 """Judges: models that judge answers by a rubric, alone or in panels, and how far they may be trusted."""
 
-from ..judge_failed import JudgeFailedError
+from ..evaluators.stored_spans import StoredSpans
+from ..values.judge_error import JudgeFailedError
 from .agentcore import AgentCoreJudge
 from .answer_judges import AssertionJudge, CorrectnessJudge, HelpfulnessJudge, RubricJudge
 from .calibration import Calibration, calibrate
@@ -15,7 +16,6 @@ from .ranking import Ranking, RankingJudge
 from .recorded import RecordedJudge, RecordingJudge
 from .scales import BINARY, CORRECTNESS, FIVE, SCALES, Scale
 from .session_spans import SpanSource, spans_from_answer
-from .stored_spans import StoredSpans
 from .strands_judges import STRANDS_EVALUATORS, StrandsJudge
 from .trajectory_judge import TrajectoryJudge
 from .variance import JudgeVariance, judge_variance

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.errors import EvalError
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase, Rubric
-from ..digests import digest_of
-from ..evaluator import Evaluator, NotApplicable, Score
+from ..evaluators.builtins import MAKERS
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase, Rubric
+from ..values.digests import digest_of
+from ..values.evaluator import Evaluator, NotApplicable, Score
 from .adk_kinds import ASKED_ONCE, EXACT, JUDGES, WITHOUT_COUNTERPART
 from .judge import ModelJudge
 from .model import DEFAULT_MODEL
@@ -193,8 +194,6 @@ def unknown(criterion: str) -> EvalError:
 
 def _exact(criterion: str, said: dict[str, Any], threshold: float | None) -> Evaluator:
     """The two criteria that ask nobody, with ADK's options."""
-    from ..evaluators.builtins import MAKERS
-
     options: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
     if criterion == "tool_trajectory_avg_score":
         said.pop("include_intermediate_responses_in_final", None)  # of every criterion, though tools have no texts

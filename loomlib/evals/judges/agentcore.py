@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import AwsError
 
-from ..digests import digest_of
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
+from ..values.digests import digest_of
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 from .model import SIMULATED_JUDGE
 from .question import RATIONALE_LIMIT
 from .session_spans import SpanSource, session_of, spans_from_answer, trace_of
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from loomlib.aws import Clients
     from loomlib.aws.evaluation import EvaluationResult, Reference
 
-    from ..answers import CaseAnswer
-    from ..cases import EvalCase
+    from ..values.answers import CaseAnswer
+    from ..values.cases import EvalCase
 
 _LEVELS: Final[Mapping[str, str]] = {"SESSION": "session", "TRACE": "answer", "TOOL_CALL": "component"}
 _SIMULATED: Final = "Simulated judge"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase, Rubric
-from ..evaluator import NotApplicable
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase, Rubric
+from ..values.evaluator import NotApplicable
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_case, of_turn
 from .scales import BINARY, CORRECTNESS, FIVE, Scale

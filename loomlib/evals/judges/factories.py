@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from loomlib.aws.evaluation import BUILTIN_LEVELS
 
-from ..cases import Rubric
-from ..evaluator import Evaluator
+from ..values.cases import Rubric
+from ..values.evaluator import Evaluator
 from .adk import make_adk
 from .adk_kinds import EXACT, JUDGES, WITHOUT_COUNTERPART
 from .agentcore import AgentCoreJudge

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..digests import digest_of
-from ..evaluator import LEVELS, NotApplicable, Score
-from ..judge_failed import JudgeFailedError
+from ..values.digests import digest_of
+from ..values.evaluator import LEVELS, NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 from .judge_input import JudgeInput
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
 from .question import PROMPT_VERSION, RATIONALE_LIMIT
@@ -18,8 +18,8 @@ from .scales import BINARY, FIVE, Scale
 if TYPE_CHECKING:
     from loomlib.aws import Clients
 
-    from ..answers import CaseAnswer
-    from ..cases import EvalCase
+    from ..values.answers import CaseAnswer
+    from ..values.cases import EvalCase
 
 
 @dataclass(frozen=True, kw_only=True)

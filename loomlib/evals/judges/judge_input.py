@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..answers import CaseAnswer, TurnAnswer
-from ..cases import EvalCase, Turn
+from ..values.answers import CaseAnswer, TurnAnswer
+from ..values.cases import EvalCase, Turn
 from .material import one_entry
 from .question import AnswerForm, Question
 from .scales import Scale

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from loomlib.errors import AwsError, ServiceFailedError, ThrottledError, TransportError
 
-from ..judge_failed import JudgeFailedError
+from ..values.judge_error import JudgeFailedError
 from .question import Question
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ..cases import EvalCase
+from ..values.cases import EvalCase
 from .judge import connected
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
 from .question import RATIONALE_LIMIT, AnswerForm, Question

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.errors import LoomError
 
-from ..connecting import connected
-from ..digests import digest_of
-from ..evaluator import Evaluator, NotApplicable, Score
-from ..judge_failed import JudgeFailedError
+from ..evaluators.connecting import connected
+from ..values.digests import digest_of
+from ..values.evaluator import Evaluator, NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
     from loomlib.statistics import Estimate
 
-    from ..answers import CaseAnswer
-    from ..cases import EvalCase
+    from ..values.answers import CaseAnswer
+    from ..values.cases import EvalCase
     from .session_spans import SpanSource
 
 RULES: Final = ("majority", "mean", "median")

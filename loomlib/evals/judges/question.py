@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 
-from ..digests import digest_of
-from ..judge_failed import JudgeFailedError
+from ..values.digests import digest_of
+from ..values.judge_error import JudgeFailedError
 from .material import PART_LIMIT, folded, make_fence, readable
 
 PROMPT_VERSION: Final = "2"

@@ -19,8 +19,8 @@ from typing import Any, cast
 
 from loomlib.errors import SettingsError
 
-from ..digests import digest_of
-from ..judge_failed import JudgeFailedError
+from ..values.digests import digest_of
+from ..values.judge_error import JudgeFailedError
 from .model import JudgeModel, JudgeReply
 from .question import Question
 

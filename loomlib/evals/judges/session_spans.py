@@ -7,8 +7,8 @@ import json
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from .material import PART_LIMIT, folded, readable
 from .trajectory_text import RESULT_LIMIT
 

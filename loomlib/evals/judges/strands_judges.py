@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import AwsError
 
-from ..digests import digest_of
-from ..evaluator import NotApplicable, Score
-from ..judge_failed import JudgeFailedError
+from ..values.digests import digest_of
+from ..values.evaluator import NotApplicable, Score
+from ..values.judge_error import JudgeFailedError
 from .model import DEFAULT_MODEL, ConverseJudge
 from .question import RATIONALE_LIMIT
 from .strands_model import StrandsModel
@@ -28,8 +28,8 @@ from .strands_session import evaluation_data
 if TYPE_CHECKING:
     from loomlib.aws import Clients
 
-    from ..answers import CaseAnswer
-    from ..cases import EvalCase
+    from ..values.answers import CaseAnswer
+    from ..values.cases import EvalCase
 
 STRANDS_EVALUATORS: Final[Mapping[str, str]] = {
     "Output": "answer",

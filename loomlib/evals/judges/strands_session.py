@@ -6,8 +6,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ..answers import CaseAnswer, TurnAnswer
-from ..cases import EvalCase
+from ..values.answers import CaseAnswer, TurnAnswer
+from ..values.cases import EvalCase
 from .judge_input import prompts_of
 from .material import PART_LIMIT, folded, readable
 from .trajectory_text import RESULT_LIMIT

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase
-from ..evaluator import NotApplicable
-from ..judge_failed import JudgeFailedError
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
+from ..values.evaluator import NotApplicable
+from ..values.judge_error import JudgeFailedError
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_case
 from .scales import FIVE, Scale

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase
-from ..tool_use import ExpectedTool, ToolUse
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
+from ..values.tool_use import ExpectedTool, ToolUse
 from .material import folded, one_entry
 
 RESULT_LIMIT: Final = 1_500

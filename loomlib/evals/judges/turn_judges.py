@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase, Rubric
-from ..evaluator import NotApplicable
-from ..judge_failed import JudgeFailedError
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase, Rubric
+from ..values.evaluator import NotApplicable
+from ..values.judge_error import JudgeFailedError
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_turn
 from .scales import BINARY, Scale

@@ -1,10 +1,12 @@
 """Runs: a target asked a set of cases, answers and scores kept by content, and the run as one may read it."""
 
-from .callables import CallableTarget
-from .eval_run import EvalRun, Judgement, TargetName
+from ..targets import Target
+from ..targets.functions import CallableTarget
+from ..values.judgement import Judgement
+from .eval_run import EvalRun, TargetName
 from .evaluate import aevaluate, evaluate
-from .ports import Budget, Progress, Target
-from .progress import LogLines, Silent, Snapshot
+from .options import Budget
+from .progress import LogLines, Progress, Silent, Snapshot
 from .rescoring import arescore, rescore
 
 __all__ = [

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from loomlib.agents import FAILURES
 
-from ..answers import CaseAnswer, CaseFailure, TurnAnswer
-from ..cases import EvalCase, Turn
-from .callables import CallableTarget
-from .ports import Lead, Target, User
+from ..targets import Target, UserConversation, UserSimulator
+from ..targets.functions import CallableTarget
+from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
+from ..values.cases import EvalCase, Turn
 
 TRIED_AGAIN: Final = ("throttle", "transport")
 _FIRST_WAIT_S: Final = 0.5
@@ -26,7 +26,7 @@ class Asker:
     def __init__(self, target: Target, *, timeout_s: float | None, retries: int) -> None:
         self._target, self._timeout_s, self._retries = target, timeout_s, retries
         self._labels = tuple(target.labels)
-        self._user: User | None = getattr(target, "user", None)
+        self._user: UserSimulator | None = getattr(target, "user", None)
         self._ending: set[asyncio.Task[None]] = set()
 
     async def ask(self, case: EvalCase, repeat: int, *, tried: int = 0) -> CaseAnswer:
@@ -147,13 +147,13 @@ def _no_lead(error: Exception) -> CaseFailure:
     return CaseFailure(stage="answer", kind="simulated_user", message=_failure(error).message)
 
 
-async def _next_turn(case: EvalCase, lead: Lead | None, turns: Sequence[TurnAnswer]) -> Turn | None:
+async def _next_turn(case: EvalCase, lead: UserConversation | None, turns: Sequence[TurnAnswer]) -> Turn | None:
     """What is said next: the case's next turn, or what its user says to the answer; None at the end."""
     if lead is None or case.scenario is None:
         return case.turns[len(turns)] if len(turns) < len(case.turns) else None
     if len(turns) >= case.scenario.max_turns:
         return None
-    said = await lead.say(turns[-1].text)
+    said = await lead.reply(turns[-1].text)
     return Turn(prompt=said) if said else None
 
 

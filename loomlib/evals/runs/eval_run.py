@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from loomlib.dispatch import call
 from loomlib.errors import EvalError
 
-from ..answers import CaseAnswer, CaseFailure
-from ..cases import EvalCase
-from ..eval_set import EvalSet
-from ..evaluator import NotApplicable, Score
-from ..outcomes import Outcome
+from ...store.location import StorePlace, place_of
+from ..values.answers import CaseFailure
+from ..values.cases import EvalCase
+from ..values.eval_set import EvalSet
+from ..values.evaluator import NotApplicable, Score
+from ..values.judgement import Judgement
+from ..values.outcomes import Outcome
 from .outcome_rows import read_outcomes
 from .panel import Bench
-from .place import StorePlace, place_of
+from .stored_rows import answer_of_row, judge_failures_of, score_of_row
 from .stored_sets import set_of_row
-from .stored_words import answer_of_row, judge_failures_of, score_of_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,18 +42,6 @@ class TargetName:
     key: str
     labels: tuple[str, ...] = ()
     agent_arn: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """Everything about one case and repeat: the answer, and each evaluator's scores, "not applicable" or failure."""
-
-    case_id: str
-    place: int
-    repeat: int
-    is_reused: bool
-    answer: CaseAnswer
-    verdicts: Mapping[str, tuple[Score, ...] | NotApplicable | CaseFailure]
 
 
 class EvalRun:
@@ -227,21 +217,15 @@ class EvalRun:
 
     def scores(self) -> pd.DataFrame:
         """One row a case, repeat and evaluator (and part): value, passed, state, rationale."""
-        from .frames import score_frame
-
-        return score_frame(self)
+        return call("EvalRun.scores", self)
 
     def rows(self) -> pd.DataFrame:
         """One row a case and repeat: each evaluator's value beside latency, TTFT, tokens, tool calls and cost."""
-        from .frames import case_frame
-
-        return case_frame(self)
+        return call("EvalRun.rows", self)
 
     def failures(self) -> pd.DataFrame:
         """One row a failure to answer or to judge, with its kind and message."""
-        from .frames import failure_frame
-
-        return failure_frame(self)
+        return call("EvalRun.failures", self)
 
     def summary(self) -> Summary:
         """Each evaluator's estimates with their intervals; failures are counted apart and are in no number."""
@@ -257,18 +241,11 @@ class EvalRun:
 
         Shown on a page, each case that went differently opens to both answers and to where their paths part.
         """
-        from ..compare import compare
-        from ..displays import FlipEvidence
-
-        options.setdefault("names", _names(self, baseline))
-        found = compare(self.outcomes(), baseline.outcomes(), **options)
-        return replace(found, evidence=FlipEvidence(self, baseline))
+        return call("EvalRun.compare", self, baseline, **options)
 
     def figures(self, baseline: EvalRun | None = None) -> dict[str, go.Figure]:
         """Charts by name: `quality` (with the baseline's beside it) and `taken`, what each case took."""
-        from ..displays import draw_run
-
-        return draw_run(self, baseline)
+        return call("EvalRun.figures", self, baseline)
 
     @property
     def _set_name(self) -> str:
@@ -283,18 +260,4 @@ class EvalRun:
         return f"{head}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        from ..displays import run_html
-
-        return run_html(self)
-
-
-def _names(new: EvalRun, baseline: EvalRun) -> tuple[str, str]:
-    """What tells the two apart: the targets' names, the runs' own where those are the same, else their ids."""
-    for names in (
-        (new.target.name, baseline.target.name),
-        (new.name, baseline.name),
-        (new.id, baseline.id),
-    ):
-        if all(names) and names[0] != names[1]:
-            return names
-    return new.id, f"{baseline.id} (baseline)"
+        return call("EvalRun.html", self)

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 from loomlib.errors import EvalError, EvalInterruptedError, StoreError
 from loomlib.jobs import OwnThread, held_lease
 
-from ..connecting import connected
-from ..eval_set import EvalSet
-from ..evaluator import Evaluator
-from .callables import CallableTarget
+from ...store.location import StorePlace, place_of
+from ..evaluators.connecting import connected
+from ..targets import Target, as_target
+from ..values.eval_set import EvalSet
+from ..values.evaluator import Evaluator
 from .eval_run import EvalRun
-from .options import RunOptions
+from .options import Budget, RunOptions
 from .panel import Choice, Panel
-from .place import StorePlace, place_of
-from .ports import Budget, Progress, Target
-from .progress import Snapshot, choose_progress
+from .progress import Progress, Snapshot, choose_progress
 from .run_rows import check_same, new_row
 from .stored_sets import stored_set
 from .work import RunWork
@@ -134,7 +133,7 @@ def _thread(
         raise ValueError(f"retries must not be below zero, but is {retries}")
     if not evalset.cases:
         raise EvalError("The set has no cases", on=evalset.name)
-    asked = target_of(target)
+    asked = as_target(target)
     panel = Panel(evalset, listed(evaluators), connect=connecting(asked, clients))
     manner = RunOptions(
         repeats=repeats,
@@ -174,17 +173,6 @@ def connecting(asked: Target | None, clients: Clients | None) -> Callable[[Evalu
         return lambda evaluator: connected(evaluator, clients)
     found = getattr(asked, "connected", None)
     return cast("Callable[[Evaluator], Evaluator]", found) if callable(found) else None
-
-
-def target_of(given: Any) -> Target:
-    """What can be asked: a target, something that makes one of itself (an agent), or a function. Else `TypeError`."""
-    if callable(make := getattr(given, "eval_target", None)):
-        return cast("Target", make())
-    if isinstance(given, Target):
-        return given
-    if callable(given):
-        return CallableTarget(cast("Callable[..., Any]", given))
-    raise TypeError(f"an agent, a function or a Target can be evaluated, not {type(given).__name__}")
 
 
 async def run_row(

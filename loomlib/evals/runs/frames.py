@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..answers import CaseFailure
-from ..evaluator import NotApplicable, Score
+from ..values.answers import CaseFailure
+from ..values.evaluator import NotApplicable, Score
 
 if TYPE_CHECKING:
     import pandas as pd

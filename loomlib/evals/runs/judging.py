@@ -10,13 +10,13 @@ from typing import Any
 
 from loomlib.store import StoredScore
 
-from ..answers import CaseAnswer, CaseFailure
-from ..cases import EvalCase
-from ..evaluator import Evaluator
+from ...jobs.daemon_threads import in_thread
 from ..evaluators.turn_by_turn import PASSED
-from .own_threads import in_thread
+from ..values.answers import CaseAnswer, CaseFailure
+from ..values.cases import EvalCase
+from ..values.evaluator import Evaluator
 from .panel import Panel
-from .stored_words import stored_score
+from .stored_rows import stored_score
 from .verdicts import failure_of, judged_of
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Final, TypeAlias
 
-from ..answers import CaseAnswer
-from ..cases import EvalCase
+from ...jobs.daemon_threads import begin
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from .asking import Asker
-from .own_threads import begin
 
 Unit: TypeAlias = "tuple[int, int]"
 """Repeat and place in the set."""

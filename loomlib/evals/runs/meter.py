@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.store import StoredAnswer
 
-from .ports import Budget
+from .options import Budget
 
 if TYPE_CHECKING:
     from .judging import Judges

@@ -7,12 +7,12 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..cases import EvalCase
 from ..compare.gathered import CaseResult, EvaluatorResults, count, folded
-from ..eval_set import EvalSet
-from ..outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORED, Outcome
+from ..values.cases import EvalCase
+from ..values.eval_set import EvalSet
+from ..values.outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORED, Outcome
 from .panel import Bench, JudgeCard
-from .stored_words import judge_failures_of, labels_of
+from .stored_rows import judge_failures_of, labels_of
 
 if TYPE_CHECKING:
     from loomlib.store import Store

@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 
 from loomlib.errors import EvalError
 
-from ..canonical import words_of_choice
-from ..cases import EvaluatorChoice
-from ..digests import canonical_text, digest_of
-from ..eval_set import EvalSet
-from ..evaluator import Evaluator
+from ..values.cases import EvaluatorChoice, choice_to_dict
+from ..values.digests import canonical_text, digest_of
+from ..values.eval_set import EvalSet
+from ..values.evaluator import Evaluator
 
 Choice: TypeAlias = "str | EvaluatorChoice | Evaluator | Callable[..., Any]"
 
@@ -105,7 +104,7 @@ class Panel:
         return found
 
     def _number(self, choice: Choice) -> int:
-        known = canonical_text(words_of_choice(choice)) if isinstance(choice, EvaluatorChoice) else None
+        known = canonical_text(choice_to_dict(choice)) if isinstance(choice, EvaluatorChoice) else None
         if known is not None and known in self._made:
             return self._made[known]
         evaluator = _made(choice)

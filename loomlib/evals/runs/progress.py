@@ -7,13 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
+from loomlib import jobs
 from loomlib.jobs import InPlace, is_watched_notebook
 from loomlib.presentation.formats import number, seconds
-
-if TYPE_CHECKING:
-    from .ports import Progress
 
 _logger = logging.getLogger("loomlib.evals")
 
@@ -48,6 +46,10 @@ class Snapshot:
         if self.stage:
             parts.append(self.stage)
         return " · ".join([*parts, seconds(self.elapsed_s)])
+
+
+Progress: TypeAlias = "jobs.Progress[Snapshot]"
+"""Receives snapshots of a run in the thread that waits for it."""
 
 
 class LogLines:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from .eval_run import EvalRun
 from .evaluate import connecting, listed, run_row, run_thread
-from .options import RunOptions
+from .options import Budget, RunOptions
 from .panel import Choice, Panel
-from .ports import Budget, Progress
-from .progress import Snapshot, choose_progress
+from .progress import Progress, Snapshot, choose_progress
 from .stored_sets import stored_set
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from loomlib.errors import EvalError
 
-from ..eval_set import EvalSet
+from ..targets import Target
+from ..values.eval_set import EvalSet
 from .options import RunOptions
 from .panel import Choice, Panel
-from .ports import Target
 
 if TYPE_CHECKING:
     from loomlib.store import EvalRunRow

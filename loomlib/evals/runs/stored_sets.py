@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from loomlib.store import StoredSet
 
-from ..canonical import case_of_text, texts_of_cases, words_of_choice
-from ..cases import EvaluatorChoice
-from ..eval_set import EvalSet
+from ..values.canonical import case_from_text, cases_to_texts
+from ..values.cases import EvaluatorChoice, choice_to_dict
+from ..values.eval_set import EvalSet
 
 
 def stored_set(evalset: EvalSet) -> StoredSet:
@@ -18,11 +18,11 @@ def stored_set(evalset: EvalSet) -> StoredSet:
         description=evalset.description or None,
         case_count=len(evalset.cases),
         details={
-            "evaluators": [words_of_choice(each) for each in evalset.evaluators],
+            "evaluators": [choice_to_dict(each) for each in evalset.evaluators],
             "metadata": dict(evalset.metadata),
             "notes": list(evalset.notes),
         },
-        cases=tuple(texts_of_cases(evalset.cases)),
+        cases=tuple(cases_to_texts(evalset.cases)),
     )
 
 
@@ -31,7 +31,7 @@ def set_of_row(row: StoredSet) -> EvalSet:
     details = row.details
     return EvalSet(
         name=row.name,
-        cases=tuple(case_of_text(each) for each in row.cases),
+        cases=tuple(case_from_text(each) for each in row.cases),
         version=row.version,
         description=row.description or "",
         evaluators=tuple(EvaluatorChoice(**each) for each in details.get("evaluators", ())),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..answers import TurnAnswer
-from .ports import Target
+from ..targets import Target
+from ..values.answers import TurnAnswer
 
 _NOT_READ: Final = "traces not read"
 _MAY_CHANGE: Final = ("", "not_found_yet", "partial")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from ..answers import CaseAnswer, CaseFailure
-from ..evaluator import NotApplicable, Score
+from ..values.answers import CaseAnswer, CaseFailure
+from ..values.evaluator import NotApplicable, Score
 
 if TYPE_CHECKING:
-    from ..evaluator import Evaluator
+    from ..values.evaluator import Evaluator
 
 Judged: TypeAlias = "tuple[Score, ...] | NotApplicable | CaseFailure"
 """The score of the whole case first, those of its parts behind it."""

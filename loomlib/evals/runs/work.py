@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.store import StoredAnswer, StoredResult, StoredScore
 
-from ..answers import CaseAnswer
-from ..digests import canonical_text, digest_of_text
-from ..eval_set import EvalSet
+from ..targets import Target
+from ..targets.functions import CallableTarget
+from ..values.answers import CaseAnswer
+from ..values.digests import canonical_text, digest_of_text
+from ..values.eval_set import EvalSet
 from .asking import TRIED_AGAIN, Asker
-from .callables import CallableTarget
 from .judging import Case, Judges
 from .lanes import Lanes, Unit, ask_slice, is_slow
 from .meter import Meter
 from .options import RunOptions
-from .ports import Target
 from .progress import Snapshot
 from .slow_tasks import SlowTasks
-from .stored_words import answer_of_row, judge_failures_of, judge_failures_text, writable_row
+from .stored_rows import answer_of_row, judge_failures_of, judge_failures_text, writable_row
 from .tally import Tally
 from .trace_reading import may_be_there, read_traces
 
@@ -53,6 +53,7 @@ class RunWork:
         self._panel, self._manner = panel, manner
         self._judges = Judges(panel, concurrency=manner.judge_concurrency, timeout_s=manner.judge_timeout_s)
         self._meter = Meter(manner.budget)
+        self._concurrency = manner.concurrency or (target.concurrency if target is not None else 1)
         self._slow = SlowTasks()
         self._tally = Tally(manner.repeats * len(evalset.cases), report)
         key = target.key if target is not None else ""
@@ -151,7 +152,7 @@ class RunWork:
                 if reason := self._meter.spent(self._judges):
                     return reason
                 # A budget in money or tokens is kept by asking in groups: each no larger than the rest should allow.
-                size = self._meter.affordable(len(owed), manner.concurrency)
+                size = self._meter.affordable(len(owed), self._concurrency)
                 group = deque(owed.popleft() for _ in range(size)) if size < len(owed) else owed
                 if isinstance(target, CallableTarget) and not target.is_async and manner.timeout_s is None:
                     await self._ask_function(asker, group)
@@ -174,7 +175,7 @@ class RunWork:
 
         while owed and not self._meter.is_late:
             answers = await ask_slice(asker, self._set.cases, owed, keep, at_most=_AT_ONCE)
-            if self._manner.concurrency > 1 and is_slow(answers):
+            if self._concurrency > 1 and is_slow(answers):
                 await self._ask_agent(asker, owed)
         if again:
             await self._ask_agent(asker, again, tried=1)
@@ -187,7 +188,7 @@ class RunWork:
             asker,
             self._set.cases,
             owed,
-            count=self._manner.concurrency,
+            count=self._concurrency,
             tried=tried,
             is_late=lambda: self._meter.is_late,
         )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..answers import CaseFailure, TurnAnswer
-from ..cases import Turn
-
-if TYPE_CHECKING:
-    from ..runs.ports import Target, User
+from ..targets import Target, UserSimulator, as_target
+from ..values.answers import CaseFailure, TurnAnswer
+from ..values.cases import Turn
 
 
-def accompanied(target: Any, user: User) -> Accompanied:
+def accompanied(target: Any, user: UserSimulator) -> Accompanied:
     """`target` (an agent, a function, a `Target`) with a user who leads the conversations of cases with a scenario.
 
         loom.evaluate(accompanied(agent, PlannedUser()), evalset, ["contains"])
@@ -25,21 +23,19 @@ def accompanied(target: Any, user: User) -> Accompanied:
 class Accompanied:
     """What `accompanied` gives to `loom.evaluate`."""
 
-    def __init__(self, given: Any, user: User) -> None:
+    def __init__(self, given: Any, user: UserSimulator) -> None:
         self._given, self._user = given, user
         self.store, self.scope, self.arn = (getattr(given, name, None) for name in ("store", "scope", "arn"))
 
     def eval_target(self) -> LedTarget:
         """The target with its user; an agent is looked up now."""
-        from ..runs.evaluate import target_of
-
-        return LedTarget(target_of(self._given), self._user)
+        return LedTarget(as_target(self._given), self._user)
 
 
 class LedTarget:
     """A `Target` that does everything as the one behind it, and has a user."""
 
-    def __init__(self, target: Target, user: User) -> None:
+    def __init__(self, target: Target, user: UserSimulator) -> None:
         self._target, self.user = target, user
         self.name, self.concurrency = target.name, target.concurrency
         self.key = f"{target.key} user {user.key}" if target.key else ""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError
 
-from ..cases import EvalCase, Turn
-from ..digests import digest_of
-from ..eval_set import EvalSet
 from ..judges.strands_model import StrandsModel
+from ..values.cases import EvalCase, Turn
+from ..values.digests import digest_of
+from ..values.eval_set import EvalSet
 from .users import load_module
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
-from ..cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
-from ..digests import digest_of
-from ..eval_set import EvalSet
 from ..judges.strands_model import StrandsModel
+from ..values.cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
+from ..values.digests import digest_of
+from ..values.eval_set import EvalSet
 from .attacks import ATTACKS, Attack
 from .users import load_module
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import EvalError
 
-from ..digests import digest_of
 from ..judges.strands_judges import load_strands_evals
 from ..judges.strands_model import StrandsModel
+from ..values.digests import digest_of
 
 if TYPE_CHECKING:
-    from ..cases import UserScenario
     from ..judges.model import ConverseJudge
+    from ..values.cases import UserScenario
 
 SIMULATED_USER: Final = "simulated user"
 _STEP: Final = re.compile(r"^\s*(?:[-*•]|[0-9]{1,3}[.)])\s+", re.MULTILINE)
@@ -48,7 +48,7 @@ class Script:
     def __init__(self, steps: list[str]) -> None:
         self._steps = steps
 
-    async def say(self, answer: str) -> str | None:
+    async def reply(self, answer: str) -> str | None:
         """The next step."""
         return self._steps.pop(0) if self._steps else None
 
@@ -123,7 +123,7 @@ class Actor:
         self._actor: Any = None
         self._model = PatientModel(user.model)
 
-    async def say(self, answer: str) -> str | None:
+    async def reply(self, answer: str) -> str | None:
         """The actor's next words; None when it stops. Raises what its model raises."""
         return await asyncio.to_thread(self._say, answer)
 

@@ -16,10 +16,10 @@ import loomlib as loom
 from loomlib.agents.payloads import make_payload
 from loomlib.errors import EvalError
 from loomlib.evals import EvalCase, EvalSet, ExpectedTool, ToolUse, Turn
-from loomlib.evals.canonical import text_of_case
 from loomlib.evals.capture import CapturedTurn, Collection, Conversation, asked_key, capture_into, collect_cases
 from loomlib.evals.capture.conversation import turn_of_row
 from loomlib.evals.runs import EvalRun
+from loomlib.evals.values.canonical import case_to_text
 from loomlib.redaction import DEFAULT_RULES, Redactor
 from loomlib.redaction.rule import rule
 from loomlib.telemetry import Trajectory
@@ -79,7 +79,7 @@ def test_what_rules_find_is_in_no_part_of_the_case_and_one_value_stays_one() -> 
         CapturedTurn(prompt="again", payload={"prompt": "again", "card": 4111111111111111}, answer="ok"),
     )
     case = EMPTY.capture(Conversation(turns=turns, session_id="s")).cases[0]
-    text = text_of_case(case)
+    text = case_to_text(case)
     assert not any(word in text for word in ("ann@", "bob@", "hush", "4111"))
     assert case.turns[0].prompt == "I am [email 1], mail [email 2]"
     assert case.turns[0].expected_answer == "mailed [email 2] for [email 1]"

@@ -12,10 +12,11 @@ from shown_runs import bad, good, run_of, sums_with_tools
 
 from loomlib.errors import EvalError
 from loomlib.evals import EvalCase, EvalSet, Score, Turn
-from loomlib.evals.case_states import case_results, state_of, states_of_outcomes
-from loomlib.evals.displays import draw_comparison, draw_run, draw_runs
 from loomlib.evals.exports.case_text import headline
 from loomlib.evals.runs import EvalRun, Silent, evaluate
+from loomlib.evals.runs.case_results import case_results
+from loomlib.evals.values.case_states import state_of, states_of_outcomes
+from loomlib.evals.views import draw_comparison, draw_run, draw_runs
 
 TAGS = {
     "style", "div", "p", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "dl", "dt", "dd", "span",

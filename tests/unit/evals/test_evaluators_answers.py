@@ -14,8 +14,8 @@ from loomlib.evals.evaluators.numbers import numbers_in
 from loomlib.evals.evaluators.rouge import longest_common
 from loomlib.evals.evaluators.stemming import stem
 from loomlib.evals.evaluators.structured import json_in
-from loomlib.evals.judge_failed import JudgeFailedError
-from loomlib.evals.matching import normalized
+from loomlib.evals.matching.matchers import normalized
+from loomlib.evals.values.judge_error import JudgeFailedError
 
 HOSTILE = [
     "<script>alert(1)</script>",

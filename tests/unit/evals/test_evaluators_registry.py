@@ -13,8 +13,8 @@ from loomlib.errors import PluginError
 from loomlib.evals import CaseAnswer, EvalCase, Evaluator, EvaluatorChoice, NotApplicable, Score, Turn
 from loomlib.evals.evaluators import FunctionEvaluator, TrajectoryMatch
 from loomlib.evals.evaluators.builtins import FROM_STRANDS, MAKERS
-from loomlib.evals.judge_failed import JudgeFailedError
 from loomlib.evals.registry import evaluator_plugins, make_evaluator
+from loomlib.evals.values.judge_error import JudgeFailedError
 from loomlib.plugins import hookimpl, load_plugins
 
 CASE = case_of(Turn(prompt="p", expected_answer="Order 7 is shipped."))

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from judged import answer_of, case_of, expected, judged, path_score, used, whole
 
 from loomlib.evals import ExpectedTool, NotApplicable, ToolUse, Turn, TurnAnswer
-from loomlib.evals.alignment import align, view_html
-from loomlib.evals.assignment import assign
-from loomlib.evals.judge_failed import JudgeFailedError
-from loomlib.evals.matching import arguments_match, json_equal, matcher
-from loomlib.evals.tool_matching import ToolMatching
+from loomlib.evals.matching.alignment import align
+from loomlib.evals.matching.assignment import assign
+from loomlib.evals.matching.matchers import arguments_match, json_equal, matcher
+from loomlib.evals.matching.tool_matching import ToolMatching
+from loomlib.evals.values.judge_error import JudgeFailedError
+from loomlib.evals.views.alignment import alignment_html
 
 NAMES = st.lists(st.sampled_from("abc"), max_size=6)
 
@@ -238,7 +239,7 @@ def test_what_an_agent_called_its_tool_is_never_markup_or_a_terminal_code() -> N
     assert "&lt;script&gt;" in page
     assert "\x1b" not in page + text
     assert "\ud800" not in page + text
-    assert page == view_html(found.table(), found.sentence())
+    assert page == alignment_html(found.table(), found.sentence())
 
 
 def test_a_long_detour_is_aligned_in_bounded_time() -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from shown_runs import bad, good, run_of, sums_with_tools
 
 from loomlib.evals import EvalSet
-from loomlib.evals.chosen import default_evaluators, split_evaluators
 from loomlib.evals.compare.gate_words import GateWish, judge_gates
 from loomlib.evals.exports import run_document, write_json, write_junit
 from loomlib.evals.exports.junit import _attribute, _text
 from loomlib.evals.runs import EvalRun
+from loomlib.evals.values.choices import default_evaluators, split_evaluators
 
 
 @pytest.fixture(scope="module")

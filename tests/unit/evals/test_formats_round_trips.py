@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 
 from loomlib.errors import LoomError
 from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn
-from loomlib.evals.canonical import case_of_text, text_of_case
 from loomlib.evals.formats import FORMATS, from_frame, read, render, to_frame
 from loomlib.evals.formats.files import _configured, _read
 from loomlib.evals.formats.native import case_fields, set_fields
 from loomlib.evals.formats.source import Source
+from loomlib.evals.values.canonical import case_from_text, case_to_text
 
 SLOW = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 FOREIGN = ("csv", "adk", "strands", "agentcore")
@@ -66,7 +66,7 @@ def test_looms_own_forms_lose_nothing(form, evalset):
     again = read_again(rendered, form, "other")
     assert again == evalset
     assert again.digest == evalset.digest
-    assert all(case_of_text(text_of_case(case)).digest == case.digest for case in evalset)
+    assert all(case_from_text(case_to_text(case)).digest == case.digest for case in evalset)
     assert "".join(render(again, form).parts) == "".join(render(evalset, form).parts)
 
 

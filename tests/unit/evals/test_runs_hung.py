@@ -15,9 +15,9 @@ from eval_runs import Says, sums
 import loomlib as loom
 from loomlib.errors import EvalError, StoreError
 from loomlib.evals import CaseAnswer, EvalCase, EvalSet, EvaluatorChoice, Score, TurnAnswer, UserScenario
-from loomlib.evals.cases import Turn
 from loomlib.evals.runs import Budget, CallableTarget, EvalRun
 from loomlib.evals.sources import accompanied
+from loomlib.evals.values.cases import Turn
 from loomlib.jobs import held_lease
 from loomlib.store import Store
 

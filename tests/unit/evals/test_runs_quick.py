@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import loomlib as loom
 from loomlib.evals import CaseAnswer, EvalCase, EvalSet, NotApplicable, Score
-from loomlib.evals.canonical import case_of_text, digests_of_cases, text_of_case, texts_of_cases
 from loomlib.evals.compare.gathered import gather
-from loomlib.evals.digests import canonical_text, digest_of_text
-from loomlib.evals.quick_json import ascii_encoder
 from loomlib.evals.runs.outcome_rows import read_gathered, read_outcomes
 from loomlib.evals.runs.panel import Bench
+from loomlib.evals.values.canonical import case_digests, case_from_text, case_to_text, cases_to_texts
+from loomlib.evals.values.digests import canonical_text, digest_of_text
+from loomlib.evals.values.fast_json import ascii_encoder
 from loomlib.store import Store
 
 plain = st.recursive(
@@ -64,11 +64,11 @@ def test_a_cases_digest_is_that_of_its_text_however_it_is_made(
             id="c", turns=case.turns, tags=tuple(tags), metadata=metadata, reference_steps=steps, source="here"
         )
 
-    text = text_of_case(made())
-    assert made().digest == digest_of_text(text) == case_of_text(text).digest
-    assert digests_of_cases([made()]) == [made().digest]
+    text = case_to_text(made())
+    assert made().digest == digest_of_text(text) == case_from_text(text).digest
+    assert case_digests([made()]) == [made().digest]
     known = made()
-    assert texts_of_cases([known]) == [text]
+    assert cases_to_texts([known]) == [text]
     assert known.digest == made().digest
 
 

@@ -12,8 +12,8 @@ from loomlib import evals
 from loomlib.errors import InvalidEvalSetError
 from loomlib.evals import EvalSet
 from loomlib.evals.formats import render
+from loomlib.evals.formats.shipped import shipped_names, shipped_path
 from loomlib.evals.registry import make_evaluator
-from loomlib.evals.shipped import shipped_names, shipped_path
 
 NAMES = ("assistant", "calculator", "writer")
 BLUEPRINTS = Path(evals.__file__).parent.parent / "blueprints"

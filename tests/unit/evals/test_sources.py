@@ -76,7 +76,7 @@ def test_a_user_that_fails_is_told_apart_from_an_agent_that_fails(store: Store) 
         def begin(self, scenario: UserScenario) -> Broken:
             return self
 
-        async def say(self, answer: str) -> str | None:
+        async def reply(self, answer: str) -> str | None:
             raise RuntimeError("no words")
 
     run = loom.evaluate(accompanied(Shop(), Broken()), TALKS.where(lambda case: case.id == "buy"), PASS, store=store)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from loomlib.errors import EvalError
-from loomlib.evals.case_states import CASE_STATES
 from loomlib.evals.compare.summaries import COLUMNS
+from loomlib.evals.values.case_states import CASE_STATES
 
 from ..evaluate.cases import STATE_WORDS, case_rows, case_told, head_sentence, head_told
 from ..kit import Form, action

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import Budget, EvalSet
-from loomlib.evals.chosen import split_evaluators
 from loomlib.evals.compare.gate_words import GateWish, named
 from loomlib.evals.runs.panel import Panel as Judges
+from loomlib.evals.values.choices import split_evaluators
 from loomlib.reports import chosen_evaluators
 
 from ..kit import Form

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loomlib.evals.displays.case_body import cut, line
+from loomlib.evals.views.case_body import cut, line
 from loomlib.redaction import redact
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loomlib.evals.shipped import shipped_names
+from loomlib.evals.formats.shipped import shipped_names
 
 from .asking import FILE, SHIPPED, STORED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from .evaluator import Evaluator
+from ..values.evaluator import Evaluator
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
@@ -21,7 +21,7 @@ def connected(evaluator: Evaluator, clients: Clients | None, store: Store | None
         evaluator = cast("Evaluator", connect(clients))
     give = getattr(evaluator, "with_spans", None)
     if store is not None and callable(give):
-        from .judges.stored_spans import StoredSpans
+        from .stored_spans import StoredSpans
 
         evaluator = cast("Evaluator", give(StoredSpans(store)))
     return evaluator

@@ -13,9 +13,9 @@ from loomlib.presentation.formats import number
 from loomlib.presentation.theme import PALETTE, SYMBOLS, shown, styled
 from loomlib.statistics.estimates import Estimate
 
-from ..case_states import CASE_STATES, states_of_outcomes
 from ..compare.comparison import Comparison
 from ..compare.summaries import EvaluatorSummary
+from ..values.case_states import CASE_STATES, states_of_outcomes
 from .taken import taken_by, typical
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from loomlib.presentation.formats import number, plural
 
 from ..compare.page import folded, listed, page, table
 from ..compare.words import printable
-from ..tool_matching import call_text
+from ..matching.tool_matching import call_text
 from .case_body import line
 
 if TYPE_CHECKING:
-    from ..cases import EvalCase
-    from ..eval_set import EvalSet
+    from ..values.cases import EvalCase
+    from ..values.eval_set import EvalSet
 
 PAGE_ROWS: Final = 100
 MOST_PAGES: Final = 10

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.presentation.formats import number
 
-from ..answers import CaseFailure
-from ..case_states import CASE_STATES, NOT_APPLICABLE, PASSED, SCORED, deciding, state_of, states_of_outcomes
 from ..compare.page import escape, folded, page, table
 from ..compare.summaries import COLUMNS
 from ..compare.words import score_text
-from ..evaluator import NotApplicable
+from ..values.answers import CaseFailure
+from ..values.case_states import CASE_STATES, NOT_APPLICABLE, PASSED, SCORED, deciding, state_of, states_of_outcomes
+from ..values.evaluator import NotApplicable
 from .case_body import Said, case_body, line, verdict_word
 
 if TYPE_CHECKING:
-    from ..cases import EvalCase
-    from ..runs.eval_run import EvalRun, Judgement
+    from ..runs.eval_run import EvalRun
+    from ..values.cases import EvalCase
+    from ..values.judgement import Judgement
 
 MOST_OPEN: Final = 40
 """Cases that open to their answer, rationale and path."""

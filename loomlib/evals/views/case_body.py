@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.presentation.formats import milliseconds, number, plural
 
-from ..alignment import ROW_KINDS, view_html
-from ..answers import CaseAnswer, CaseFailure, TurnAnswer
 from ..compare.page import escape, table
 from ..compare.words import printable, score_text
-from ..evaluator import NotApplicable, Score
+from ..matching.alignment import ROW_KINDS
+from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
+from ..values.evaluator import NotApplicable, Score
+from .alignment import alignment_html
 
 if TYPE_CHECKING:
-    from ..cases import EvalCase, Turn
-    from ..runs.eval_run import Judgement
+    from ..values.cases import EvalCase, Turn
+    from ..values.judgement import Judgement
 
 LONGEST: Final = 1_500
 """Characters of a text on a page; the DataFrames have all of it."""
@@ -84,7 +85,9 @@ def paths(name: str, said: Said) -> str:
         rows = alignment_rows(each)
         if rows and any(row["kind"] != "kept" for row in rows):
             title = " · ".join(filter(None, (name, each.part)))
-            found.append(f'<div class="loom-paths">{printable(view_html(rows, f"{title}: expected and called"))}</div>')
+            found.append(
+                f'<div class="loom-paths">{printable(alignment_html(rows, f"{title}: expected and called"))}</div>'
+            )
     return "".join(found)
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from loomlib.store import StoredAnswer, StoredScore
 
-from ..answers import CaseAnswer, CaseFailure, TurnAnswer
-from ..evaluator import NotApplicable, Score
-from ..quick_json import ascii_encoder
-from ..tool_use import ToolUse
+from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
+from ..values.evaluator import NotApplicable, Score
+from ..values.fast_json import ascii_encoder
+from ..values.tool_use import ToolUse
 
 _TURN: Final = [each for each in fields(TurnAnswer) if each.name not in ("text", "tools")]
 _TURN_NAMES: Final = tuple(each.name for each in _TURN)

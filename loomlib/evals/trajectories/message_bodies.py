@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from .tool_use import ToolUse
+from ..values.tool_use import ToolUse
 
 Node: TypeAlias = "Mapping[str, Any]"
 

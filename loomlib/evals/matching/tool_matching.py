@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from .matching import arguments_match, matcher
-from .tool_use import ExpectedTool, ToolUse
+from ..values.tool_use import ExpectedTool, ToolUse
+from .matchers import arguments_match, matcher
 
 Arguments: TypeAlias = "bool | Mapping[str, str]"
 """True: they count, as the case states them. False: only names count. A mapping: they count, and these fields by a
-matcher each ({"date": "ignore"}; see `loomlib.evals.matching`), whatever the case says of them."""
+matcher each ({"date": "ignore"}; see `loomlib.evals.matching.matchers`), whatever the case says of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from ..answers import CaseAnswer
-    from ..cases import EvalCase
+    from ..values.answers import CaseAnswer
+    from ..values.cases import EvalCase
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
+from ..compare import Comparison, compare
 from ..compare.page import escape, table
 from ..compare.pairing import Flip
 from .case_body import conversation, facts, line, paths, verdict_rows
 
 if TYPE_CHECKING:
-    from ..cases import EvalCase
-    from ..runs.eval_run import EvalRun, Judgement
+    from ..runs.eval_run import EvalRun
+    from ..values.cases import EvalCase
+    from ..values.judgement import Judgement
 
 _COLUMNS: Final = ("run", "evaluator", "verdict", "score", "why")
 _MARKS: Final[Mapping[str, str]] = {"lost": "✗", "won": "✓", "same": "•"}
+
+
+def compare_runs(new: EvalRun, baseline: EvalRun, **options: Any) -> Comparison:
+    """Compare two runs; on the page each case that changed opens to both answers and to where their paths differ.
+
+    Args:
+        new: The run to judge.
+        baseline: The run to compare it with.
+        **options: Options of `loomlib.evals.compare.compare`.
+    """
+    options.setdefault("names", _names(new, baseline))
+    comparison = compare(new.outcomes(), baseline.outcomes(), **options)
+    return replace(comparison, evidence=FlipEvidence(new, baseline))
+
+
+def _names(new: EvalRun, baseline: EvalRun) -> tuple[str, str]:
+    """Return the targets' names, the runs' names where those are the same, else the ids."""
+    for names in (
+        (new.target.name, baseline.target.name),
+        (new.name, baseline.name),
+        (new.id, baseline.id),
+    ):
+        if all(names) and names[0] != names[1]:
+            return names
+    return new.id, f"{baseline.id} (baseline)"
 
 
 class FlipEvidence:

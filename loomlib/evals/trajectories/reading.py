@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from loomlib.telemetry import Trace, Trajectory, tool_calls, trajectory
 
+from ..values.tool_use import ToolUse
 from .message_bodies import mapping_in, tools_of_body
-from .tool_use import ToolUse
 
 
 def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> tuple[ToolUse, ...] | None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .answers import CaseFailure
+from .cases import EvalCase
 from .evaluator import NotApplicable, Score
+from .judgement import Judgement
 from .outcomes import ANSWER_FAILED, JUDGE_FAILED, Outcome
 from .outcomes import NOT_APPLICABLE as DOES_NOT_APPLY
-
-if TYPE_CHECKING:
-    from .cases import EvalCase
-    from .runs.eval_run import EvalRun, Judgement
 
 FAILED, NOT_ANSWERED, NOT_JUDGED = "failed", "not answered", "not judged"
 SCORED, PASSED, NOT_APPLICABLE = "scored", "passed", "not applicable"
@@ -84,20 +82,6 @@ def states_of_outcomes(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], str
         if known is None or _RANKS[state] < _RANKS[known]:
             found[at] = state
     return found
-
-
-def case_results(run: EvalRun) -> Iterator[CaseResult]:
-    """Every case of a run with its repeats, in the set's order."""
-    cases = run.evalset.cases
-    if run.repeats == 1:
-        for each in run.judgements():
-            yield CaseResult(case=cases[each.place], judgements=(each,))
-        return
-    found: dict[int, list[Judgement]] = {}
-    for each in run.judgements():
-        found.setdefault(each.place, []).append(each)
-    for place in sorted(found):
-        yield CaseResult(case=cases[place], judgements=tuple(found[place]))
 
 
 def _key(outcome: Outcome) -> tuple[str, str, int]:

@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from typing import Any
 
-from .quick_json import ascii_encoder
+from .fast_json import ascii_encoder
 
 
 def digest_of(*parts: object) -> str:

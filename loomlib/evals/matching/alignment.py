@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from loomlib.dispatch import call
+
+from ..values.tool_use import ExpectedTool, ToolUse
 from .assignment import assign
 from .tool_matching import Arguments, ToolMatching, call_text
-from .tool_use import ExpectedTool, ToolUse
 
 ROW_KINDS: Final = ("kept", "changed", "moved", "missing", "extra")
 """As expected; the same tool with other arguments; as expected but elsewhere; expected only; called only."""
 
-_SIGNS: Final[Mapping[str, str]] = {"kept": " ", "changed": "~", "moved": ">", "missing": "-", "extra": "+"}
+ROW_SIGNS: Final[Mapping[str, str]] = {"kept": " ", "changed": "~", "moved": ">", "missing": "-", "extra": "+"}
+"""The sign shown beside each kind of row."""
 _LONGEST: Final = 250_000  # cells of the table: what is left of longer paths is told as missing and extra
 # Of alignments with as few edits, the one that replaces a call by one of the same tool says more.
 _EDIT, _OTHER_TOOL = 1_000_000, 1
@@ -85,7 +87,7 @@ class Alignment:
         return view_text(self.table(), self.sentence())
 
     def _repr_html_(self) -> str:
-        return view_html(self.table(), self.sentence())
+        return call("Alignment.html", self.table(), self.sentence())
 
 
 def align(
@@ -208,38 +210,7 @@ def view_text(table: Sequence[Mapping[str, Any]], sentence: str = "") -> str:
     width = max([8, *(len(str(row["expected"] or "")) for row in table)])
     lines = [sentence] if sentence else []
     for row in table:
-        places = f"{row['expected_step'] or '':>3} {row['actual_step'] or '':>3}"
-        line = (
-            f"{_SIGNS[row['kind']]} {row['kind']:<8}{places}  {row['expected'] or '':<{width}}  {row['actual'] or ''}"
-        )
-        lines.append(line.rstrip())
+        steps = f"{row['expected_step'] or '':>3} {row['actual_step'] or '':>3}"
+        kind = f"{ROW_SIGNS[row['kind']]} {row['kind']:<8}"
+        lines.append(f"{kind}{steps}  {row['expected'] or '':<{width}}  {row['actual'] or ''}".rstrip())
     return "\n".join(lines)
-
-
-def view_html(table: Sequence[Mapping[str, Any]], sentence: str = "") -> str:
-    """The same as static HTML: no script, no network, everything that an agent said escaped.
-
-    Told by words and signs, not by colour alone.
-    """
-    tones = {
-        "kept": "transparent",
-        "changed": "#f2c74455",
-        "moved": "#4c8dd655",
-        "missing": "#d6584c44",
-        "extra": "#8a63d244",
-    }
-    body = "".join(
-        f'<tr style="background:{tones.get(row["kind"], "transparent")}">'
-        f"<td>{_SIGNS.get(row['kind'], '?')} {html.escape(str(row['kind']))}</td>"
-        f"<td>{row['expected_step'] or ''}</td><td>{_code(row['expected'])}</td>"
-        f"<td>{row['actual_step'] or ''}</td><td>{_code(row['actual'])}</td></tr>"
-        for row in table
-    )
-    caption = f'<caption style="text-align:left">{html.escape(sentence)}</caption>' if sentence else ""
-    head = "".join(f'<th scope="col">{each}</th>' for each in ("", "step", "expected", "step", "called"))
-    opened = '<table class="loom-alignment mathjax_ignore">'
-    return f"{opened}{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _code(call: str | None) -> str:
-    return f"<code>{html.escape(call)}</code>" if call else ""

@@ -1,0 +1,1 @@
+"""Comparing expected with actual values: fields, tool calls and paths of tool calls."""

@@ -1,0 +1,50 @@
+"""What a file format could not hold of an eval set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A field that does not read back as it was: of the `cases` by id, or of the set itself when there are none."""
+
+    field: str
+    reason: str
+    cases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        some = ", ".join(ascii(id)[1:-1] for id in self.cases[:3])
+        whose = (
+            "the set" if not self.cases else some if len(self.cases) <= 3 else f"{some} and {len(self.cases) - 3} more"
+        )
+        return f"{self.field} ({whose}): {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What a written form lost; false when that is nothing. Notes of a set are no content and not counted."""
+
+    format: str
+    items: tuple[Loss, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Loss]:
+        return iter(self.items)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that were lost, each once."""
+        return tuple(dict.fromkeys(loss.field for loss in self.items))
+
+    def __str__(self) -> str:
+        if not self.items:
+            return f"written as {self.format}; nothing was lost"
+        return "\n".join(
+            (f"written as {self.format}; these fields cannot be written:", *(f"  {loss}" for loss in self.items))
+        )
+
+    __repr__ = __str__
