@@ -1,0 +1,72 @@
+"""The experiment kernel: planned measurements that can be stopped and resumed, and the views on their results.
+
+A kind of study is a plan, a procedure that measures one unit, and an analysis of the stored units. `loomlib.latency` and
+`loomlib.memory_study` are built on it.
+"""
+
+from loomlib.dispatch import register
+
+from .design import design_values, randomized_blocks
+from .environment import describe_client
+from .gate import StudyGate
+from .ledger import StudyLedger
+from .progress import (
+    LogLines,
+    NotebookBar,
+    ProgressSnapshot,
+    Segment,
+    Silent,
+    StudySnapshot,
+    bar_html,
+    choose_progress,
+)
+from .result import StudyFinding, StudyMethod, StudyRecord, StudyTable, register_result
+from .study import Procedure, Study, StudyRun
+from .units import (
+    DONE,
+    FAILED,
+    LOST,
+    PLANNED,
+    RUNNING,
+    MeasuredUnit,
+    UnitOutcome,
+    failure_counts,
+    pending_count,
+    unit_fields,
+)
+
+register("StudyRecord.html", "loomlib.experiments.page:study_page")
+
+__all__ = [
+    "DONE",
+    "FAILED",
+    "LOST",
+    "PLANNED",
+    "RUNNING",
+    "LogLines",
+    "MeasuredUnit",
+    "NotebookBar",
+    "Procedure",
+    "ProgressSnapshot",
+    "Segment",
+    "Silent",
+    "Study",
+    "StudyFinding",
+    "StudyGate",
+    "StudyLedger",
+    "StudyMethod",
+    "StudyRecord",
+    "StudyRun",
+    "StudySnapshot",
+    "StudyTable",
+    "UnitOutcome",
+    "bar_html",
+    "choose_progress",
+    "describe_client",
+    "design_values",
+    "failure_counts",
+    "pending_count",
+    "randomized_blocks",
+    "register_result",
+    "unit_fields",
+]

@@ -1,0 +1,46 @@
+"""A limit on a figure, compared with its whole interval: passed, missed, or unclear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.gates import MISSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyGate:
+    """How a figure stands to its limit.
+
+    A gate is missed only when the figure's whole 95 % interval is on the wrong side of the limit, and passed when it is
+    on the right side. Anything between is unclear: a report or a command ends with 0 then, and with 2 only when a gate is
+    missed.
+
+    Attributes:
+        outcome: "passed", "missed" or "unclear".
+        limit: The limit, in the figure's unit.
+        figure: The figure with its interval.
+        text: The verdict in a sentence.
+        data: The verdict as JSON-ready values, without outcome and sentence.
+    """
+
+    outcome: str
+    limit: float
+    figure: Estimate
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    @property
+    def is_missed(self) -> bool:
+        """True when the whole interval is on the wrong side of the limit."""
+        return self.outcome == MISSED
+
+    def sentence(self) -> str:
+        """Return the verdict in a sentence."""
+        return self.text
+
+    def summary(self) -> dict[str, Any]:
+        """Return the verdict as JSON-ready values."""
+        return {"outcome": self.outcome, **self.data, "sentence": self.text}

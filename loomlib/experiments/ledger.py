@@ -1,0 +1,137 @@
+"""A study in the store: planned before its first unit, written unit by unit, read back after the process was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import StudyError
+
+from .design import differing_settings
+from .units import DONE, FAILED, RUNNING, MeasuredUnit, UnitOutcome
+
+if TYPE_CHECKING:
+    from loomlib.store import MeasurementRow, PlannedMeasurement, Store, StudyRow
+
+
+class StudyLedger:
+    """The rows of one study. Every method is one short transaction.
+
+    Args:
+        store: The store with the study.
+        study_id: The study.
+    """
+
+    def __init__(self, store: Store, study_id: str) -> None:
+        self.store, self.study_id = store, study_id
+
+    @property
+    def stored(self) -> StudyRow:
+        """The stored study.
+
+        Raises:
+            StudyError: There is none of this id; the message names the newest studies.
+        """
+        study = self.store.studies.get(self.study_id)
+        if study is None:
+            known = ", ".join(row.id for row in self.store.studies.list(limit=5))
+            raise StudyError(
+                "No such study in the store",
+                on=self.study_id,
+                try_=f"one of {known}" if known else "run a study first",
+            )
+        return study
+
+    def open(self, study: StudyRow, plan: Sequence[PlannedMeasurement], *, resume: str) -> StudyRow:
+        """Return the stored study; store it with its whole plan when it is new.
+
+        Args:
+            study: The study as it is asked for.
+            plan: Its units in order.
+            resume: Python that resumes a stored study, for the error's advice.
+
+        Raises:
+            StudyError: The stored study of this id has another design.
+        """
+        stored = self.store.studies.get(self.study_id)
+        if stored is None:
+            stored = self.store.studies.create(study)
+        if differing := differing_settings(stored.design, study.design):
+            raise StudyError(
+                f"The stored study has another {', '.join(differing)}",
+                on=self.study_id,
+                try_=f"{resume} uses the stored design; a new study needs a new id",
+            )
+        # A process killed between the two writes leaves a study without its plan, which follows from the design.
+        if not self.rows():
+            self.store.measurements.plan(self.study_id, plan)
+        return stored
+
+    def rows(self) -> tuple[MeasurementRow, ...]:
+        """Return the rows of all units, by position."""
+        return self.store.measurements.list(self.study_id)
+
+    def claim(self, unit: MeasuredUnit, session_id: str | None = None) -> bool:
+        """Mark a planned unit as running before anything is sent; False when it is not planned any more."""
+        return self.store.measurements.claim(self.study_id, unit.position, session_id=session_id)
+
+    def record(self, unit: MeasuredUnit, outcome: UnitOutcome) -> None:
+        """Mark a running unit as done or failed, with what measuring it gave."""
+        self.store.measurements.record(
+            self.study_id,
+            unit.position,
+            FAILED if outcome.failure else DONE,
+            failure=outcome.failure,
+            details={"attempt": unit.attempt, **outcome.details},
+            **outcome.values,
+        )
+
+    def release(self, unit: MeasuredUnit) -> None:
+        """Mark a running unit as planned again, to be measured as its next attempt."""
+        if self.store.measurements.reopen(self.study_id, unit.position):
+            self.store.measurements.amend(self.study_id, unit.position, details={"attempt": unit.attempt + 1})
+
+    def settle(self, units: Sequence[MeasuredUnit], seen: Callable[[Any], UnitOutcome | None]) -> None:
+        """Settle the units that a killed process left running.
+
+        Args:
+            units: All units.
+            seen: Returns the outcome of a unit whose end was stored elsewhere, such as with its invocation; None when
+                nobody saw it end. Such a unit is measured again.
+        """
+        for unit in units:
+            if unit.state == RUNNING:
+                outcome = seen(unit)
+                if outcome is None:
+                    self.release(unit)
+                else:
+                    self.record(unit, outcome)
+
+    def amend(self, position: int, *, details: dict[str, Any] | None = None, **values: Any) -> None:
+        """Add what became known later, such as a start time from late logs.
+
+        Args:
+            position: The unit.
+            details: Values to merge into its details.
+            values: Columns of the measurement.
+        """
+        if details is not None:
+            row = next(row for row in self.rows() if row.position == position)
+            values["details"] = {**row.details, **details}
+        self.store.measurements.amend(self.study_id, position, **values)
+
+    def save(self, state: str, *, finished: bool = False, **environment: Any) -> None:
+        """Store the study's state, and merge `environment` into its environment.
+
+        Args:
+            state: "planned", "running", "interrupted" or "complete".
+            finished: Whether to store the time as the study's end.
+            environment: JSON-ready values.
+        """
+        self.store.studies.save_state(
+            self.study_id,
+            state,
+            finished_at=datetime.now(UTC) if finished else None,
+            environment={**self.stored.environment, **environment},
+        )

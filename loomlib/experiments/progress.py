@@ -1,0 +1,166 @@
+"""Progress of long work: a bar in a watched notebook, log lines everywhere else."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Protocol
+
+from loomlib.jobs import InPlace, Progress, is_watched_notebook
+from loomlib.statistics.numbers import number, seconds
+
+_TRACK = "var(--jp-layout-color2,rgba(128,128,128,.18))"
+_ACCENT = "#3b6fb6"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One stretch of a progress bar: its `weight` in the whole, the `share` that is done (0 to 1), its CSS colour."""
+
+    weight: float
+    share: float
+    colour: str = _ACCENT
+
+
+class ProgressSnapshot(Protocol):
+    """Work at one moment: its text in one line, and the segments of its bar."""
+
+    def __str__(self) -> str: ...
+    def segments(self) -> Sequence[Segment]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySnapshot:
+    """A study at one moment.
+
+    Attributes:
+        title: The kind of study, such as "latency study".
+        done: Units measured or failed, by condition.
+        planned: Units in all, by condition.
+        failed: Units that failed.
+        elapsed_s: Seconds since the run began.
+        stage: What the study does when it is not measuring; empty otherwise.
+        colours: CSS colours of conditions.
+    """
+
+    title: str
+    done: Mapping[str, int]
+    planned: Mapping[str, int]
+    failed: int = 0
+    elapsed_s: float = 0.0
+    stage: str = ""
+    colours: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def share(self) -> float:
+        """Share of the units that are measured or failed, 0 to 1."""
+        return sum(self.done.values()) / max(1, sum(self.planned.values()))
+
+    def segments(self) -> list[Segment]:
+        """Return the bar: one segment for each condition."""
+        return [
+            Segment(weight=count, share=self.done.get(name, 0) / count, colour=self.colours.get(name, _ACCENT))
+            for name, count in self.planned.items()
+            if count
+        ]
+
+    def __str__(self) -> str:
+        """Return `latency study · cold 10/10 · warm 10/10 · 0 failed · 14 s`."""
+        counts = [
+            f"{name} {number(self.done.get(name, 0), 0)}/{number(count, 0)}"
+            for name, count in self.planned.items()
+            if count
+        ]
+        stage = [self.stage] if self.stage else []
+        return " · ".join([self.title, *counts, f"{number(self.failed, 0)} failed", *stage, seconds(self.elapsed_s)])
+
+
+class LogLines:
+    """Progress as log lines.
+
+    Args:
+        write: Called with each line; by default the lines are logged.
+        interval_s: Least time between two lines, in seconds. The last line is always written.
+        logger: Name of the logger.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], object] | None = None,
+        *,
+        interval_s: float = 2.0,
+        logger: str = "loomlib.experiments",
+    ) -> None:
+        self._write = write if write is not None else logging.getLogger(logger).info
+        self._interval_s = interval_s
+        self._written_at = float("-inf")
+
+    def update(self, snapshot: object) -> None:
+        """Write the snapshot unless a line was written just before."""
+        now = time.monotonic()
+        if now - self._written_at >= self._interval_s:
+            self._written_at = now
+            self._write(str(snapshot))
+
+    def finish(self, snapshot: object) -> None:
+        """Write the last snapshot."""
+        self._write(str(snapshot))
+
+
+class Silent:
+    """Progress that is not shown."""
+
+    def update(self, snapshot: object) -> None:
+        """Do nothing."""
+
+    def finish(self, snapshot: object) -> None:
+        """Do nothing."""
+
+
+class NotebookBar:
+    """Progress as a bar in a notebook's output, which stays there as static HTML.
+
+    Args:
+        title: Heading of the line, such as the agent's name.
+    """
+
+    def __init__(self, title: str = "") -> None:
+        self._title, self._place = title, InPlace()
+
+    def update(self, snapshot: ProgressSnapshot) -> None:
+        """Show the snapshot in place of the one before."""
+        self._place.show(str(snapshot), bar_html(snapshot, self._title))
+
+    def finish(self, snapshot: ProgressSnapshot) -> None:
+        """Show the last snapshot."""
+        self.update(snapshot)
+
+
+def choose_progress(title: str = "", *, logger: str = "loomlib.experiments") -> Progress[ProgressSnapshot]:
+    """Return a bar where somebody watches a notebook, log lines everywhere else (scripts, cron, papermill, nbconvert).
+
+    Args:
+        title: Heading of the bar.
+        logger: Name of the logger for log lines.
+    """
+    return NotebookBar(title) if is_watched_notebook() else LogLines(logger=logger)
+
+
+def bar_html(snapshot: ProgressSnapshot, title: str = "") -> str:
+    """Return the bar as HTML, with the counts as text below it."""
+    segments = snapshot.segments()
+    whole = sum(segment.weight for segment in segments) or 1
+    bars = "".join(
+        f'<span style="flex:{segment.weight / whole:.4f} 1 0;background:{_TRACK}"><span style="display:block;'
+        f'height:100%;width:{100 * segment.share:.1f}%;background:{segment.colour}"></span></span>'
+        for segment in segments
+    )
+    heading = f"<strong>{escape(title)}</strong> · " if title else ""
+    return (
+        '<div class="mathjax_ignore" role="status" style="font:13px var(--jp-ui-font-family,system-ui,sans-serif)">'
+        f'<div aria-hidden="true" style="display:flex;gap:2px;height:6px;max-width:40rem;margin:2px 0 4px">{bars}</div>'
+        f"{heading}{escape(str(snapshot))}</div>"
+    )

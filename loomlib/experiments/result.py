@@ -1,0 +1,193 @@
+"""The result of a study: what is stored, with every view on it provided by the package of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from loomlib.dispatch import call, register
+from loomlib.statistics.numbers import plural
+
+from .units import MeasuredUnit, pending_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFinding:
+    """An observation worth a look.
+
+    Attributes:
+        kind: Short name of the observation.
+        title: What was observed.
+        evidence: The numbers.
+        advice: What to do about it; may be empty.
+    """
+
+    kind: str
+    title: str
+    evidence: str
+    advice: str = ""
+
+    def summary(self) -> dict[str, str]:
+        """Return the finding as JSON-ready values."""
+        return {"kind": self.kind, "title": self.title, "evidence": self.evidence, "advice": self.advice}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyMethod:
+    """How a study was made.
+
+    Attributes:
+        notes: How the numbers came about, one sentence each.
+        limits: What the study cannot tell, one sentence each.
+        run_again: The study as Python.
+        facts: Further JSON-ready values, such as the seed.
+    """
+
+    notes: Sequence[str]
+    limits: Sequence[str]
+    run_again: str
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def summary(self) -> dict[str, Any]:
+        """Return the method as JSON-ready values."""
+        return {**self.facts, "notes": list(self.notes), "cannot_tell": list(self.limits), "run_again": self.run_again}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyTable:
+    """A study's main table as text.
+
+    Attributes:
+        columns: Column names; the first column names the rows.
+        rows: Cells, one row for each condition.
+        marks: CSS colour and symbol of each row's condition; empty when conditions have none.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    marks: Sequence[tuple[str, str]] = ()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table as a DataFrame of text."""
+        from loomlib.charts.text_frame import TextFrame
+
+        rows = [list(row) for row in self.rows]
+        return TextFrame(rows, columns=list(self.columns)).set_index(self.columns[0])
+
+
+def register_result(name: str, module: str) -> None:
+    """Name the module that implements the views on a kind of result.
+
+    Args:
+        name: Name of the result's class.
+        module: Dotted name of the module. It has the functions `sentences`, `table`, `findings`, `figures`, `method`,
+            `details` (further JSON-ready values) and `sections` (further HTML), each of one result.
+    """
+    for view in ("sentences", "table", "findings", "figures", "method", "details", "sections"):
+        register(f"{name}.{view}", f"{module}:{view}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyRecord:
+    """A study as it is stored now. It may be unfinished: `state` says so, and so does every view on it.
+
+    Attributes:
+        study_id: The study's id; a study is resumed with it.
+        scope: "local" or "aws".
+        labels: Provenance labels, such as "model: scripted (simulated)".
+        design: The study's design.
+        state: "planned", "running", "interrupted" or "complete".
+        created_at: When the study was stored.
+        finished_at: When it was complete.
+    """
+
+    study_id: str
+    scope: str
+    labels: tuple[str, ...]
+    design: Any
+    state: str
+    created_at: datetime
+    finished_at: datetime | None
+
+    @property
+    def units(self) -> Sequence[MeasuredUnit]:
+        """The units of the study, in order."""
+        raise NotImplementedError
+
+    @property
+    def subject_line(self) -> str:
+        """What was studied, in one line."""
+        raise NotImplementedError
+
+    def title(self) -> str:
+        """Return what was studied, with its labels and its time: `calculator · DEFAULT · local AgentCore · …`."""
+        state = [] if self.state == "complete" else [self.state]
+        return " · ".join([self.subject_line, *self.labels, *state, f"{self.created_at:%d %b %Y %H:%M} UTC"])
+
+    def sentences(self) -> list[str]:
+        """Return the answer in a few sentences."""
+        return self._view("sentences")
+
+    def table(self) -> pd.DataFrame:
+        """Return the main table as text: one row for each condition, with 95 % intervals."""
+        return self.text_table().frame()
+
+    def text_table(self) -> StudyTable:
+        """Return the main table as rows of text."""
+        return self._view("table")
+
+    def findings(self) -> list[StudyFinding]:
+        """Return what is worth a look, with its numbers; empty when nothing is."""
+        return self._view("findings")
+
+    def figures(self) -> dict[str, go.Figure]:
+        """Return the plotly charts by name."""
+        return self._view("figures")
+
+    def method(self) -> StudyMethod:
+        """Return how the study was made, what it cannot tell, and how to run it again."""
+        return self._view("method")
+
+    def sections(self) -> Sequence[str]:
+        """Return further parts of the page, as HTML."""
+        return self._view("sections")
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything but the single units as JSON-ready values, with labels, method, seed and versions."""
+        finding_summaries = [finding.summary() for finding in self.findings()]
+        return {
+            "study_id": self.study_id,
+            "name": self.design.name,
+            "state": self.state,
+            "scope": self.scope,
+            "created_at": self.created_at.isoformat(),
+            "finished_at": self.finished_at.isoformat() if self.finished_at else None,
+            "labels": list(self.labels),
+            "sentences": self.sentences(),
+            "findings": finding_summaries,
+            "design": self.design.stored(),
+            "method": self.method().summary(),
+            "run_again": self.method().run_again,
+            **self._view("details"),
+        }
+
+    def _view(self, name: str) -> Any:
+        return call(f"{type(self).__name__}.{name}", self)
+
+    def _repr_html_(self) -> str:
+        return call("StudyRecord.html", self)
+
+    def __repr__(self) -> str:
+        done, failed = sum(unit.is_done for unit in self.units), sum(unit.is_failed for unit in self.units)
+        pending = pending_count(self.units)
+        rest = f", {plural(pending, 'call')} pending" if pending else ""
+        return (
+            f"{type(self).__name__}({self.study_id!r}, {self.subject_line!r}, {self.state}: "
+            f"{done} answered, {failed} failed{rest})"
+        )

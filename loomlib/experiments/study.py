@@ -1,0 +1,293 @@
+"""Running a study: one process at a time, unit after unit, stopped and resumed without losing or repeating one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+
+from loomlib.errors import StoreError, StudyError, StudyInterruptedError
+from loomlib.jobs import OwnThread, Progress, held_lease
+from loomlib.statistics.numbers import seconds
+
+from .environment import describe_client
+from .ledger import StudyLedger
+from .progress import ProgressSnapshot, StudySnapshot, choose_progress
+from .units import MeasuredUnit, UnitOutcome
+
+if TYPE_CHECKING:
+    from loomlib.store import PlannedMeasurement, Store, StudyRow
+
+U = TypeVar("U", bound=MeasuredUnit)
+R = TypeVar("R")
+T = TypeVar("T")
+P = ParamSpec("P")
+
+COMPLETE = "complete"
+
+
+class StudyRun:
+    """One run of a study, as the code that measures sees it."""
+
+    def __init__(
+        self,
+        ledger: StudyLedger,
+        planned: Mapping[str, int],
+        report: Callable[[ProgressSnapshot], None],
+        *,
+        title: str,
+        colours: Mapping[str, str],
+    ) -> None:
+        self.ledger = ledger
+        self._planned, self._report, self._title, self._colours = planned, report, title, colours
+        self._done: Counter[str] = Counter()
+        self._failed = 0
+        self._began = time.monotonic()
+        self._stopped = threading.Event()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since this run began."""
+        return time.monotonic() - self._began
+
+    def count(self, condition: str, *, failed: bool) -> None:
+        """Count a unit as measured or failed."""
+        self._done[condition] += 1
+        self._failed += failed
+
+    def report(self, stage: str = "") -> None:
+        """Report how far the study is.
+
+        Args:
+            stage: What it does now, unless it is measuring.
+        """
+        self._report(
+            StudySnapshot(
+                title=self._title,
+                done=dict(self._done),
+                planned=self._planned,
+                failed=self._failed,
+                elapsed_s=self.elapsed_s,
+                stage=stage,
+                colours=self._colours,
+            )
+        )
+
+    async def blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run blocking code on a thread. When the study is stopped, wait until that code has ended.
+
+        Args:
+            function: The code. If it takes long, it should call `check` now and then.
+            args: Its arguments.
+            kwargs: Its keyword arguments.
+        """
+        work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            self._stopped.set()
+            await asyncio.wait([work])
+            raise
+
+    def check(self) -> None:
+        """Raise `StudyInterruptedError` when the study is to stop. For blocking code that takes long."""
+        if self._stopped.is_set():
+            raise StudyInterruptedError("The study was stopped; its measurements are stored", on=self.ledger.study_id)
+
+
+class Procedure(ABC, Generic[U]):
+    """How a kind of study measures one unit. Made anew for each run."""
+
+    async def begin(self, unit: U) -> str | None:
+        """Prepare a unit before it is marked as running; return the session that it will use, if it has one."""
+        return None
+
+    @abstractmethod
+    async def measure(self, unit: U, session_id: str | None) -> UnitOutcome:
+        """Measure the unit.
+
+        Whatever is raised leaves the unit planned and stops the study. A failure of what is measured is an outcome.
+        """
+
+    async def end(self, unit: U, session_id: str | None, outcome: UnitOutcome) -> None:
+        """Tidy up after a unit whose outcome is stored."""
+
+    async def close(self) -> None:
+        """Tidy up after the last unit, also when the study is stopped."""
+
+
+class Study(ABC, Generic[U, R]):
+    """A planned series of measurements that is stored as it goes on, and can be stopped and resumed at any moment.
+
+    The whole plan is stored before the first unit, each unit is marked as running before anything is sent, and its
+    outcome is stored as soon as it is known. One process at a time holds the lease on a study. A kind of study says what
+    its plan is (`planned`), how a unit is measured (`procedure`) and how its result is read (`result`).
+
+    Args:
+        store: The store with the study.
+        study_id: Id of a stored study to resume, or of the new one.
+    """
+
+    kind: ClassVar[str]
+    """Kind of study in words, such as "latency"."""
+
+    def __init__(self, store: Store, study_id: str | None = None) -> None:
+        self.store = store
+        self.study_id = study_id or f"{self.kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+
+    @property
+    def title(self) -> str:
+        """Heading of the progress bar."""
+        return ""
+
+    @property
+    def colours(self) -> Mapping[str, str]:
+        """CSS colours of the conditions in the progress bar."""
+        return {}
+
+    @property
+    @abstractmethod
+    def how_to_resume(self) -> str:
+        """Python that makes the stored study again, for messages."""
+
+    @abstractmethod
+    def header(self) -> StudyRow:
+        """Return the study as it is to be stored."""
+
+    @abstractmethod
+    def planned(self) -> Sequence[PlannedMeasurement]:
+        """Return the units in the order in which they will be measured."""
+
+    @abstractmethod
+    def units(self) -> Sequence[U]:
+        """Read the units from the store."""
+
+    @abstractmethod
+    def condition(self, unit: U) -> str:
+        """Return under which name progress counts the unit."""
+
+    @abstractmethod
+    async def procedure(self, run: StudyRun) -> Procedure[U]:
+        """Return what measures the units in this run."""
+
+    @abstractmethod
+    def result(self) -> R:
+        """Read the result from what is stored so far, without measuring anything."""
+
+    def check(self, stored: StudyRow) -> None:
+        """Raise `StudyError` when the stored study belongs to something else than this one."""
+
+    def seen(self, unit: U) -> UnitOutcome | None:
+        """Return the outcome of a unit that a killed process left running, when it was stored elsewhere."""
+        return None
+
+    async def finish(self, run: StudyRun) -> None:
+        """Read what arrives late, such as logs and traces. Runs again when a complete study is run again."""
+
+    async def tidy(self, run: StudyRun) -> None:
+        """Remove what the study made for itself, once it is complete."""
+
+    def run(self, progress: Progress[Any] | None = None, *, budget_s: float | None = None) -> R:
+        """Measure the pending units and return the result. Works in a notebook, whose own event loop keeps running.
+
+        Args:
+            progress: Shows how far the study is; by default a bar in a notebook, log lines elsewhere.
+            budget_s: Stop after so many seconds; running the study again goes on.
+
+        Raises:
+            StudyInterruptedError: The service cannot be reached any more, or the budget is used up.
+            StudyError: Another process runs this study, or the stored study of this id differs.
+        """
+        return self._thread(progress, budget_s).wait()
+
+    async def arun(self, progress: Progress[Any] | None = None, *, budget_s: float | None = None) -> R:
+        """Run the study from asynchronous code; see `run`.
+
+        Args:
+            progress: Shows how far the study is.
+            budget_s: Stop after so many seconds.
+        """
+        return await self._thread(progress, budget_s).wait_async()
+
+    def _thread(self, progress: Progress[Any] | None, budget_s: float | None) -> OwnThread[ProgressSnapshot, R]:
+        return OwnThread(
+            lambda report: self._run(report, budget_s),
+            progress or choose_progress(self.title, logger=f"loomlib.{type(self).__module__.split('.')[1]}"),
+            name="loom-study",
+            interrupted=lambda: StudyInterruptedError("The study was stopped; its measurements are stored"),
+        )
+
+    async def _run(self, report: Callable[[ProgressSnapshot], None], budget_s: float | None) -> R:
+        from loomlib.store import LEASE_S
+
+        ledger = StudyLedger(self.store, self.study_id)
+        plan = self.planned()
+        stored = ledger.open(self.header(), plan, resume=self.how_to_resume)
+        self.check(stored)
+        complete = stored.state == COMPLETE
+        async with held_lease(self.store.studies, self.study_id, renew_every_s=LEASE_S / 3, refused=StudyError):
+            self.store.invocations.abandon_stale()
+            ledger.settle(self.units(), self.seen)
+            units = self.units()
+            planned = Counter(map(self.condition, units))
+            run = StudyRun(ledger, planned, report, title=f"{self.kind} study", colours=self.colours)
+            for unit in units:
+                if not unit.is_pending:
+                    run.count(self.condition(unit), failed=unit.is_failed)
+            if not complete:
+                ledger.save("running", client=describe_client())
+                try:
+                    run.report()
+                    await self._measure([unit for unit in units if unit.is_pending], run, budget_s)
+                    await self.finish(run)
+                except BaseException:
+                    with suppress(StoreError):  # a full disk cannot note the interruption either; the rows say enough
+                        ledger.save("interrupted")
+                    raise
+                ledger.save(COMPLETE, finished=True)
+            else:
+                await self.finish(run)
+            await self.tidy(run)
+            run.report()
+        return self.result()
+
+    async def _measure(self, pending: Sequence[U], run: StudyRun, budget_s: float | None) -> None:
+        procedure = await self.procedure(run)
+        try:
+            for unit in pending:
+                if budget_s is not None and run.elapsed_s >= budget_s:
+                    raise StudyInterruptedError(
+                        f"The study's budget of {seconds(budget_s)} is used up; its measurements are stored",
+                        on=self.study_id,
+                        try_=f"{self.how_to_resume}.run()",
+                    )
+                await self._measure_unit(unit, procedure, run)
+                run.report()
+        finally:
+            # Also when cancelled: a session that stays open is an agent left running until its idle time-out.
+            await asyncio.shield(procedure.close())
+
+    async def _measure_unit(self, unit: U, procedure: Procedure[U], run: StudyRun) -> None:
+        session_id = await procedure.begin(unit)
+        if not run.ledger.claim(unit, session_id):
+            return
+        try:
+            outcome = await procedure.measure(unit, session_id)
+        except BaseException:
+            # Cancelled, or nothing could be sent (a full disk, no credentials): nobody saw an outcome. When that cannot
+            # be written either, the row stays "running", which the next run settles just the same.
+            with suppress(StoreError):
+                run.ledger.release(unit)
+            raise
+        run.ledger.record(unit, outcome)
+        run.count(self.condition(unit), failed=outcome.failure is not None)
+        if outcome.stop is not None:
+            raise outcome.stop
+        await procedure.end(unit, session_id, outcome)
