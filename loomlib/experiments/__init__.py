@@ -1,7 +1,7 @@
 """The experiment kernel: planned measurements that can be stopped and resumed, and the views on their results.
 
-A kind of study is a plan, a procedure that measures one unit, and an analysis of the stored units. `loomlib.latency` and
-`loomlib.memory_study` are built on it.
+A kind of study is a plan, a procedure that measures one unit, and an analysis of the stored units, as in
+`loomlib.latency` and `loomlib.memory_study`.
 """
 
 from loomlib.dispatch import register

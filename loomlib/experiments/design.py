@@ -12,8 +12,6 @@ from loomlib.errors import StudyError
 C = TypeVar("C")
 
 
-
-
 def design_values(design: type[Any], stored: Mapping[str, Any], *, kind: str) -> dict[str, Any]:
     """Return a stored design's values, to construct `design` from.
 
@@ -44,11 +42,12 @@ def design_values(design: type[Any], stored: Mapping[str, Any], *, kind: str) ->
 
 
 def randomized_blocks(counts: Mapping[C, int], *, seed: int) -> list[tuple[int, C]]:
-    """Order units in randomized complete blocks (Box, Hunter & Hunter, Statistics for Experimenters, 2nd ed. 2005, ch. 4).
+    """Order units in randomized complete blocks.
 
-    Block k holds the k-th unit of each condition that still has one, shuffled by `seed`. Whatever drifts while the study
-    runs (a busy machine, a warming cache) affects all conditions alike, and the k-th units of two conditions lie close
-    together, which is what pairing them relies on.
+    Block k holds the k-th unit of each condition that still has one, shuffled by `seed`. Whatever drifts while the
+    study runs (a busy machine, a warming cache) affects all conditions alike, and the k-th units of two conditions lie
+    close together, which is what pairing them relies on (Box, Hunter & Hunter, Statistics for Experimenters, 2nd ed.
+    2005, ch. 4).
 
     Args:
         counts: Units of each condition.

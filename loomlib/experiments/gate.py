@@ -15,8 +15,7 @@ class StudyGate:
     """How a figure stands to its limit.
 
     A gate is missed only when the figure's whole 95 % interval is on the wrong side of the limit, and passed when it is
-    on the right side. Anything between is unclear: a report or a command ends with 0 then, and with 2 only when a gate is
-    missed.
+    on the right side. Anything between is unclear. A report or a command ends with 2 only when a gate is missed.
 
     Attributes:
         outcome: "passed", "missed" or "unclear".

@@ -55,9 +55,7 @@ def table_html(table: StudyTable) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
     marks: Sequence[tuple[str, str]] = table.marks or [("", "")] * len(table.rows)
     body = "".join(f"<tr>{_row(row, *mark)}</tr>" for row, mark in zip(table.rows, marks, strict=True))
-    return (
-        f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    return f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _row(cells: Sequence[str], colour: str, mark: str) -> str:

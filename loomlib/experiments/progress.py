@@ -10,7 +10,7 @@ from html import escape
 from typing import Protocol
 
 from loomlib.jobs import InPlace, Progress, is_watched_notebook
-from loomlib.statistics.numbers import number, seconds
+from loomlib.presentation.formats import number, seconds
 
 _TRACK = "var(--jp-layout-color2,rgba(128,128,128,.18))"
 _ACCENT = "#3b6fb6"
@@ -29,7 +29,9 @@ class ProgressSnapshot(Protocol):
     """Work at one moment: its text in one line, and the segments of its bar."""
 
     def __str__(self) -> str: ...
-    def segments(self) -> Sequence[Segment]: ...
+    def segments(self) -> Sequence[Segment]:
+        """Return the bar."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

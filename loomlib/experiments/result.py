@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call, register
-from loomlib.statistics.numbers import plural
+from loomlib.presentation.formats import plural
 
 from .units import MeasuredUnit, pending_count
 
@@ -75,7 +75,7 @@ class StudyTable:
 
     def frame(self) -> pd.DataFrame:
         """Return the table as a DataFrame of text."""
-        from loomlib.charts.text_frame import TextFrame
+        from loomlib.presentation.text_frame import TextFrame
 
         rows = [list(row) for row in self.rows]
         return TextFrame(rows, columns=list(self.columns)).set_index(self.columns[0])

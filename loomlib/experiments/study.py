@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from loomlib.errors import StoreError, StudyError, StudyInterruptedError
 from loomlib.jobs import OwnThread, Progress, held_lease
-from loomlib.statistics.numbers import seconds
+from loomlib.presentation.formats import seconds
 
 from .environment import describe_client
 from .ledger import StudyLedger
@@ -127,8 +127,8 @@ class Study(ABC, Generic[U, R]):
     """A planned series of measurements that is stored as it goes on, and can be stopped and resumed at any moment.
 
     The whole plan is stored before the first unit, each unit is marked as running before anything is sent, and its
-    outcome is stored as soon as it is known. One process at a time holds the lease on a study. A kind of study says what
-    its plan is (`planned`), how a unit is measured (`procedure`) and how its result is read (`result`).
+    outcome is stored as soon as it is known. One process at a time holds the lease on a study. A kind of study says
+    what its plan is (`planned`), how a unit is measured (`procedure`) and how its result is read (`result`).
 
     Args:
         store: The store with the study.
@@ -149,7 +149,7 @@ class Study(ABC, Generic[U, R]):
 
     @property
     def colours(self) -> Mapping[str, str]:
-        """CSS colours of the conditions in the progress bar."""
+        """CSS colours of the conditions, in the order in which progress lists them."""
         return {}
 
     @property
@@ -236,7 +236,8 @@ class Study(ABC, Generic[U, R]):
             self.store.invocations.abandon_stale()
             ledger.settle(self.units(), self.seen)
             units = self.units()
-            planned = Counter(map(self.condition, units))
+            counts = Counter(map(self.condition, units))
+            planned = {name: counts[name] for name in (*self.colours, *counts) if counts[name]}
             run = StudyRun(ledger, planned, report, title=f"{self.kind} study", colours=self.colours)
             for unit in units:
                 if not unit.is_pending:

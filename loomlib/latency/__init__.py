@@ -1,14 +1,20 @@
-"""Latency studies: planned repetition, honest statistics, figures and tables."""
+"""Latency studies: how long an agent takes to answer in new, warm and long-lived sessions, with intervals."""
 
+from loomlib.dispatch import register
+from loomlib.experiments import LogLines, Silent, register_result
 from loomlib.statistics.estimates import Estimate
 
 from .design import StudyDesign
+from .measured_agent import MeasuredAgent
 from .measurements import Measurement
-from .ports import MeasuredAgent, Progress
-from .progress import LogLines, Silent, Snapshot
 from .result import StudyResult
 from .scenarios import Scenario
 from .study import LatencyStudy
+
+register_result("StudyResult", "loomlib.latency.analysis")
+register("StudyResult.measurements", "loomlib.latency.tables:measurements_frame")
+register("StudyResult.inside", "loomlib.latency.scenario_parts:split_scenarios")
+register("StudyResult.gate", "loomlib.latency.gate:judge")
 
 __all__ = [
     "Estimate",
@@ -16,10 +22,8 @@ __all__ = [
     "LogLines",
     "MeasuredAgent",
     "Measurement",
-    "Progress",
     "Scenario",
     "Silent",
-    "Snapshot",
     "StudyDesign",
     "StudyResult",
 ]

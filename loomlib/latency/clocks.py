@@ -1,4 +1,4 @@
-"""How far the agent's clock and this machine's can disagree, bounded by calls that cannot lie.
+"""Bounds on the offset between the agent's clock and this machine's.
 
 A call is sent, then its agent starts, then its first byte comes back: send ≤ start ≤ receive on any one clock. The
 start line carries the agent's clock, so its distance to the send and to the receive brackets the offset between the two
@@ -14,15 +14,19 @@ from loomlib.presentation.formats import milliseconds, number, plural
 
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
-from .starts import FOUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockBound:
-    """The agent's clock is between `low_ms` and `high_ms` ahead of this machine's (negative: behind).
+    """Bound on how far the agent's clock is ahead of this machine's, in milliseconds (negative: behind).
 
-    Taken from `n` calls of `scenario`. `is_consistent` is False when no single offset fits them all (a clock was set,
-    or several machines answered); the bound is then the widest that some call allows.
+    Attributes:
+        low_ms: Lower bound.
+        high_ms: Upper bound.
+        n: Calls that the bound was computed from.
+        is_consistent: False when no single offset fits all calls (a clock was set, or several machines answered); the
+            bound is then the widest that any call allows.
+        scenario: The scenario of those calls.
     """
 
     low_ms: float
@@ -38,16 +42,16 @@ class ClockBound:
 
     @property
     def correction_ms(self) -> float:
-        """What to take off a start latency: nothing while the clocks may agree, else the middle of the bound."""
+        """Correction to subtract from a start latency: 0 while the clocks may agree, else the middle of the bound."""
         return 0.0 if self.allows_agreement else (self.low_ms + self.high_ms) / 2
 
     @property
     def calls(self) -> str:
-        """What the bound was taken from: `6 warm calls`."""
+        """The calls behind the bound: `6 warm calls`."""
         return plural(self.n, f"{self.scenario} call")
 
     def start_ms(self, call: Measurement) -> float:
-        """The call's start latency with the correction taken off; no call starts before it is sent or after it ends."""
+        """Return the call's corrected start latency; no call starts before it is sent or after it ends."""
         return min(max((call.start_latency_ms or 0.0) - self.correction_ms, 0.0), call.duration_ms or 0.0)
 
     def __str__(self) -> str:
@@ -55,16 +59,16 @@ class ClockBound:
 
 
 def bound_clocks(measurements: Sequence[Measurement]) -> ClockBound | None:
-    """The bound from a study's warm calls, else from its cold ones; None when no call's start is known."""
+    """Return the bound from a study's warm calls, else from its cold ones; None when no call's start is known."""
     return _bound(measurements, Scenario.WARM) or _bound(measurements, Scenario.COLD)
 
 
 def _bound(measurements: Sequence[Measurement], scenario: Scenario) -> ClockBound | None:
     brackets = [
-        (each.start_latency_ms - received_ms, each.start_latency_ms)
-        for each in of_scenario(measurements, scenario)
-        if each.is_done and each.start_state == FOUND and each.start_latency_ms is not None
-        if (received_ms := each.ttft_ms if each.ttft_ms is not None else each.duration_ms) is not None
+        (call.start_latency_ms - received_ms, call.start_latency_ms)
+        for call in of_scenario(measurements, scenario)
+        if call.has_start and call.start_latency_ms is not None
+        if (received_ms := call.ttft_ms if call.ttft_ms is not None else call.duration_ms) is not None
     ]
     if not brackets:
         return None

@@ -1,25 +1,42 @@
-"""What a study is asked to do, as a value that can be stored and compared."""
+"""The design of a latency study: how many calls of each scenario, with which prompt, in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from loomlib.errors import StudyError
+from loomlib.experiments import design_values, randomized_blocks
 
-from .plan import PlannedCall, plan_calls
 from .scenarios import Scenario
 
 DEFAULT_PROMPT = "What is 2 + 2?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyDesign:
-    """How many calls of each scenario, with which prompt, in which order.
+class PlannedCall:
+    """One timed call: its position in the order, its block, and its number within the scenario, each from 0."""
 
-    `sticky_length` is how many timed calls one long-lived session takes before another is opened (None: all of them).
-    `timeout_s` bounds each call (None: the agent's own setting). `find_starts` asks the logs when the agent started.
+    position: int
+    block: int
+    scenario: Scenario
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyDesign:
+    """The design of a latency study.
+
+    Attributes:
+        cold: Timed calls that are the first of a new session.
+        warm: Timed calls that are the second of a new session.
+        sticky: Timed calls in one long-lived session.
+        prompt: Sent with every call.
+        seed: Seed of the order and of the bootstrap.
+        sticky_length: Timed calls in one long-lived session before another is opened; None for all.
+        timeout_s: Limit of each call in seconds; None for the agent's own setting.
+        find_starts: Whether to read from the logs when the agent started.
+        name: Name of the study.
     """
 
     cold: int = 20
@@ -39,19 +56,25 @@ class StudyDesign:
             raise ValueError(f"timeout_s is above 0, not {self.timeout_s}")
         if not self.prompt:
             raise ValueError("a study needs a prompt")
-        self.calls()
+        if negative := [f"{scenario}={count}" for scenario, count in self.counts.items() if count < 0]:
+            raise ValueError(f"a scenario cannot have fewer than 0 calls: {', '.join(negative)}")
+        if not any(self.counts.values()):
+            raise ValueError("a study needs at least one call: set cold, warm or sticky above 0")
 
     @property
     def counts(self) -> dict[Scenario, int]:
-        """How many timed calls each scenario has."""
+        """Timed calls of each scenario."""
         return {Scenario.COLD: self.cold, Scenario.WARM: self.warm, Scenario.STICKY: self.sticky}
 
     def calls(self) -> tuple[PlannedCall, ...]:
-        """Every timed call in the order it will be made; `ValueError` when there is none."""
-        return plan_calls(self.counts, seed=self.seed)
+        """Return every timed call in order: randomized complete blocks (see `randomized_blocks`)."""
+        return tuple(
+            PlannedCall(position=position, block=block, scenario=scenario, index=block)
+            for position, (block, scenario) in enumerate(randomized_blocks(self.counts, seed=self.seed))
+        )
 
     def session_plan(self, call: PlannedCall) -> str:
-        """Which session a call uses: a new one, a new one that is opened first, or the n-th long-lived one."""
+        """Return which session a call uses: a new one, a new one that is opened first, or the n-th long-lived one."""
         if call.scenario is Scenario.COLD:
             return "new"
         if call.scenario is Scenario.WARM:
@@ -59,18 +82,10 @@ class StudyDesign:
         return f"long-lived {call.index // self.sticky_length if self.sticky_length else 0}"
 
     def stored(self) -> dict[str, Any]:
-        """The design as JSON-ready values."""
+        """Return the design as JSON-ready values."""
         return {"kind": "latency", **asdict(self)}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> StudyDesign:
-        """The design from its stored form; a field that a later release added is refused, not ignored."""
-        given = {name: value for name, value in stored.items() if name != "kind"}
-        known = {field.name for field in fields(cls)}
-        if stored.get("kind") != "latency" or set(given) - known:
-            raise StudyError(
-                "The stored study is not one that this release can run",
-                on=", ".join(sorted(set(given) - known)) or f"kind {stored.get('kind')!r}",
-                try_="upgrade loomlib",
-            )
-        return cls(**given)
+        """Return a stored design; raise `StudyError` for one that this release cannot run."""
+        return cls(**design_values(cls, stored, kind="latency"))

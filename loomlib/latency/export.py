@@ -1,10 +1,9 @@
-"""A study as JSON: what a nightly job keeps and a later page compares."""
+"""What a latency study adds to its JSON summary."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .method import method_summary, run_again
 from .parts import split_time
 
 if TYPE_CHECKING:
@@ -14,71 +13,60 @@ if TYPE_CHECKING:
 FORMAT = "loom.latency-study/1"
 
 
-def result_summary(result: StudyResult) -> dict[str, Any]:
-    """The study as JSON-ready values; its labels travel with its numbers."""
-    found = result.estimates()
+def details(result: StudyResult) -> dict[str, Any]:
+    """Return the estimates as JSON-ready values; labels are repeated beside the numbers of each scenario."""
+    summary = result.estimates()
     return {
         "format": FORMAT,
-        "study_id": result.study_id,
-        "name": result.design.name,
-        "state": result.state,
-        "created_at": result.created_at.isoformat(),
-        "finished_at": result.finished_at.isoformat() if result.finished_at else None,
         "agent": {
             "name": result.agent_name,
             "arn": result.agent_arn,
             "qualifier": result.qualifier,
             "scope": result.scope,
         },
-        "labels": list(result.labels),
-        "sentences": result.sentences(),
-        "scenarios": [_scenario(each, result) for each in found.scenarios],
-        "session_cost": _cost(found),
-        "answers_begin_p90_ms": found.answers_begin_p90.summary(),
-        "harness_floor_ms": found.floor.summary(),
+        "scenarios": [_scenario(scenario, result) for scenario in summary.scenarios],
+        "session_cost": _cost(summary),
+        "answers_begin_p90_ms": summary.answers_begin_p90.summary(),
+        "harness_floor_ms": summary.floor.summary(),
         "harness_floor_answer": {"content_type": result.floor.content_type, "size_bytes": result.floor.size_bytes},
-        "clock_bound": _clocks(found),
-        "findings": [each.summary() for each in result.findings()],
-        "design": result.design.stored(),
-        "method": method_summary(result),
+        "clock_bound": _clocks(summary),
         "client": result.client,
-        "run_again": run_again(result),
     }
 
 
-def _scenario(each: ScenarioSummary, result: StudyResult) -> dict[str, Any]:
+def _scenario(scenario: ScenarioSummary, result: StudyResult) -> dict[str, Any]:
     return {
-        "scenario": each.scenario.value,
-        "meaning": each.scenario.meaning,
-        "planned": each.planned,
-        "n": each.n,
-        "failed": each.failed,
-        "failures": dict(each.failures),
-        "failure_share": each.failure_share.summary(),
-        "p50_ms": each.p50.summary(),
-        "p90_ms": each.p90.summary(),
-        "p99_ms": each.p99.summary(),
-        "ttft_p50_ms": each.ttft_p50.summary(),
-        "ttft_p90_ms": each.ttft_p90.summary(),
-        "start_p50_ms": each.start.summary(),
-        "start_states": dict(each.start_states),
-        "shortest_ms": each.shortest_ms,
-        "longest_ms": each.longest_ms,
+        "scenario": scenario.scenario.value,
+        "meaning": scenario.scenario.meaning,
+        "planned": scenario.planned,
+        "n": scenario.n,
+        "failed": scenario.failed,
+        "failures": dict(scenario.failures),
+        "failure_share": scenario.failure_share.summary(),
+        "p50_ms": scenario.p50.summary(),
+        "p90_ms": scenario.p90.summary(),
+        "p99_ms": scenario.p99.summary(),
+        "ttft_p50_ms": scenario.ttft_p50.summary(),
+        "ttft_p90_ms": scenario.ttft_p90.summary(),
+        "start_p50_ms": scenario.start.summary(),
+        "start_states": dict(scenario.start_states),
+        "shortest_ms": scenario.shortest_ms,
+        "longest_ms": scenario.longest_ms,
         "time": [
             {"part": part.key, "label": part.label, "share": part.share}
-            for part in split_time(result.calls, result.floor, each.scenario)
+            for part in split_time(result.calls, result.floor, scenario.scenario)
         ],
         "labels": list(result.labels),
     }
 
 
-def _cost(found: StudySummary) -> dict[str, Any] | None:
-    cost = found.session_cost
+def _cost(summary: StudySummary) -> dict[str, Any] | None:
+    cost = summary.session_cost
     return None if cost is None else {"basis": cost.basis, "difference_ms": cost.estimate.summary()}
 
 
-def _clocks(found: StudySummary) -> dict[str, Any] | None:
-    bound = found.clocks
+def _clocks(summary: StudySummary) -> dict[str, Any] | None:
+    bound = summary.clocks
     if bound is None:
         return None
     return {

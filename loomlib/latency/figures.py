@@ -1,4 +1,4 @@
-"""A study as charts: every call in order, the distributions, and where the time goes. Each has a table beside it."""
+"""Charts of a latency study: every call in order, the distributions, and where the time goes."""
 
 from __future__ import annotations
 
@@ -20,50 +20,53 @@ from .theme import FAILED_COLOUR, FAILED_SYMBOL, LOOKS, PART_COLOURS, PART_PATTE
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# A linear axis shows a factor of 8 well; beyond it the fast scenario is a line on the floor.
+    from .result import StudyResult
+
+# A linear axis shows a factor of 8 well; beyond it the fast scenario is a line at the bottom.
 _LOG_FROM = 8
 _DASHES = {Scenario.COLD: "solid", Scenario.WARM: "dash", Scenario.STICKY: "dot"}
 
 
-def draw(measurements: Sequence[Measurement], floor: Floor, *, subtitle: str) -> dict[str, go.Figure]:
-    """The charts by name: `calls`, `distribution` and `time`. `subtitle` carries the labels of the study."""
+def figures(result: StudyResult) -> dict[str, go.Figure]:
+    """Return the charts by name: `calls`, `distribution` and `time`."""
+    calls, floor, subtitle = result.calls, result.floor, result.title()
     return {
-        "calls": _figure(_calls(measurements), subtitle),
-        "distribution": _figure(_distribution(measurements), subtitle),
-        "time": _figure(_time(measurements, floor), subtitle),
+        "calls": _figure(_calls(calls), subtitle),
+        "distribution": _figure(_distribution(calls), subtitle),
+        "time": _figure(_time(calls, floor), subtitle),
     }
 
 
 def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """Every call as a dot over its place in the order; failed ones stand on the lower edge, without a duration."""
-    done = [each.duration_ms for each in measurements if each.is_done and each.duration_ms is not None]
+    """Every call as a dot at its position in the order; failed ones at the lower edge, without a duration."""
+    done = [call.duration_ms for call in measurements if call.is_done and call.duration_ms is not None]
     traces: list[dict[str, Any]] = []
     for scenario in Scenario:
-        calls = [each for each in of_scenario(measurements, scenario) if each.is_done]
+        calls = [call for call in of_scenario(measurements, scenario) if call.is_done]
         if calls:
             traces.append(
                 {
                     "type": "scatter",
                     "mode": "markers",
                     "name": scenario.value,
-                    "x": [each.position for each in calls],
-                    "y": [each.duration_ms for each in calls],
-                    "customdata": [[each.block, each.ttft_ms, each.attempt] for each in calls],
+                    "x": [call.position for call in calls],
+                    "y": [call.duration_ms for call in calls],
+                    "customdata": [[call.block, call.ttft_ms, call.attempt] for call in calls],
                     "hovertemplate": "call %{x}, block %{customdata[0]}<br>%{y:.1f} ms, first byte "
                     "%{customdata[1]:.1f} ms<extra>" + scenario.value + "</extra>",
                     "marker": _marker(scenario),
                 }
             )
-    failed = [each for each in measurements if each.is_failed]
+    failed = [call for call in measurements if call.is_failed]
     if failed:
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": "failed (no duration)",
-                "x": [each.position for each in failed],
+                "x": [call.position for call in failed],
                 "y": [min(done, default=1.0) * 0.8] * len(failed),
-                "text": [f"{each.scenario}: {each.failure}" for each in failed],
+                "text": [f"{call.scenario}: {call.failure}" for call in failed],
                 "hovertemplate": "call %{x}<br>failed, %{text}<extra></extra>",
                 "marker": {"color": FAILED_COLOUR, "symbol": FAILED_SYMBOL, "size": 9},
             }
@@ -71,18 +74,18 @@ def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
     return {
         "traces": traces,
         "title": "Every call, in the order it was made",
-        "xaxis": {"title": {"text": "place in the order"}, "zeroline": False},
+        "xaxis": {"title": {"text": "position in the order"}, "zeroline": False},
         "yaxis": {"title": {"text": "whole answer, ms"}, **_scale(done)},
     }
 
 
 def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """The share of calls answered within a time, every call a mark: a mixture shows as a step; a box would hide it."""
+    """Share of calls answered within a time, each call a mark: a mixture shows as a step; a box would hide it."""
     traces: list[dict[str, Any]] = []
     everything: list[float] = []
     for scenario in Scenario:
         durations = sorted(
-            each.duration_ms for each in of_scenario(measurements, scenario) if each.duration_ms is not None
+            call.duration_ms for call in of_scenario(measurements, scenario) if call.duration_ms is not None
         )
         everything += durations
         if durations:
@@ -92,7 +95,7 @@ def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
                     "mode": "lines+markers",
                     "name": f"{scenario.value} (n {len(durations)})",
                     "x": durations,
-                    "y": [(place + 1) / len(durations) for place in range(len(durations))],
+                    "y": [(rank + 1) / len(durations) for rank in range(len(durations))],
                     "line": {"shape": "hv", "width": 1.2, "color": LOOKS[scenario].colour, "dash": _DASHES[scenario]},
                     "marker": _marker(scenario),
                     "hovertemplate": "%{y:.0%} within %{x:.1f} ms<extra>" + scenario.value + "</extra>",
@@ -100,14 +103,14 @@ def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
             )
     return {
         "traces": traces,
-        "title": "How many calls are answered within a time",
+        "title": "Share of calls answered within a time",
         "xaxis": {"title": {"text": "whole answer, ms"}, **_scale(everything)},
         "yaxis": {"title": {"text": "share of calls"}, "range": [0, 1.04], "tickformat": ".0%"},
     }
 
 
 def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
-    """Stacked shares of each scenario's time, from the outside: what the client and the start lines can tell."""
+    """Stacked shares of each scenario's time, as far as the client and the start lines can tell."""
     bars: dict[str, dict[str, Any]] = {}
     for scenario in reversed(Scenario):
         for part in split_time(measurements, floor, scenario):
@@ -135,9 +138,9 @@ def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
             bar["text"].append(percent(part.share) if part.share >= 0.04 else "")
     return {
         "traces": [bars[key] for key in PART_COLOURS if key in bars],
-        "title": "Where the time goes, seen from outside the agent",
+        "title": "Where the time goes, measured from outside the agent",
         "xaxis": {"title": {"text": "share of the scenario's time"}, "range": [0, 1], "tickformat": ".0%"},
-        "yaxis": {"categoryorder": "array", "categoryarray": [each.value for each in reversed(Scenario)]},
+        "yaxis": {"categoryorder": "array", "categoryarray": [scenario.value for scenario in reversed(Scenario)]},
         "barmode": "stack",
         "height": 300,
         "legend_y": -0.42,
@@ -165,16 +168,16 @@ def _tick(value: float) -> str:
 def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
     from loomlib.presentation.charts import Chart
 
-    given = {name: value for name, value in spec.items() if name != "traces"}
-    return Chart(styled(spec["traces"], subtitle=escape(subtitle), **given))
+    layout = {name: value for name, value in spec.items() if name != "traces"}
+    return Chart(styled(spec["traces"], subtitle=escape(subtitle), **layout))
 
 
 def floor_note(floor: Floor) -> str:
-    """What the harness floor is, in a line under the charts."""
+    """Return a line about the harness floor."""
     if not floor.durations_ms:
         return f"Harness floor not measured ({floor.reason})."
     ordered = sorted(floor.durations_ms)
     return (
         f"Harness floor {milliseconds(ordered[len(ordered) // 2])} (median of {len(ordered)} calls by the same client "
-        f"to a process that does nothing, {floor.content_type}, {floor.size_bytes} bytes)."
+        f"to a process that does nothing: {floor.content_type}, {floor.size_bytes} bytes)."
     )

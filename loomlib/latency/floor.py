@@ -1,4 +1,4 @@
-"""The harness floor: what the measuring itself costs, from the same client against a process that does nothing."""
+"""The harness floor: the latency of the same client against a process that does nothing."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ _ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/harness_floor-0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """The floor's calls in milliseconds, and the answer they got: its content type and its size in bytes.
+    """The harness floor of a study.
 
-    `reason` says why there is none, when there is none.
+    Attributes:
+        durations_ms: Durations of its calls, in milliseconds.
+        content_type: Content type of the answers.
+        size_bytes: Size of the answers.
+        reason: Why there are no durations; None when there are.
     """
 
     durations_ms: tuple[float, ...] = ()
@@ -40,7 +44,7 @@ class Floor:
     reason: str | None = None
 
     def stored(self) -> dict[str, Any]:
-        """The floor as JSON-ready values."""
+        """Return the floor as JSON-ready values."""
         return {
             "durations_ms": list(self.durations_ms),
             "content_type": self.content_type,
@@ -50,11 +54,11 @@ class Floor:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> Floor:
-        """The floor from its stored form."""
+        """Return a stored floor; one without durations when nothing is stored."""
         if not stored:
             return cls(reason="not measured")
         return cls(
-            durations_ms=tuple(float(each) for each in stored["durations_ms"]),
+            durations_ms=tuple(float(duration) for duration in stored["durations_ms"]),
             content_type=str(stored["content_type"]),
             size_bytes=int(stored["size_bytes"]),
             reason=stored["reason"],
@@ -63,9 +67,13 @@ class Floor:
 
 @asynccontextmanager
 async def null_agent(content_type: str, size_bytes: int) -> AsyncGenerator[str, None]:
-    """The address of a fresh process that answers every request at once with `size_bytes` of that content type.
+    """Run a process that answers every request at once, and yield its address.
 
-    The process ends with the block, and by itself when this process dies: it watches its standard input.
+    The process ends with the block, or when this process ends: it watches its standard input.
+
+    Args:
+        content_type: Content type of its answers.
+        size_bytes: Size of its answers.
     """
     server = Path(__file__).with_name("floor_server.py")
     process = await asyncio.create_subprocess_exec(
@@ -90,9 +98,16 @@ async def null_agent(content_type: str, size_bytes: int) -> AsyncGenerator[str, 
 
 
 async def measure_floor(endpoint: str, *, calls: int = FLOOR_CALLS) -> tuple[float, ...]:
-    """Durations in milliseconds of `calls` calls to `endpoint` by the client that measures agents, after a few untimed.
+    """Time calls to `endpoint` by the client that measures agents, after a few untimed ones.
 
-    Signed, streamed and stamped as a real call is; only the agent is missing.
+    They are signed, streamed and timed as real calls are; only the agent is missing.
+
+    Args:
+        endpoint: Address of the process that does nothing.
+        calls: Number of timed calls.
+
+    Returns:
+        Durations in milliseconds.
     """
     from loomlib.aws.connection import Clients, Connection
     from loomlib.aws.engine import shared_engine

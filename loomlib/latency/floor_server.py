@@ -1,8 +1,8 @@
 """A process that does nothing: it answers every HTTP request at once with the same bytes.
 
-It is what the harness floor is measured against: the same client, the same loopback, no agent. Run as a file of its
-own (standard library only), it takes a free loopback port, writes `{"port": …}` as one line, and ends when its standard
-input closes, so that it never outlives the study that started it.
+The harness floor is measured against it: the same client, the same loopback, no agent. It is run as a script (standard
+library only), takes a free loopback port, writes `{"port": …}` as one line, and ends when its standard input closes, so
+that it never outlives the study that started it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,12 @@ def _request_size(buffer: bytes) -> int | None:
 
 
 def make_answer(content_type: str, size: int) -> bytes:
-    """The whole answer: head and a body of `size` bytes in the form that `content_type` promises, where one fits."""
+    """Return the whole answer: head and body.
+
+    Args:
+        content_type: Content type; the body is valid for it where `size` allows.
+        size: Size of the body in bytes.
+    """
     if content_type.startswith("text/event-stream") and size >= 10:
         body = b"data: " + b"x" * (size - 8) + b"\n\n"
     elif size >= 2:
@@ -71,14 +76,14 @@ async def _serve(answer: bytes) -> None:
     server = await loop.create_server(lambda: _NullAgent(answer), "127.0.0.1", 0)
     sys.stdout.write(json.dumps({"port": server.sockets[0].getsockname()[1]}) + "\n")
     sys.stdout.flush()
-    # The lifeline: whoever started this process holds the other end, and a killed process lets go of it.
+    # Whoever started this process holds the other end of its standard input; a killed process closes it.
     closed = asyncio.Event()
-    await loop.connect_read_pipe(lambda: _Lifeline(closed), sys.stdin)
+    await loop.connect_read_pipe(lambda: _ParentWatch(closed), sys.stdin)
     await closed.wait()
     server.close()
 
 
-class _Lifeline(asyncio.Protocol):
+class _ParentWatch(asyncio.Protocol):
     def __init__(self, closed: asyncio.Event) -> None:
         self._closed = closed
 

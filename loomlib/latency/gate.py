@@ -1,88 +1,54 @@
-"""A limit on a percentile, judged with its doubt: passed, missed, or unclear. A flaky night is not an alarm."""
+"""A limit on a scenario's 90th percentile, and since when it is missed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from loomlib.experiments import StudyGate, StudyLedger
 from loomlib.presentation.formats import milliseconds, percent, plural
-from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.gates import MISSED, PASSED, outcome_at_most
 from loomlib.statistics.percentiles import estimate_percentile, percentile_replicates
 
-from .ledger import Ledger
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
 
 if TYPE_CHECKING:
+    from loomlib.statistics.estimates import Estimate
     from loomlib.store import Store
 
-PASSED, MISSED, UNCLEAR = "passed", "missed", "unclear"
 _P = 0.9
-_EARLIER = 30
+_MOST_EARLIER = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateVerdict:
-    """How a scenario's 90th percentile (milliseconds) stands to a limit.
+class LatencyGate(StudyGate):
+    """How a scenario's 90th percentile (milliseconds) stands to its limit.
 
-    `outcome` is "missed" when the estimate and its whole 95 % interval lie above the limit, "passed" when they lie at
-    or below it, and "unclear" when the interval straddles the limit or the calls are too few: no reason to wake
-    anybody. `by_ms` is the estimate minus the limit. `confidence` is the share of bootstrap replicates above the limit.
-    `since` is when the first of an unbroken row of missed studies of this agent, endpoint and prompt was made, this one
-    included; `studies` counts the row.
+    Attributes:
+        scenario: The scenario.
+        confidence: Share of the bootstrap replicates above the limit.
+        since: When the first of an unbroken series of missed studies of this agent, endpoint and prompt was made, this
+            one included; None unless the gate is missed.
+        studies: Length of that series.
     """
 
-    outcome: str
     scenario: Scenario
-    limit_ms: float
-    p90: Estimate
-    by_ms: float | None
     confidence: float | None
     since: datetime | None
     studies: int
 
     @property
-    def is_missed(self) -> bool:
-        """True when the limit is exceeded beyond doubt."""
-        return self.outcome == MISSED
+    def p90(self) -> Estimate:
+        """The 90th percentile, in milliseconds."""
+        return self.figure
 
-    def sentence(self) -> str:
-        """The verdict in a sentence: by how much, with what confidence, since when."""
-        limit = milliseconds(self.limit_ms)
-        if self.p90.value is None or self.by_ms is None or self.confidence is None:
-            return (
-                f"Gate unclear: {plural(self.p90.n, f'answered {self.scenario} call')}, "
-                f"{self.p90.needed_n} are needed to judge the limit of {limit}."
-            )
-        found = f"p90 of {self.scenario} calls {milliseconds(self.p90.value)} (95 % interval {self.p90.interval})"
-        if self.outcome == MISSED and self.since is not None:
-            row = f", {plural(self.studies, 'study').replace('studys', 'studies')} in a row" if self.studies > 1 else ""
-            return (
-                f"Gate missed by {milliseconds(self.by_ms)}: {found}, limit {limit}, confidence "
-                f"{_confidence(self.confidence)}, since {self.since:%d %b %Y %H:%M} UTC{row}."
-            )
-        if self.outcome == PASSED:
-            return f"Gate passed: {found}, limit {limit}."
-        return (
-            f"Gate unclear: {found} straddles the limit of {limit} "
-            f"({_confidence(self.confidence)} of the resamples lie above it); more calls would decide."
-        )
-
-    def summary(self) -> dict[str, object]:
-        """The verdict as JSON-ready values."""
-        return {
-            "outcome": self.outcome,
-            "scenario": self.scenario.value,
-            "limit_ms": self.limit_ms,
-            "p90": self.p90.summary(),
-            "by_ms": self.by_ms,
-            "confidence": self.confidence,
-            "since": self.since.isoformat() if self.since else None,
-            "studies": self.studies,
-            "sentence": self.sentence(),
-        }
+    @property
+    def by_ms(self) -> float | None:
+        """The 90th percentile minus the limit, in milliseconds."""
+        return None if self.figure.value is None else self.figure.value - self.limit
 
 
 def judge(
@@ -93,58 +59,93 @@ def judge(
     limit_ms: float,
     scenario: Scenario,
     seed: int,
-) -> GateVerdict:
-    """The verdict on one stored study; the studies of the same agent and prompt before it say since when."""
+) -> LatencyGate:
+    """Compare a stored study with a limit; earlier studies of the same agent and prompt tell since when it is missed.
+
+    Args:
+        store: The store with the studies.
+        study_id: The study.
+        measurements: Its calls.
+        limit_ms: The limit, in milliseconds.
+        scenario: The scenario that the limit is for.
+        seed: Seed of the bootstrap.
+    """
     if limit_ms <= 0:
         raise ValueError(f"a limit is above 0 ms, not {limit_ms}")
     durations = _durations(measurements, scenario)
     p90 = estimate_percentile(durations, _P, seed=seed)
-    outcome = outcome_of(p90, limit_ms)
-    since, studies = _since(store, study_id, limit_ms, scenario, seed) if outcome == MISSED else (None, 0)
-    return GateVerdict(
-        outcome=outcome,
-        scenario=scenario,
-        limit_ms=limit_ms,
-        p90=p90,
-        by_ms=None if p90.value is None else p90.value - limit_ms,
-        confidence=(
-            None if p90.value is None else float((percentile_replicates(durations, _P, seed=seed) > limit_ms).mean())
-        ),
-        since=since,
-        studies=studies,
+    outcome = outcome_at_most(p90, limit_ms, allow_open=True)
+    confidence = None
+    if p90.value is not None:
+        confidence = float((percentile_replicates(durations, _P, seed=seed) > limit_ms).mean())
+    since, studies = _series(StudyLedger(store, study_id), limit_ms, scenario, seed) if outcome == MISSED else (None, 0)
+    text = _sentence(outcome, scenario, limit_ms, p90, confidence, since, studies)
+    data: dict[str, Any] = {
+        "scenario": scenario.value,
+        "limit_ms": limit_ms,
+        "p90": p90.summary(),
+        "by_ms": None if p90.value is None else p90.value - limit_ms,
+        "confidence": confidence,
+        "since": since.isoformat() if since else None,
+        "studies": studies,
+    }
+    return LatencyGate(
+        outcome=outcome, limit=limit_ms, figure=p90, text=text, data=data,
+        scenario=scenario, confidence=confidence, since=since, studies=studies,
+    )  # fmt: skip
+
+
+def _sentence(
+    outcome: str,
+    scenario: Scenario,
+    limit_ms: float,
+    p90: Estimate,
+    confidence: float | None,
+    since: datetime | None,
+    studies: int,
+) -> str:
+    limit = milliseconds(limit_ms)
+    if p90.value is None or confidence is None:
+        return (
+            f"Gate unclear: {plural(p90.n, f'answered {scenario} call')}, {p90.needed_n} are needed to judge the limit "
+            f"of {limit}."
+        )
+    figure = f"p90 of {scenario} calls {milliseconds(p90.value)} (95 % interval {p90.interval})"
+    if outcome == MISSED and since is not None:
+        series = f", {studies} studies in a row" if studies > 1 else ""
+        return (
+            f"Gate missed by {milliseconds(p90.value - limit_ms)}: {figure}, limit {limit}, confidence "
+            f"{_confidence(confidence)}, since {since:%d %b %Y %H:%M} UTC{series}."
+        )
+    if outcome == PASSED:
+        return f"Gate passed: {figure}, limit {limit}."
+    return (
+        f"Gate unclear: the interval contains the limit of {limit}: {figure}, {_confidence(confidence)} of the "
+        "resamples above it. More calls would decide."
     )
 
 
-def outcome_of(p90: Estimate, limit_ms: float) -> str:
-    """`passed`, `missed` or `unclear`: how a 90th percentile stands to a limit, both in milliseconds."""
-    if p90.value is None or p90.low is None or p90.high is None:
-        return UNCLEAR
-    if p90.low > limit_ms:
-        return MISSED
-    return PASSED if p90.high <= limit_ms else UNCLEAR
-
-
-def _since(store: Store, study_id: str, limit_ms: float, scenario: Scenario, seed: int) -> tuple[datetime | None, int]:
-    this = store.studies.get(study_id)
-    if this is None:
-        return None, 0
-    since, studies = this.created_at, 1
-    for earlier in store.studies.list(agent=this.agent_arn, scope=this.scope, limit=_EARLIER * 4):
-        same = all(earlier.design.get(name) == this.design.get(name) for name in ("kind", "prompt"))
-        same = same and earlier.environment.get("qualifier") == this.environment.get("qualifier")
-        if not same or earlier.id == this.id or earlier.created_at > this.created_at:
+def _series(ledger: StudyLedger, limit_ms: float, scenario: Scenario, seed: int) -> tuple[datetime, int]:
+    """The unbroken series of studies above the limit that ends with this one: when it began, how long it is."""
+    study, store = ledger.stored, ledger.store
+    since, studies = study.created_at, 1
+    for earlier in store.studies.list(agent=study.agent_arn, scope=study.scope, limit=_MOST_EARLIER * 4):
+        same = all(earlier.design.get(name) == study.design.get(name) for name in ("kind", "prompt"))
+        same = same and earlier.environment.get("qualifier") == study.environment.get("qualifier")
+        if not same or earlier.id == study.id or earlier.created_at > study.created_at:
             continue
-        found = estimate_percentile(_durations(Ledger(store, earlier.id).measurements(), scenario), _P, seed=seed)
-        if found.value is None:
-            continue  # too few calls to say: neither breaks the row nor lengthens it
-        if found.value <= limit_ms or studies >= _EARLIER:
+        calls = [Measurement.read(row) for row in StudyLedger(store, earlier.id).rows()]
+        p90 = estimate_percentile(_durations(calls, scenario), _P, seed=seed)
+        if p90.value is None:
+            continue  # too few calls: neither ends the series nor extends it
+        if p90.value <= limit_ms or studies >= _MOST_EARLIER:
             break
         since, studies = earlier.created_at, studies + 1
     return since, studies
 
 
 def _durations(measurements: Sequence[Measurement], scenario: Scenario) -> list[float]:
-    return [each.duration_ms for each in of_scenario(measurements, scenario) if each.duration_ms is not None]
+    return [call.duration_ms for call in of_scenario(measurements, scenario) if call.duration_ms is not None]
 
 
 def _confidence(share: float) -> str:

@@ -1,4 +1,4 @@
-"""What calls spend their time on inside, over many of them: each part of their breakdowns with its interval."""
+"""Breakdowns of many calls' traces as estimates: each part of the time with its interval."""
 
 from __future__ import annotations
 
@@ -16,11 +16,17 @@ from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsidePart:
-    """One part over many calls. `share` is the part's sum over the sum of all durations: shares add up to 1.
+    """One part of the time, over many calls.
 
-    `p50_ms` is the median of its milliseconds, `mean_ms` their mean (means add up, medians do not). `certainties`
-    counts how the part is known in each call ("measured", "inferred", "missing"), `doubts` the reasons where it is not
-    measured.
+    Attributes:
+        name: The part's key in `loomlib.telemetry.traces.PARTS`.
+        p50_ms: Median of its milliseconds.
+        p50_share: Median of its shares of the single calls.
+        share: Its sum over the sum of all durations; shares add up to 1.
+        mean_ms: Mean of its milliseconds; means add up, medians do not.
+        pooled_share: `share` without an interval.
+        certainties: How the part is known, by call: "measured", "inferred" or "missing".
+        doubts: Reasons where it is not measured, by call.
     """
 
     name: str
@@ -34,21 +40,21 @@ class InsidePart:
 
     @property
     def label(self) -> str:
-        """The part's name for a reader."""
+        """The part's label."""
         return PART_NAMES[self.name]
 
     def certainty(self) -> str:
-        """`measured`, or how many calls it is not measured in and why."""
+        """Return `measured`, or in how many calls the part is not measured, and why."""
         others = {name: count for name, count in self.certainties.items() if name != "measured"}
         if not others:
             return "measured"
         of = sum(self.certainties.values())
-        told = ", ".join(f"{name} in {number(count, 0)} of {number(of, 0)}" for name, count in others.items())
-        why = next(iter(self.doubts), "")
-        return f"{told}: {why}" if why else told
+        counts = ", ".join(f"{name} in {number(count, 0)} of {number(of, 0)}" for name, count in others.items())
+        reason = next(iter(self.doubts), "")
+        return f"{counts}: {reason}" if reason else counts
 
     def summary(self) -> dict[str, object]:
-        """The part as JSON-ready values."""
+        """Return the part as JSON-ready values."""
         return {
             "part": self.name,
             "p50_ms": self.p50_ms.summary(),
@@ -63,7 +69,7 @@ class InsidePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """The parts of `n` calls' time, in the order in which a call passes through them."""
+    """The parts of the time of `n` calls, in the order in which a call passes through them."""
 
     n: int
     parts: tuple[InsidePart, ...]
@@ -77,14 +83,14 @@ class Inside:
         raise KeyError(name)
 
     def largest(self) -> list[InsidePart]:
-        """The parts that took any time, the largest first."""
+        """Return the parts that took any time, the largest first."""
         return sorted((part for part in self.parts if part.pooled_share > 0), key=lambda part: -part.pooled_share)
 
     def sentence(self) -> str:
-        """Where the time goes: the largest part with its interval, then the others."""
+        """Return where the time goes: the largest part with its interval, then the others."""
         largest = self.largest()
         if not largest:
-            return "Nothing is known of where the time went."
+            return "It is not known where the time went."
         first, others = largest[0], largest[1:]
         share = first.share
         interval = (
@@ -92,13 +98,13 @@ class Inside:
             if share.low is not None and share.high is not None
             else f"{percent(first.pooled_share)} (n = {self.n}, too few for an interval)"
         )
-        told = ", ".join(f"{part.label} {percent(part.pooled_share)}" for part in others[:5])
-        rest = f"; {told}" if told else ""
+        shares = ", ".join(f"{part.label} {percent(part.pooled_share)}" for part in others[:5])
+        rest = f"; {shares}" if shares else ""
         much = "Most" if first.pooled_share > 0.5 else "The largest share"
         return f"{much} of the time goes to {_THE.get(first.name, first.label)}: {interval}{rest}."
 
     def rows(self) -> list[dict[str, str]]:
-        """One row a part, as text for a reader."""
+        """Return one row of text for each part."""
         return [
             {
                 "part": part.label,
@@ -112,7 +118,7 @@ class Inside:
         ]
 
     def summary(self) -> dict[str, object]:
-        """Everything as JSON-ready values."""
+        """Return everything as JSON-ready values."""
         return {
             "n": self.n,
             "total_ms": self.total_ms,
@@ -125,12 +131,17 @@ _THE = {
     "model": "the model",
     "agent": "the agent's own work",
     "cold_start": "cold starts",
-    "unknown": "what is unknown",
+    "unknown": "unknown parts",
 }
 
 
 def share_text(share: Estimate, otherwise: float | None) -> str:
-    """`62 % [55–70]`; without an interval the bare share, or the reason why there is none."""
+    """Return `62 % [55–70]`.
+
+    Args:
+        share: The share with its interval.
+        otherwise: The share to show when there is no interval; None to show why there is none.
+    """
     if share.value is None or share.low is None or share.high is None:
         return str(share) if otherwise is None else percent(otherwise)
     return f"{percent(share.value)} [{_interval(share.low, share.high)}]"
@@ -141,9 +152,14 @@ def _interval(low: float, high: float) -> str:
 
 
 def look_inside(breakdowns: Sequence[Breakdown], *, seed: int) -> Inside:
-    """The parts of many calls; a call that took no time at all has none."""
-    calls = [each for each in breakdowns if each.total_ns]
-    wholes = [each.total_ms for each in calls]
+    """Estimate the parts of many calls' time.
+
+    Args:
+        breakdowns: Breakdowns of the calls; those that took no time at all are ignored.
+        seed: Seed of the bootstrap.
+    """
+    calls = [breakdown for breakdown in breakdowns if breakdown.total_ns]
+    wholes = [breakdown.total_ms for breakdown in calls]
     return Inside(
         n=len(calls),
         parts=tuple(_part(name, calls, wholes, seed) for name in PARTS) if calls else (),
@@ -153,23 +169,29 @@ def look_inside(breakdowns: Sequence[Breakdown], *, seed: int) -> Inside:
 
 
 def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float], seed: int) -> InsidePart:
-    found = [each[name] for each in calls]
-    amounts = [part.duration_ms for part in found]
+    parts = [breakdown[name] for breakdown in calls]
+    amounts = [part.duration_ms for part in parts]
     return InsidePart(
         name=name,
         p50_ms=estimate_percentile(amounts, 0.5, seed=seed),
-        p50_share=estimate_percentile([part.share for part in found], 0.5, seed=seed),
+        p50_share=estimate_percentile([part.share for part in parts], 0.5, seed=seed),
         share=estimate_ratio(amounts, wholes, seed=seed),
         mean_ms=sum(amounts) / len(amounts),
         pooled_share=sum(amounts) / sum(wholes),
-        certainties=dict(Counter(part.certainty for part in found).most_common()),
-        doubts=dict(Counter(part.doubt for part in found if part.doubt and part.certainty != "measured").most_common()),
+        certainties=dict(Counter(part.certainty for part in parts).most_common()),
+        doubts=dict(Counter(part.doubt for part in parts if part.doubt and part.certainty != "measured").most_common()),
     )
 
 
 def spans_sentence(known: int, of: int, states: Mapping[str, int]) -> str:
-    """`8 of 10 calls have spans; not found yet 2.`"""
+    """Return a sentence such as `8 of 10 calls have spans; not found yet 2.`.
+
+    Args:
+        known: Calls with spans.
+        of: Calls in all.
+        states: How collecting the spans ended, by call.
+    """
     others = {state: count for state, count in states.items() if state not in ("found", "partial")}
-    told = "; " + ", ".join(f"{state.replace('_', ' ')} {count}" for state, count in others.items()) if others else ""
+    rest = "; " + ", ".join(f"{state.replace('_', ' ')} {count}" for state, count in others.items()) if others else ""
     partial = f", {states['partial']} of them partial" if states.get("partial") else ""
-    return f"{number(known, 0)} of {plural(of, 'call')} have spans{partial}{told}."
+    return f"{number(known, 0)} of {plural(of, 'call')} have spans{partial}{rest}."

@@ -1,42 +1,46 @@
-"""One measurement of a study, as its result reads it."""
+"""One timed call of a latency study."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from loomlib.experiments import DONE, MeasuredUnit, unit_fields
 
 from .scenarios import Scenario
 
-PLANNED, RUNNING, DONE, FAILED, LOST = "planned", "running", "done", "failed", "lost"
+if TYPE_CHECKING:
+    from loomlib.store import MeasurementRow
+
+FOUND: Final = "found"
+NO_START_LINE: Final = "no_start_line"
+NOT_FOUND_YET: Final = "not_found_yet"
+NO_LOGS: Final = "no_logs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """One timed call: where it stood in the order, and what came of it.
+class Measurement(MeasuredUnit):
+    """One timed call. Durations are milliseconds from sending the request.
 
-    `state` is "planned", "running", "done", "failed" or "lost". A failed call keeps its class in `failure` and has no
-    part in any percentile. `start_latency_ms` is the agent's own start line minus the client's send, by two clocks;
-    `start_state` says how the search for that line ended (None: nobody looked). `attempt` is 2 when the call was made
-    again because a killed process left nobody who saw the outcome of the first.
+    Attributes:
+        block: Block of the randomized order; the cold and the warm call of a block are a pair.
+        scenario: Cold, warm or sticky.
+        ttft_ms: Time to the first byte.
+        connect_ms: Time to open the connection, 0 for one that was open.
+        connection_reused: Whether the connection was open before the call.
+        start_latency_ms: The agent's own start line minus the client's send, by two clocks.
+        start_state: How the search for the start line ended; None when nothing was searched.
+        session_plan: Which session the call was planned to use.
     """
 
-    position: int
     block: int
     scenario: Scenario
-    state: str
-    session_id: str | None = None
-    invocation_id: int | None = None
-    started_at: datetime | None = None
-    duration_ms: float | None = None
     ttft_ms: float | None = None
     connect_ms: float | None = None
     connection_reused: bool | None = None
     start_latency_ms: float | None = None
     start_state: str | None = None
-    failure: str | None = None
-    error_message: str | None = None
-    attempt: int = 1
     session_plan: str = ""
 
     @property
@@ -45,16 +49,26 @@ class Measurement:
         return self.state == DONE and self.duration_ms is not None
 
     @property
-    def is_failed(self) -> bool:
-        """True when the call was made and did not succeed."""
-        return self.state in (FAILED, LOST)
+    def has_start(self) -> bool:
+        """True when the call was answered and the agent's start is known."""
+        return self.is_done and self.start_state == FOUND and self.start_latency_ms is not None
 
-    @property
-    def is_owed(self) -> bool:
-        """True while the call is still to be made."""
-        return self.state in (PLANNED, RUNNING)
+    @classmethod
+    def read(cls, row: MeasurementRow) -> Measurement:
+        """Return the measurement of a stored row."""
+        return cls(
+            **unit_fields(row),
+            block=row.block,
+            scenario=Scenario(row.scenario),
+            ttft_ms=row.ttft_ms,
+            connect_ms=row.connect_ms,
+            connection_reused=row.details.get("connection_reused"),
+            start_latency_ms=row.cold_start_latency_ms,
+            start_state=row.start_state,
+            session_plan=row.session_plan,
+        )
 
 
 def of_scenario(measurements: Sequence[Measurement], scenario: Scenario) -> list[Measurement]:
-    """The measurements of one scenario, in the order of the plan."""
-    return [each for each in measurements if each.scenario is scenario]
+    """Return the measurements of one scenario, in the order of the plan."""
+    return [call for call in measurements if call.scenario is scenario]

@@ -1,9 +1,10 @@
-"""How a study was measured and what it cannot tell, in words and as values for the JSON summary."""
+"""How a latency study is measured, and what it cannot tell."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from loomlib.experiments import StudyMethod
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
 
 from .scenarios import Scenario
@@ -12,36 +13,52 @@ if TYPE_CHECKING:
     from .result import StudyResult
 
 
-def method_notes(result: StudyResult) -> list[str]:
-    """How the numbers came about, one sentence each."""
+def method(result: StudyResult) -> StudyMethod:
+    """Return how the study was measured."""
+    return StudyMethod(
+        notes=_notes(result),
+        limits=_limits(result),
+        run_again=_run_again(result),
+        facts={
+            "loop": "closed, one call at a time",
+            "order": "randomized in blocks",
+            "seed": result.design.seed,
+            "percentiles": PERCENTILE_METHOD,
+            "resamples": RESAMPLES,
+            "confidence": CONFIDENCE,
+            "shares": SHARE_METHOD,
+        },
+    )
+
+
+def _notes(result: StudyResult) -> list[str]:
     design = result.design
-    scenarios = "; ".join(f"{name} is {name.meaning}" for name in Scenario if design.counts[name])
+    scenarios = "; ".join(f"{scenario} is {scenario.meaning}" for scenario in Scenario if design.counts[scenario])
     notes = [
         f"{scenarios[0].upper()}{scenarios[1:]}.",
         f"Closed loop, one call at a time, in randomized blocks (seed {design.seed}): this is what a single caller "
         "sees, not how the agent behaves under load.",
-        "Durations run from sending the request to the last byte, by a monotonic clock, a new connection included; "
-        "nothing is retried.",
+        "Durations run from sending the request to the last byte, by a monotonic clock. They include opening a new "
+        "connection; nothing is retried.",
         f"Percentiles: {PERCENTILE_METHOD} ({RESAMPLES} resamples, {CONFIDENCE:.0%} intervals); ≥ before an upper end "
-        "means that the calls are too few to bound it. What a new session costs is the median of the "
-        "differences between the cold and the warm call of each block.",
-        "Failed calls are counted by class and are in no percentile.",
+        "means that the calls are too few to bound it. The cost of a new session is the median of the differences "
+        "between the cold and the warm call of each block.",
+        "Failed calls are counted by class and excluded from percentiles.",
     ]
     if (clocks := result.estimates().clocks) is not None:
         notes.append(
-            f"Start times come from the agent's own log line and clock; by {clocks.calls} that clock "
-            f"is {clocks} ahead of this machine's."
+            f"Start times come from the agent's own log line and clock; {clocks.calls} bound that clock to be {clocks} "
+            "ahead of this machine's."
         )
     elif design.find_starts:
-        notes.append("No call's start is known, so nothing bounds the difference between the two machines' clocks.")
+        notes.append("No call's start is known, so the difference between the two machines' clocks is not bounded.")
     return notes
 
 
-def cannot_tell(result: StudyResult) -> list[str]:
-    """What a reader must not conclude from this study."""
+def _limits(result: StudyResult) -> list[str]:
     limits = [
         "Cold calls are often a mixture (warm pools, code downloads): read their distribution, not one number.",
-        "From outside, model, tools and agent cannot be told apart: only the agent's own spans split them.",
+        "From outside, model, tools and agent cannot be separated: only the agent's own spans do that.",
     ]
     if any("simulated" in label for label in result.labels):
         limits.append("The model is simulated: its part of the time is a setting, not a measurement.")
@@ -50,28 +67,12 @@ def cannot_tell(result: StudyResult) -> list[str]:
     return limits
 
 
-def method_summary(result: StudyResult) -> dict[str, Any]:
-    """The method as JSON-ready values."""
-    return {
-        "loop": "closed, one call at a time",
-        "order": "randomized in blocks",
-        "seed": result.design.seed,
-        "percentiles": PERCENTILE_METHOD,
-        "resamples": RESAMPLES,
-        "confidence": CONFIDENCE,
-        "shares": SHARE_METHOD,
-        "notes": method_notes(result),
-        "cannot_tell": cannot_tell(result),
-    }
-
-
-def run_again(result: StudyResult) -> str:
-    """The study as Python, ready to paste."""
+def _run_again(result: StudyResult) -> str:
     design = result.design
-    given = [f"{name.value}={design.counts[name]}" for name in Scenario]
-    given += [f"prompt={design.prompt!r}", f"seed={design.seed}"]
+    arguments = [f"{scenario.value}={design.counts[scenario]}" for scenario in Scenario]
+    arguments += [f"prompt={design.prompt!r}", f"seed={design.seed}"]
     optional = {"sticky_length": design.sticky_length, "timeout_s": design.timeout_s}
-    given += [f"{name}={value!r}" for name, value in optional.items() if value is not None]
+    arguments += [f"{name}={value!r}" for name, value in optional.items() if value is not None]
     if not design.find_starts:
-        given.append("find_starts=False")
-    return f"loom.LatencyStudy(agent, {', '.join(given)}).run()"
+        arguments.append("find_starts=False")
+    return f"loom.LatencyStudy(agent, {', '.join(arguments)}).run()"

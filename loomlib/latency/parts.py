@@ -1,7 +1,7 @@
-"""Where the time of a call goes, as far as the client and the start lines can tell.
+"""How a call's time is divided, as far as the client and the start lines can tell.
 
 Shares are sums over a scenario's calls divided by the sum of their durations, so they add up to 1 (medians would not).
-Model, tools and the agent's own work cannot be told apart from outside: that takes a trace; the label says so.
+Model, tools and the agent's own work cannot be separated from outside: that takes a trace.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from .clocks import bound_clocks
 from .floor import Floor
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
-from .starts import FOUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A part of a scenario's time: its key in the theme, what to call it, and its share (0…1)."""
+class TimeShare:
+    """A part of a scenario's time: its key in the theme, its label, and its share (0 to 1)."""
 
     key: str
     label: str
@@ -36,36 +35,47 @@ _LABELS = {
 }
 
 
-def split_time(measurements: Sequence[Measurement], floor: Floor, scenario: Scenario) -> tuple[Part, ...]:
-    """The parts of a scenario's time, none when it has no answered call.
+def split_time(measurements: Sequence[Measurement], floor: Floor, scenario: Scenario) -> tuple[TimeShare, ...]:
+    """Return the shares of a scenario's time; none when no call was answered.
 
-    With start times: before the agent starts (service and network on the way there included), its answer, and the
-    harness. Without: the harness and the rest. Start lines of a clock that disagrees are corrected by the middle of
-    its bound.
+    With start times: the time before the agent starts (service and network included), its answer, and the harness.
+    Without: the harness and the rest. Start lines of a clock that disagrees are corrected by the middle of its bound.
+
+    Args:
+        measurements: The study's calls.
+        floor: The harness floor.
+        scenario: The scenario.
     """
-    calls = [each for each in of_scenario(measurements, scenario) if each.is_done and each.duration_ms]
+    calls = [call for call in of_scenario(measurements, scenario) if call.is_done and call.duration_ms]
     if not calls:
         return ()
-    known = [each for each in calls if each.start_state == FOUND and each.start_latency_ms is not None]
+    known = [call for call in calls if call.has_start]
     split = known if len(known) >= 0.8 * len(calls) else []
     used = split or calls
-    whole = sum(each.duration_ms or 0 for each in used)
+    whole = sum(call.duration_ms or 0 for call in used)
     harness = min(whole, (median(floor.durations_ms) if floor.durations_ms else 0.0) * len(used))
     if not split:
         return _parts({"unsplit": whole - harness, "floor": harness}, whole)
     bound = bound_clocks(measurements)
-    started = sum(bound.start_ms(each) if bound else each.start_latency_ms or 0.0 for each in split)
+    started = sum(bound.start_ms(call) if bound else call.start_latency_ms or 0.0 for call in split)
     before = max(0.0, started - harness)
     return _parts({"start-up": before, "answer": whole - before - harness, "floor": harness}, whole)
 
 
-def sentence(parts: Sequence[Part], scenario: Scenario) -> str | None:
-    """`Of a cold call's time: before the agent starts 93 %, …`, None when nothing could be split."""
+def share_sentence(parts: Sequence[TimeShare], scenario: Scenario) -> str:
+    """Return `Of a cold call's time: before the agent starts 93 %, …`; "" when the time could not be divided.
+
+    Args:
+        parts: The shares of the scenario's time.
+        scenario: The scenario.
+    """
     if not any(part.key == "start-up" for part in parts):
-        return None
-    told = ", ".join(f"{part.label} {percent(part.share)}" for part in parts)
-    return f"Of a {scenario} call's time: {told}."
+        return ""
+    shares = ", ".join(f"{part.label} {percent(part.share)}" for part in parts)
+    return f"Of a {scenario} call's time: {shares}."
 
 
-def _parts(amounts: dict[str, float], whole: float) -> tuple[Part, ...]:
-    return tuple(Part(key=key, label=_LABELS[key], share=max(0.0, amount) / whole) for key, amount in amounts.items())
+def _parts(amounts: dict[str, float], whole: float) -> tuple[TimeShare, ...]:
+    return tuple(
+        TimeShare(key=key, label=_LABELS[key], share=max(0.0, amount) / whole) for key, amount in amounts.items()
+    )

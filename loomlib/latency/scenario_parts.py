@@ -1,4 +1,4 @@
-"""What exactly is slower when a session is cold: each scenario's time by the parts of its calls' traces."""
+"""What exactly is slower in a cold session: each scenario's time by the parts of its calls' traces."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-_WORTH_TELLING = 0.02
-"""Of the largest difference: smaller ones stand in the table."""
+_WORTH_NAMING = 0.02
+"""Share of the largest difference; smaller ones are only in the table."""
 _WITH_SPANS = ("found", "partial")
 
 
 class CallTrace(Protocol):
-    """What is asked of a call's trace; `loomlib.workbench`'s `TraceView` is one."""
+    """A call's trace; the workbench's `TraceView` is one."""
 
     @property
     def invocation_id(self) -> int:
@@ -37,19 +37,23 @@ class CallTrace(Protocol):
 
     @property
     def state(self) -> str:
-        """How collecting ended: "found" and "partial" have spans."""
+        """How collecting its spans ended: "found" and "partial" have some."""
         ...
 
     def breakdown(self) -> Breakdown:
-        """Where the call's time went."""
+        """Return where the call's time went."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioParts:
-    """A study's calls by the parts of their traces. `extra` is what a cold call takes longer than its block's warm one.
+    """Parts of the time of a study's calls, by scenario. Only answered calls whose spans were found count.
 
-    Only answered calls whose spans were found count; `states` counts how the search for each one's spans ended.
+    Attributes:
+        inside: The parts of call scenario's calls.
+        extra: Median paired difference between the cold and the warm call of a block, by part, in milliseconds.
+        states: How collecting the spans ended, by call.
+        title: Subtitle of the chart, with the study's labels.
     """
 
     inside: Mapping[Scenario, Inside]
@@ -57,51 +61,32 @@ class ScenarioParts:
     states: Mapping[str, int]
     title: str
 
-    @classmethod
-    def of(
-        cls, calls: Sequence[Measurement], traces: Iterable[CallTrace], *, seed: int, title: str = ""
-    ) -> ScenarioParts:
-        """The parts of the answered `calls` whose traces are among `traces`."""
-        by_id = {trace.invocation_id: trace for trace in traces}
-        done = [each for each in calls if each.is_done and each.invocation_id in by_id]
-        found = {
-            each.position: by_id[each.invocation_id].breakdown()
-            for each in done
-            if each.invocation_id is not None and by_id[each.invocation_id].state in _WITH_SPANS
-        }
-        inside = {
-            scenario: look_inside(mine, seed=seed)
-            for scenario in Scenario
-            if (mine := [found[each.position] for each in of_scenario(calls, scenario) if each.position in found])
-        }
-        states = Counter(by_id[each.invocation_id].state for each in done if each.invocation_id is not None)
-        return cls(inside=inside, extra=_extra(done, found, seed), states=dict(states), title=title)
-
     def sentence(self) -> str:
-        """Which part a cold call takes longer in, or why that is not known."""
+        """Return which parts of a cold call take longer, or why that is not known."""
         if not self.inside:
-            return "No call of this study has spans, so nothing tells model, tools and agent apart."
+            return "No call of this study has spans, so model, tools and agent cannot be separated."
         if not self.extra:
             return self.coverage()
-        told = sorted(
-            ((name, each) for name, each in self.extra.items() if each.value is not None and (each.low or 0) > 0),
-            key=lambda item: -(item[1].value or 0),
+        slower = sorted(
+            ((name, extra.value, extra) for name, extra in self.extra.items() if extra.value and (extra.low or 0) > 0),
+            key=lambda item: -item[1],
         )
-        told = [(name, each) for name, each in told if (each.value or 0) >= _WORTH_TELLING * (told[0][1].value or 0)]
-        if not told:
-            return "No part of a cold call is slower than a warm one's beyond doubt."
+        if not slower:
+            return "No part of a cold call is significantly slower than that of a warm one."
         parts = ", ".join(
-            f"{PART_NAMES[name]} +{milliseconds(each.value or 0)} [{each.interval}]" for name, each in told
+            f"{PART_NAMES[name]} +{milliseconds(value)} [{extra.interval}]"
+            for name, value, extra in slower
+            if value >= _WORTH_NAMING * slower[0][1]
         )
         return f"What is slower when cold: {parts} (medians of the differences, 95 % intervals)."
 
     def coverage(self) -> str:
-        """How many calls have spans."""
+        """Return how many calls have spans."""
         known = sum(self.states.get(state, 0) for state in _WITH_SPANS)
         return spans_sentence(known, sum(self.states.values()), self.states)
 
     def table(self) -> pd.DataFrame:
-        """One row a part that took time: each scenario's median milliseconds, and what a cold call adds."""
+        """Return one row for each part that took time: median milliseconds by scenario, and what a cold call adds."""
         import pandas as pd
 
         rows: list[dict[str, str]] = []
@@ -123,12 +108,12 @@ class ScenarioParts:
         return pd.DataFrame(rows).set_index("part") if rows else pd.DataFrame({"part": []}).set_index("part")
 
     def figure(self) -> go.Figure:
-        """A stacked bar a scenario: the mean milliseconds of each part, which add up to the mean duration."""
+        """Return a stacked bar for each scenario: mean milliseconds of the parts, which add up to the mean duration."""
         from loomlib.presentation.charts import Chart
         from loomlib.presentation.theme import styled
 
         scenarios = [scenario for scenario in reversed(Scenario) if scenario in self.inside]
-        traces = [_bars(name, [(each, self.inside[each]) for each in scenarios]) for name in self._drawn()]
+        traces = [_bars(name, [(scenario, self.inside[scenario]) for scenario in scenarios]) for name in self._drawn()]
         return Chart(
             styled(
                 traces,
@@ -136,7 +121,7 @@ class ScenarioParts:
                 subtitle=escape(self.title),
                 empty="No call has spans.",
                 xaxis={"title": {"text": "mean of the calls, ms"}, "rangemode": "tozero"},
-                yaxis={"categoryorder": "array", "categoryarray": [each.value for each in scenarios]},
+                yaxis={"categoryorder": "array", "categoryarray": [scenario.value for scenario in scenarios]},
                 barmode="stack",
                 height=320,
                 legend_y=-0.35,
@@ -144,25 +129,62 @@ class ScenarioParts:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Everything as JSON-ready values."""
+        """Return everything as JSON-ready values."""
         return {
             "states": dict(self.states),
             "sentence": self.sentence(),
             "scenarios": {scenario.value: inside.summary() for scenario, inside in self.inside.items()},
-            "cold_minus_warm_ms": {name: each.summary() for name, each in self.extra.items()},
+            "cold_minus_warm_ms": {name: extra.summary() for name, extra in self.extra.items()},
         }
 
     def _drawn(self) -> list[str]:
-        return [name for name in PARTS if any(each[name].pooled_share > 0 for each in self.inside.values())]
+        return [name for name in PARTS if any(inside[name].pooled_share > 0 for inside in self.inside.values())]
 
     def _certainties(self, name: str) -> list[str]:
         return [inside[name].certainty() for inside in self.inside.values()]
 
 
-def _extra(calls: Sequence[Measurement], found: Mapping[int, Breakdown], seed: int) -> dict[str, Estimate]:
-    """Each part's paired differences between the cold and the warm call of a block; empty without pairs."""
-    cold = {each.block: found[each.position] for each in of_scenario(calls, Scenario.COLD) if each.position in found}
-    warm = {each.block: found[each.position] for each in of_scenario(calls, Scenario.WARM) if each.position in found}
+def split_scenarios(
+    calls: Sequence[Measurement], traces: Iterable[CallTrace], *, seed: int, title: str = ""
+) -> ScenarioParts:
+    """Divide each scenario's time into the parts of its calls' traces.
+
+    Args:
+        calls: The study's calls.
+        traces: Traces; those of other calls are ignored.
+        seed: Seed of the bootstrap.
+        title: Subtitle of the chart.
+    """
+    by_id = {trace.invocation_id: trace for trace in traces}
+    done = [(call, by_id[call.invocation_id]) for call in calls if call.is_done and call.invocation_id in by_id]
+    breakdowns = {call.position: trace.breakdown() for call, trace in done if trace.state in _WITH_SPANS}
+    inside = {
+        scenario: look_inside(known, seed=seed)
+        for scenario in Scenario
+        if (
+            known := [breakdowns[call.position] for call in of_scenario(calls, scenario) if call.position in breakdowns]
+        )
+    }
+    return ScenarioParts(
+        inside=inside,
+        extra=_extra([call for call, _ in done], breakdowns, seed),
+        states=dict(Counter(trace.state for _, trace in done)),
+        title=title,
+    )
+
+
+def _extra(calls: Sequence[Measurement], breakdowns: Mapping[int, Breakdown], seed: int) -> dict[str, Estimate]:
+    """Paired differences of each part between the cold and the warm call of a block; empty without pairs."""
+    cold = {
+        call.block: breakdowns[call.position]
+        for call in of_scenario(calls, Scenario.COLD)
+        if call.position in breakdowns
+    }
+    warm = {
+        call.block: breakdowns[call.position]
+        for call in of_scenario(calls, Scenario.WARM)
+        if call.position in breakdowns
+    }
     blocks = sorted(cold.keys() & warm.keys())
     if not blocks:
         return {}

@@ -1,4 +1,4 @@
-"""What a call of a study stands for: cold, warm or sticky."""
+"""The scenarios of a latency study: cold, warm and sticky calls."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from enum import StrEnum
 
 
 class Scenario(StrEnum):
-    """The three situations in which a session's call is timed.
+    """State of the session in which a call is timed.
 
-    `COLD` is the first call of a new session. `WARM` is the first timed call of a session that an untimed call opened
-    just before. `STICKY` is any later timed call of one long-lived session, which an untimed call opened too.
+    Attributes:
+        COLD: The first call of a new session.
+        WARM: The first timed call of a session that an untimed call opened just before.
+        STICKY: Any later timed call of one long-lived session, which an untimed call opened too.
     """
 
     COLD = "cold"
@@ -18,7 +20,7 @@ class Scenario(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """One line for a legend or a table's note."""
+        """Definition of the scenario, for a legend or a note."""
         return _MEANINGS[self]
 
 

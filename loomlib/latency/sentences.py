@@ -1,89 +1,98 @@
-"""A study in sentences: the answer first, each number with its interval or the reason why there is none."""
+"""A latency study in sentences: each number with its interval, or the reason why there is none."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from loomlib.experiments import failure_counts, pending_count
 from loomlib.presentation.formats import milliseconds, number, percent, plural
 
-from .measurements import Measurement
+from .parts import share_sentence, split_time
 from .scenarios import Scenario
-from .summaries import StudySummary
+
+if TYPE_CHECKING:
+    from .result import StudyResult
+    from .summaries import StudySummary
 
 _GROUPS: Mapping[tuple[Scenario, ...], str] = {
     (Scenario.WARM, Scenario.STICKY): "After that",
-    (Scenario.WARM,): "In a session that is warm",
+    (Scenario.WARM,): "In a warm session",
     (Scenario.STICKY,): "In a long-lived session",
 }
 
 
-def tell(summary: StudySummary, measurements: Sequence[Measurement]) -> list[str]:
-    """What a new session costs, how soon answers begin after that, and what failed."""
-    sentences = [_session_cost(summary), _answers_begin(summary), _failures(measurements)]
-    if owed := sum(each.is_owed for each in measurements):
-        sentences.append(f"This study is not finished: {plural(owed, 'call')} still owed.")
-    return [sentence for sentence in sentences if sentence]
+def sentences(result: StudyResult) -> list[str]:
+    """Return what a new session costs, how soon answers begin after that, what failed, and where the time goes."""
+    summary = result.estimates()
+    texts = [_session_cost(summary), _answers_begin(summary), _failures(result)]
+    if pending := pending_count(result.calls):
+        texts.append(f"This study is not finished: {plural(pending, 'call')} pending.")
+    texts.append(share_sentence(split_time(result.calls, result.floor, Scenario.COLD), Scenario.COLD))
+    return [text for text in texts if text]
 
 
 def _session_cost(summary: StudySummary) -> str:
     cost = summary.session_cost
     if cost is None:
         return _cold_alone(summary)
-    found = cost.estimate
+    estimate = cost.estimate
     where = "before the agent starts" if cost.basis == "the agent starts" else f"before {cost.basis}"
-    if found.value is None or found.low is None or found.high is None:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return (
-            f"What a new session costs is not known: {plural(found.n, 'pair')} of a cold and a warm call, "
-            f"{found.needed_n} are needed."
+            f"The cost of a new session is not known: {plural(estimate.n, 'pair')} of a cold and a warm call, "
+            f"{estimate.needed_n} are needed."
         )
-    if found.low <= 0 <= found.high:
+    if estimate.low <= 0 <= estimate.high:
         return (
-            f"A new session makes no difference that {plural(found.n, 'pair')} of calls could show {where} "
-            f"({milliseconds(found.value)}, 95 % interval {found.interval})."
+            f"{plural(estimate.n, 'pair')} of calls show no difference between a new and a warm session {where} "
+            f"({milliseconds(estimate.value)}, 95 % interval {estimate.interval})."
         )
-    if found.value < 0:
+    if estimate.value < 0:
         return (
-            f"A new session takes {milliseconds(-found.value)} less (95 % interval of the difference {found.interval}) "
-            f"{where} than a warm one."
+            f"A new session takes {milliseconds(-estimate.value)} less than a warm one {where} (95 % interval of the "
+            f"difference {estimate.interval})."
         )
-    return f"A new session costs {milliseconds(found.value)} (95 % interval {found.interval}) {where}."
+    return f"A new session costs {milliseconds(estimate.value)} (95 % interval {estimate.interval}) {where}."
 
 
 def _cold_alone(summary: StudySummary) -> str:
-    for each in summary.scenarios:
-        if each.scenario is Scenario.COLD:
-            if each.ttft_p50.value is not None:
+    for cold in summary.scenarios:
+        if cold.scenario is Scenario.COLD:
+            first_byte = cold.ttft_p50
+            if first_byte.value is None:
                 return (
-                    f"Half of the cold calls begin to answer within {milliseconds(each.ttft_p50.value)} "
-                    f"(95 % interval {each.ttft_p50.interval}); what of that a new session costs takes warm calls too."
+                    f"Too few cold calls were answered for a percentile ({cold.n}; {first_byte.needed_n} are needed)."
                 )
-            return f"Too few cold calls were answered for a percentile ({each.n}; {each.ttft_p50.needed_n} are needed)."
+            return (
+                f"Half of the cold calls begin to answer within {milliseconds(first_byte.value)} "
+                f"(95 % interval {first_byte.interval}); only warm calls show how much of that a new session costs."
+            )
     return ""
 
 
 def _answers_begin(summary: StudySummary) -> str:
-    present = tuple(each.scenario for each in summary.scenarios if each.scenario is not Scenario.COLD)
+    present = tuple(scenario.scenario for scenario in summary.scenarios if scenario.scenario is not Scenario.COLD)
     if not present:
         return ""
     opening = _GROUPS[present]
     p90 = summary.answers_begin_p90
     if p90.value is not None:
-        few = f"; {plural(p90.n, 'call')} are few for its upper end" if p90.open_above else ""
+        few = f"; {plural(p90.n, 'call')} are too few to bound it above" if p90.open_above else ""
         return f"{opening}, 9 in 10 answers begin within {milliseconds(p90.value)} (95 % interval {p90.interval}{few})."
-    medians = [each.ttft_p50 for each in summary.scenarios if each.scenario in present]
+    medians = [scenario.ttft_p50 for scenario in summary.scenarios if scenario.scenario in present]
     if len(medians) == 1 and medians[0].value is not None:
         return f"{opening}, half of the answers begin within {milliseconds(medians[0].value)}."
-    return f"{opening}, too few calls were answered to say when 9 in 10 begin ({p90.n}; {p90.needed_n} are needed)."
+    return f"{opening}, too few calls were answered to tell when 9 in 10 begin ({p90.n}; {p90.needed_n} are needed)."
 
 
-def _failures(measurements: Sequence[Measurement]) -> str:
-    made = [each for each in measurements if not each.is_owed]
+def _failures(result: StudyResult) -> str:
+    made = len(result.calls) - pending_count(result.calls)
     if not made:
         return "No call was made yet."
-    classes = Counter(each.failure or "unknown" for each in made if each.is_failed)
+    classes = failure_counts(result.calls)
     if not classes:
-        return f"No failures in {plural(len(made), 'call')}."
+        return f"No failures in {plural(made, 'call')}."
     failed = sum(classes.values())
-    told = ", ".join(f"{number(count, 0)} {name}" for name, count in classes.most_common())
-    return f"{plural(failed, 'failure')} in {plural(len(made), 'call')} ({percent(failed / len(made))}): {told}."
+    listed = ", ".join(f"{number(count, 0)} {name}" for name, count in classes.most_common())
+    return f"{plural(failed, 'failure')} in {plural(made, 'call')} ({percent(failed / made)}): {listed}."

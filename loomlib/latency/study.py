@@ -1,53 +1,107 @@
-"""A latency study: planned, run, resumed."""
+"""The latency study: cold, warm and sticky calls of one agent, run and resumed."""
 
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from loomlib.errors import LoomError, StoreError, StudyError, StudyInterruptedError
-from loomlib.jobs import OwnThread, held_lease
+from loomlib.errors import LoomError, StudyError
+from loomlib.experiments import Study, StudyLedger, StudyRun, UnitOutcome
 
+from .calls import Calls, stored_outcome
 from .design import DEFAULT_PROMPT, StudyDesign
-from .environment import describe_client
 from .floor import Floor, measure_floor, null_agent
-from .ledger import Ledger
-from .progress import Snapshot
-from .runner import StudyRunner
+from .measured_agent import MeasuredAgent, measured_agent
+from .measurements import Measurement
+from .result import StudyResult
 from .starts import find_starts
+from .theme import LOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .ports import MeasuredAgent, Progress
-    from .result import StudyResult
+    from loomlib.store import PlannedMeasurement, StudyRow
 
 _logger = logging.getLogger(__name__)
 
 START_DEADLINE_S = 120.0
-"""How long a study waits for start lines in all, after its last call."""
+"""Default limit of the wait for start lines after the last call, in seconds for the whole study."""
 
 
-class LatencyStudy:
+def agent_study(agent: MeasuredAgent, study_id: str, design: Mapping[str, Any]) -> StudyRow:
+    """Return a study of an agent as it is to be stored.
+
+    Args:
+        agent: The agent that is measured.
+        study_id: The study's id.
+        design: The design's stored form.
+    """
+    from loomlib.store import StudyRow
+
+    return StudyRow(
+        id=study_id,
+        scope=agent.scope,
+        agent_arn=agent.arn,
+        agent_name=agent.name,
+        design=dict(design),
+        created_at=datetime.now(UTC),
+        environment={"qualifier": agent.qualifier},
+        labels=tuple(agent.labels),
+    )
+
+
+def check_agent(agent: MeasuredAgent, stored: StudyRow) -> None:
+    """Raise `StudyError` when a stored study measures another agent or endpoint.
+
+    Args:
+        agent: The agent that is to be measured.
+        stored: The stored study.
+    """
+    if stored.agent_arn != agent.arn or stored.scope != agent.scope:
+        raise StudyError(
+            f"This study measures another agent ({stored.agent_name or stored.agent_arn})",
+            on=stored.id,
+            try_="a new study without study_id",
+        )
+    if (qualifier := stored.environment.get("qualifier")) != agent.qualifier:
+        raise StudyError(
+            f"This study measures the endpoint {qualifier}, not {agent.qualifier}",
+            on=stored.id,
+            try_=f'agent.at("{qualifier}")',
+        )
+
+
+class LatencyStudy(Study[Measurement, StudyResult]):
     """How long an agent takes to answer: cold, warm and sticky calls in a random order, one after another.
 
-    >>> study = LatencyStudy(agent, cold=20, warm=20, sticky=20)
-    >>> result = study.run()
-    >>> result.table()
+    The whole plan is stored before the first call and every call is stored as it ends. A study that was stopped or
+    killed is resumed by running it again with its `study_id`, or with `LatencyStudy.resume(agent, study_id)`: it makes
+    the pending calls and no other. A call whose end nobody saw is made again as attempt 2.
 
-    The whole plan is stored before the first call and every call is stored as it ends, so a study that was killed
-    resumes: running it again with the same `study_id` (or `LatencyStudy.resume(agent, study_id)`) makes the calls that
-    are still owed and no other. A call whose outcome nobody saw, because the process died while it was out, is made
-    again under the same position and marked as attempt 2; if it had ended and only the study's own note was missing,
-    its stored outcome is taken.
+    Example:
+        >>> study = LatencyStudy(agent, cold=20, warm=20, sticky=20)
+        >>> result = study.run()
+        >>> result.table()
 
-    `prompt` is sent with every call. `seed` decides the order and the bootstrap. `sticky_length` is how many calls one
-    long-lived session takes (None: all). `timeout_s` bounds a call. `find_starts=False` leaves the logs unread.
+    Args:
+        agent: The agent, such as `bench.agent("calculator")`.
+        cold: Calls that are the first of a new session.
+        warm: Calls that are the second of a new session; the first is not timed.
+        sticky: Calls in one long-lived session, after a first one that is not timed.
+        prompt: Sent with every call.
+        seed: Seed of the order and of the bootstrap.
+        sticky_length: Timed calls in one long-lived session before another is opened; None for all.
+        timeout_s: Limit of each call, in seconds.
+        study_id: Id of a stored study to resume.
+        name: Name of the study.
+        find_starts: Whether to read from the logs when the agent started.
+        start_deadline_s: Limit of that reading, in seconds for the whole study.
     """
+
+    kind: ClassVar[str] = "latency"
 
     def __init__(
         self,
@@ -65,7 +119,8 @@ class LatencyStudy:
         find_starts: bool = True,
         start_deadline_s: float = START_DEADLINE_S,
     ) -> None:
-        self.agent = agent
+        self.agent = measured_agent(agent)
+        super().__init__(self.agent.store, study_id)
         self.design = StudyDesign(
             cold=cold,
             warm=warm,
@@ -77,26 +132,25 @@ class LatencyStudy:
             find_starts=find_starts,
             name=name,
         )
-        self.study_id = study_id or f"latency-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
         self._start_deadline_s = start_deadline_s
 
     @classmethod
     def resume(cls, agent: MeasuredAgent, study_id: str) -> Self:
-        """The stored study of that id, with its stored design; `run()` makes the calls that are still owed."""
-        stored = agent.store.studies.get(study_id)
-        if stored is None:
-            known = [each.id for each in agent.store.studies.list(agent=agent.arn, scope=agent.scope, limit=5)]
-            raise StudyError(
-                "No such study in the store",
-                on=study_id,
-                try_=f"one of {', '.join(known)}" if known else "LatencyStudy(agent).run() starts one",
-            )
+        """Return a stored study with its stored design; `run()` makes its pending calls.
+
+        Args:
+            agent: The agent of the study.
+            study_id: The study's id.
+
+        Raises:
+            StudyError: No study of this id is stored.
+        """
         study = cls(agent, study_id=study_id)
-        study.design = StudyDesign.read(stored.design)
+        study.design = StudyDesign.read(StudyLedger(study.store, study_id).stored.design)
         return study
 
     def plan(self) -> pd.DataFrame:
-        """The calls in the order they will be made: position, block, scenario and the session each uses."""
+        """Return the calls in the order in which they will be made: position, block, scenario and session."""
         import pandas as pd
 
         rows = [
@@ -105,76 +159,100 @@ class LatencyStudy:
         ]
         return pd.DataFrame(rows, columns=["position", "block", "scenario", "session"])
 
-    def run(self, progress: Progress | None = None) -> StudyResult:
-        """Run what is still owed and return the result; works in a notebook, whose own event loop keeps turning.
-
-        Raises `StudyInterruptedError` when the service goes away, and `StudyError` when another process runs this study.
-        """
-        return self._thread(progress).wait()
-
-    async def arun(self, progress: Progress | None = None) -> StudyResult:
-        """The same for asynchronous code."""
-        return await self._thread(progress).wait_async()
-
     def result(self) -> StudyResult:
-        """What is stored so far, without making a call."""
-        from .result import StudyResult
+        """Return what is stored so far, without making a call."""
+        return StudyResult.load(self.store, self.study_id)
 
-        return StudyResult.load(self.agent.store, self.study_id)
+    # What the kernel asks (see `Study`).
 
-    def _thread(self, progress: Progress | None) -> OwnThread[Snapshot, StudyResult]:
-        return OwnThread(
-            self._run,
-            progress or self._progress(),
-            name="loom-study",
-            interrupted=lambda: StudyInterruptedError("The study was stopped; what was measured is kept"),
-        )
+    @property
+    def title(self) -> str:
+        """The agent's name."""
+        return self.agent.name
 
-    def _progress(self) -> Progress:
-        from .notebook_progress import choose_progress
+    @property
+    def colours(self) -> Mapping[str, str]:
+        """The colours of the scenarios."""
+        return {scenario.value: look.colour for scenario, look in LOOKS.items()}
 
-        return choose_progress(self.agent.name)
+    @property
+    def how_to_resume(self) -> str:
+        """Python that makes the stored study again."""
+        return f'LatencyStudy.resume(agent, "{self.study_id}")'
 
-    async def _run(self, report: Callable[[Snapshot], None]) -> StudyResult:
-        from loomlib.store import LEASE_S
+    def header(self) -> StudyRow:
+        """Return the study as it is to be stored."""
+        return agent_study(self.agent, self.study_id, self.design.stored())
 
-        ledger = Ledger(self.agent.store, self.study_id)
-        stored = ledger.open(self.agent, self.design)
-        leases = self.agent.store.studies
-        async with held_lease(leases, self.study_id, renew_every_s=LEASE_S / 3, refused=StudyError):
-            ledger.settle_unseen()
-            runner = StudyRunner(self.agent, self.design, ledger, report)
-            if stored.state != "complete":
-                ledger.save("running", client=describe_client())
-                try:
-                    await runner.run()
-                    report(runner.snapshot("measuring the harness floor"))
-                    await self._measure_floor(ledger)
-                except BaseException:
-                    with suppress(StoreError):  # a full disk cannot note the interruption either; the rows say enough
-                        ledger.save("interrupted")
-                    raise
-            if self.design.find_starts:
-                await find_starts(
-                    self.agent,
-                    ledger,
-                    deadline_s=self._start_deadline_s,
-                    told=lambda found, of: report(runner.snapshot(f"reading start times {found}/{of}")),
-                )
-            if stored.state != "complete":
-                ledger.save("complete", finished=True)
-            report(runner.snapshot("done"))
-        return self.result()
+    def check(self, stored: StudyRow) -> None:
+        """Raise `StudyError` when the stored study measures another agent or endpoint."""
+        check_agent(self.agent, stored)
 
-    async def _measure_floor(self, ledger: Ledger) -> None:
-        """The floor with an answer of the agent's own content type and median size. Its failure is noted, not fatal."""
-        content_type, size_bytes = ledger.typical_answer()
+    def planned(self) -> Sequence[PlannedMeasurement]:
+        """Return the calls as they are to be stored."""
+        from loomlib.store import PlannedMeasurement
+
+        return [
+            PlannedMeasurement(
+                position=call.position,
+                block=call.block,
+                scenario=call.scenario.value,
+                session_plan=self.design.session_plan(call),
+            )
+            for call in self.design.calls()
+        ]
+
+    def units(self) -> Sequence[Measurement]:
+        """Read the calls from the store."""
+        return [Measurement.read(row) for row in StudyLedger(self.store, self.study_id).rows()]
+
+    def condition(self, unit: Measurement) -> str:
+        """Return the call's scenario."""
+        return unit.scenario.value
+
+    def seen(self, unit: Measurement) -> UnitOutcome | None:
+        """Return the outcome of a call that had ended when its process was killed."""
+        return stored_outcome(self.agent, self.study_id, unit)
+
+    async def procedure(self, run: StudyRun) -> Calls:
+        """Return what makes the calls."""
+        return Calls(self.agent, self.design, self.study_id)
+
+    async def finish(self, run: StudyRun) -> None:
+        """Measure the harness floor once, and read the start times that are not known yet."""
+        if "floor" not in run.ledger.stored.environment:
+            run.report("measuring the harness floor")
+            floor = await self._measure_floor()
+            run.ledger.save(run.ledger.stored.state, floor=floor.stored())
+        if self.design.find_starts:
+            await find_starts(
+                self.agent,
+                run.ledger,
+                self.units(),
+                deadline_s=self._start_deadline_s,
+                report=lambda done, of: run.report(f"reading start times {done}/{of}"),
+            )
+
+    async def _measure_floor(self) -> Floor:
+        """Measure with an answer of the agent's own content type and median size. A failure is noted, not fatal."""
+        content_type, size_bytes = self._typical_answer()
         try:
             async with null_agent(content_type, size_bytes) as endpoint:
-                floor = Floor(
-                    durations_ms=await measure_floor(endpoint), content_type=content_type, size_bytes=size_bytes
-                )
+                durations = await measure_floor(endpoint)
         except (OSError, LoomError, TimeoutError) as error:
             _logger.warning("the harness floor could not be measured: %s", error)
-            floor = Floor(reason=str(error) or type(error).__name__)
-        ledger.save("running", floor=floor.stored())
+            return Floor(reason=str(error) or type(error).__name__)
+        return Floor(durations_ms=durations, content_type=content_type, size_bytes=size_bytes)
+
+    def _typical_answer(self) -> tuple[str, int]:
+        answers = [
+            answer
+            for call in self.units()
+            if call.is_done and call.invocation_id is not None
+            if (answer := self.store.invocations.get(call.invocation_id)) is not None
+        ]
+        if not answers:
+            return "application/json", 64
+        types = Counter(answer.content_type or "application/json" for answer in answers)
+        sizes = sorted(answer.bytes_received for answer in answers)
+        return types.most_common(1)[0][0], sizes[len(sizes) // 2]

@@ -1,4 +1,4 @@
-"""A study in estimates: each scenario's, and what a new session costs."""
+"""The estimates of a latency study: one set for each scenario, and the cost of a new session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from loomlib.experiments import failure_counts
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import SMALLEST_N, estimate_paired_difference, estimate_percentile, estimate_share
 
@@ -13,16 +14,18 @@ from .clocks import ClockBound, bound_clocks
 from .floor import Floor
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
-from .starts import FOUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioSummary:
-    """One scenario's calls: durations and times to the first byte in milliseconds, failures by class.
+    """Estimates of one scenario. Durations and times to the first byte (`ttft`) are milliseconds.
 
-    `start` is the median of the agent's start minus the send over the calls whose start is known; where the two clocks
-    certainly disagree, less the middle of their bound (the study's `clocks` say so). `start_states` counts how each
-    answered call's search ended.
+    Attributes:
+        n: Answered calls.
+        failures: Failed calls by class.
+        start: Median of the agent's start minus the send, over the calls whose start is known; corrected where the two
+            clocks certainly disagree.
+        start_states: How the search for the start ended, by answered call.
     """
 
     scenario: Scenario
@@ -44,10 +47,12 @@ class ScenarioSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCost:
-    """What a cold call takes longer than a warm one of its block, in milliseconds (median of the paired differences).
+    """Cold-start penalty: median paired difference between the cold and the warm call of a block, in milliseconds.
 
-    `basis` says up to where: "the agent starts" (its own start line; a constant offset between the two clocks cancels
-    in the difference), "the first byte", or "the answer's end".
+    Attributes:
+        estimate: The difference.
+        basis: The moment up to which calls are compared: "the agent starts" (its own start line; a constant offset
+            between the two clocks cancels in the difference), "the first byte", or "the answer's end".
     """
 
     estimate: Estimate
@@ -56,7 +61,7 @@ class SessionCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySummary:
-    """Everything that a study's measurements say, as estimates."""
+    """Every estimate of a latency study."""
 
     scenarios: tuple[ScenarioSummary, ...]
     session_cost: SessionCost | None
@@ -66,8 +71,14 @@ class StudySummary:
 
 
 def summarize(measurements: Sequence[Measurement], floor: Floor, *, seed: int) -> StudySummary:
-    """The estimates of a study; scenarios without a planned call are left out."""
-    running = [each for each in measurements if each.scenario is not Scenario.COLD]
+    """Return the estimates of a study; scenarios without a planned call are left out.
+
+    Args:
+        measurements: The study's calls.
+        floor: The harness floor.
+        seed: Seed of the bootstrap.
+    """
+    running = [call for call in measurements if call.scenario is not Scenario.COLD]
     scenarios = [name for name in Scenario if of_scenario(measurements, name)]
     clocks = bound_clocks(measurements)
     return StudySummary(
@@ -82,10 +93,10 @@ def summarize(measurements: Sequence[Measurement], floor: Floor, *, seed: int) -
 def _scenario(
     calls: Sequence[Measurement], scenario: Scenario, clocks: ClockBound | None, seed: int
 ) -> ScenarioSummary:
-    durations = [each.duration_ms for each in calls if each.is_done and each.duration_ms is not None]
+    durations = [call.duration_ms for call in calls if call.is_done and call.duration_ms is not None]
     first_bytes = _first_bytes(calls)
-    starts = [clocks.start_ms(each) for each in calls if _has_start(each)] if clocks else []
-    failures = Counter(each.failure or "unknown" for each in calls if each.is_failed)
+    starts = [clocks.start_ms(call) for call in calls if call.has_start] if clocks else []
+    failures = failure_counts(calls)
     failed = sum(failures.values())
     return ScenarioSummary(
         scenario=scenario,
@@ -100,19 +111,19 @@ def _scenario(
         ttft_p50=estimate_percentile(first_bytes, 0.5, seed=seed),
         ttft_p90=estimate_percentile(first_bytes, 0.9, seed=seed),
         start=estimate_percentile(starts, 0.5, seed=seed),
-        start_states=dict(Counter(each.start_state or "not asked" for each in calls if each.is_done)),
+        start_states=dict(Counter(call.start_state or "not asked" for call in calls if call.is_done)),
         shortest_ms=min(durations, default=None),
         longest_ms=max(durations, default=None),
     )
 
 
 def _session_cost(measurements: Sequence[Measurement], seed: int) -> SessionCost | None:
-    cold = {each.block: each for each in of_scenario(measurements, Scenario.COLD) if each.is_done}
-    warm = {each.block: each for each in of_scenario(measurements, Scenario.WARM) if each.is_done}
+    cold = {call.block: call for call in of_scenario(measurements, Scenario.COLD) if call.is_done}
+    warm = {call.block: call for call in of_scenario(measurements, Scenario.WARM) if call.is_done}
     pairs = [(cold[block], warm[block]) for block in sorted(cold.keys() & warm.keys())]
     if not pairs:
         return None
-    by_start = [(a.start_latency_ms, b.start_latency_ms) for a, b in pairs if _has_start(a) and _has_start(b)]
+    by_start = [(a.start_latency_ms, b.start_latency_ms) for a, b in pairs if a.has_start and b.has_start]
     # The start lines decide when they are there for nearly all pairs; a few of them would be a choice of calls.
     if len(by_start) >= max(SMALLEST_N, 0.8 * len(pairs)):
         return _cost(by_start, "the agent starts", seed)
@@ -136,8 +147,4 @@ def _floor(floor: Floor, seed: int) -> Estimate:
 
 
 def _first_bytes(calls: Sequence[Measurement]) -> list[float]:
-    return [each.ttft_ms for each in calls if each.is_done and each.ttft_ms is not None]
-
-
-def _has_start(call: Measurement) -> bool:
-    return call.is_done and call.start_state == FOUND and call.start_latency_ms is not None
+    return [call.ttft_ms for call in calls if call.is_done and call.ttft_ms is not None]

@@ -1,21 +1,24 @@
-"""A study as DataFrames: one row a scenario, and one row a call."""
+"""A latency study as tables: one row for each scenario, or one for each call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from loomlib.experiments import StudyTable
 from loomlib.presentation.formats import number
 from loomlib.statistics.estimates import Estimate
 
-from .measurements import Measurement
-from .starts import FOUND, NOT_FOUND_YET
-from .summaries import ScenarioSummary, StudySummary
+from .measurements import FOUND, NOT_FOUND_YET, Measurement
+from .theme import LOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
+    from .result import StudyResult
+    from .summaries import ScenarioSummary
+
+COLUMNS: Final = (
     "scenario",
     "n",
     "p50 [95 %] ms",
@@ -28,23 +31,22 @@ COLUMNS = (
 )
 
 
-def summary_rows(summary: StudySummary) -> list[tuple[str, ...]]:
-    """The summary as text, one row a scenario in the order of `COLUMNS`."""
+def table(result: StudyResult) -> StudyTable:
+    """Return the summary as text, one row for each scenario."""
+    summary = result.estimates()
     floor = summary.floor
     shown = number(floor.value) if floor.value is not None else str(floor)
     corrected = summary.clocks is not None and not summary.clocks.allows_agreement
-    return [_row(each, shown, corrected=corrected) for each in summary.scenarios]
+    looks = [LOOKS[scenario.scenario] for scenario in summary.scenarios]
+    return StudyTable(
+        columns=COLUMNS,
+        rows=[_row(scenario, shown, corrected=corrected) for scenario in summary.scenarios],
+        marks=[(look.colour, look.mark) for look in looks],
+    )
 
 
-def summary_table(summary: StudySummary) -> pd.DataFrame:
-    """The summary as a DataFrame of text, for reading; `StudyResult.summary()` has the same as numbers."""
-    import pandas as pd
-
-    return pd.DataFrame(summary_rows(summary), columns=list(COLUMNS)).set_index("scenario")
-
-
-def calls_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
-    """Every call in the order of the plan. Durations in milliseconds; what was not measured is missing, never 0."""
+def measurements_frame(measurements: Sequence[Measurement]) -> pd.DataFrame:
+    """Return every call in order. Durations in milliseconds; what was not measured is missing, never 0."""
     from loomlib.presentation.text_frame import TextFrame
 
     names = (
@@ -52,24 +54,25 @@ def calls_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
         "start_latency_ms", "start_state", "failure", "error_message", "attempt", "started_at", "session_id",
         "invocation_id",
     )  # fmt: skip
-    rows = [[str(value) if (value := getattr(each, name)) and name == "scenario" else value for name in names]
-            for each in measurements]  # fmt: skip
-    table = TextFrame(rows, columns=list(names)).set_index("position")
+    rows = [[call.scenario.value if name == "scenario" else getattr(call, name) for name in names]
+            for call in measurements]  # fmt: skip
+    frame = TextFrame(rows, columns=list(names)).set_index("position")
     numeric = ["duration_ms", "ttft_ms", "connect_ms", "start_latency_ms"]
-    return table.astype(dict.fromkeys(numeric, "float64"))
+    return frame.astype(dict.fromkeys(numeric, "float64"))
 
 
-def _row(each: ScenarioSummary, floor: str, *, corrected: bool) -> tuple[str, ...]:
-    failed = ", ".join(f"{count} {name}" for name, count in each.failures.items())
+def _row(scenario: ScenarioSummary, floor: str, *, corrected: bool) -> tuple[str, ...]:
+    failed = ", ".join(f"{count} {name}" for name, count in scenario.failures.items())
+    first_byte = scenario.ttft_p50
     return (
-        each.scenario.value,
-        number(each.n, 0),
-        _cell(each.p50),
-        _cell(each.p90),
-        _cell(each.p99),
-        number(each.ttft_p50.value) if each.ttft_p50.value is not None else str(each.ttft_p50),
-        _start(each, corrected=corrected),
-        f"{each.failed} ({failed})" if failed else "0",
+        scenario.scenario.value,
+        number(scenario.n, 0),
+        _cell(scenario.p50),
+        _cell(scenario.p90),
+        _cell(scenario.p99),
+        number(first_byte.value) if first_byte.value is not None else str(first_byte),
+        _start(scenario, corrected=corrected),
+        f"{scenario.failed} ({failed})" if failed else "0",
         floor,
     )
 
@@ -80,15 +83,15 @@ def _cell(estimate: Estimate) -> str:
     return str(estimate)
 
 
-def _start(each: ScenarioSummary, *, corrected: bool) -> str:
-    found = each.start_states.get(FOUND, 0)
-    if each.start.value is not None:
-        missing = each.n - found
-        doubts = [f"{missing} not found"] * bool(missing) + ["clocks disagree, corrected"] * corrected
-        return number(each.start.value) + (f" ({', '.join(doubts)})" if doubts else "")
-    if not each.n:
+def _start(scenario: ScenarioSummary, *, corrected: bool) -> str:
+    known = scenario.start_states.get(FOUND, 0)
+    if scenario.start.value is not None:
+        missing = scenario.n - known
+        notes = [f"{missing} not found"] * bool(missing) + ["clocks disagree, corrected"] * corrected
+        return number(scenario.start.value) + (f" ({', '.join(notes)})" if notes else "")
+    if not scenario.n:
         return "–"
-    states = [state for state in each.start_states if state != FOUND]
-    if found or not states:
-        return str(each.start)
+    states = [state for state in scenario.start_states if state != FOUND]
+    if known or not states:
+        return str(scenario.start)
     return "not found yet" if NOT_FOUND_YET in states else states[0].replace("_", " ")

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .summary import SUMMARY_MIME
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from loomlib.latency import StudyResult
-    from loomlib.latency.gate import GateVerdict
+    from loomlib.experiments import StudyGate, StudyRecord
     from loomlib.latency.scenario_parts import ScenarioParts
 
 _FONT = "var(--jp-content-font-family, system-ui, sans-serif)"
@@ -82,29 +79,21 @@ class Listing:
         return f'<ul class="mathjax_ignore" style="font-family:{_FONT};padding-left:1.3em">{items}</ul>'
 
 
-class Judged(Protocol):
-    """What a study's verdict is about: a latency study's result, or a recall study's."""
+def verdict(result: StudyRecord, *gates: StudyGate, inside: ScenarioParts | None = None) -> Verdict:
+    """Return the answer of a study with its gates; the study's summary travels with it.
 
-    def title(self) -> str: ...
-    def sentences(self) -> list[str]: ...
-    def summary(self) -> dict[str, Any]: ...
-    def table(self) -> pd.DataFrame: ...
+    Example:
+        >>> verdict(result, result.gate(900, "warm"))
 
-
-class Gate(Protocol):
-    """A gate of either."""
-
-    @property
-    def outcome(self) -> str: ...
-    def sentence(self) -> str: ...
-    def summary(self) -> dict[str, object]: ...
-
-
-def judged(result: Judged, gates: Sequence[Gate], *, also: Sequence[str] = (), **more: object) -> Verdict:
-    """A study's answer, judged by its gates; its summary travels with it, and with that what is given as `more`."""
+    Args:
+        result: The study's result.
+        gates: Verdicts on the study's figures.
+        inside: What exactly is slower when cold (`result.inside(traces)`), for a latency study.
+    """
+    more = {} if inside is None else {"inside": inside.summary()}
     return Verdict(
         title=result.title(),
-        sentences=[*result.sentences(), *also],
+        sentences=[*result.sentences(), *([inside.sentence()] if inside is not None and inside.extra else [])],
         gates=[(gate.outcome, gate.sentence()) for gate in gates],
         summary={
             **result.summary(),
@@ -115,32 +104,18 @@ def judged(result: Judged, gates: Sequence[Gate], *, also: Sequence[str] = (), *
     )
 
 
-def verdict(result: StudyResult, *gates: GateVerdict, inside: ScenarioParts | None = None) -> Verdict:
-    """The answer of a latency study, judged by its gates; the study's summary travels with it.
-
-    `inside` (`result.inside(traces)`) adds what exactly is slower when cold, when the calls have spans.
-
-    >>> verdict(result, result.gate(900, "warm"))
-    """
-    if inside is None:
-        return judged(result, gates)
-    return judged(result, gates, also=[inside.sentence()] if inside.extra else [], inside=inside.summary())
-
-
-def findings(result: StudyResult) -> Listing:
-    """What to look at next, each finding with its evidence."""
+def findings(result: StudyRecord) -> Listing:
+    """Return what to look at next, each finding with its evidence."""
     return Listing(
-        items=[(f"{each.title}.", each.evidence, each.advice) for each in result.findings()],
-        nothing="Nothing stands out in these calls.",
+        items=[(f"{finding.title}.", finding.evidence, finding.advice) for finding in result.findings()],
+        nothing="Nothing stands out.",
     )
 
 
-def method(result: StudyResult) -> Listing:
-    """How a study was measured, and what it cannot tell."""
-    from loomlib.latency.method import cannot_tell, method_notes
-
-    notes = [("", note, "") for note in method_notes(result)]
-    return Listing(items=[*notes, *(("Not told:", limit, "") for limit in cannot_tell(result))])
+def method(result: StudyRecord) -> Listing:
+    """Return how a study was measured, and what it cannot tell."""
+    how = result.method()
+    return Listing(items=[*(("", note, "") for note in how.notes), *(("Limit:", limit, "") for limit in how.limits)])
 
 
 def _gate(outcome: str, sentence: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.latency.gate import MISSED, PASSED, outcome_of
 from loomlib.presentation.formats import milliseconds, plural
 from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.gates import MISSED, PASSED, outcome_at_most
 from loomlib.statistics.percentiles import estimate_percentile
 
 
@@ -43,4 +43,4 @@ class DurationGate:
 def judge_durations(durations_ms: Sequence[float], max_p90_ms: float) -> DurationGate:
     """How these calls stand to `max_p90_ms`."""
     p90 = estimate_percentile(durations_ms, 0.9, seed=0)
-    return DurationGate(outcome=outcome_of(p90, max_p90_ms), limit_ms=max_p90_ms, p90=p90)
+    return DurationGate(outcome=outcome_at_most(p90, max_p90_ms, allow_open=True), limit_ms=max_p90_ms, p90=p90)

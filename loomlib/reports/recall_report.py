@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from loomlib.errors import ResourceNotFoundError
 from loomlib.memory_study.measurements import Asked
@@ -11,7 +11,7 @@ from loomlib.memory_study.method import cannot_tell, method_notes
 from loomlib.memory_study.own_memory import STRATEGIES
 from loomlib.memory_study.page import misses_html
 
-from .displays import Listing, Verdict, judged
+from .displays import Listing, Verdict, verdict
 
 if TYPE_CHECKING:
     from loomlib.memory_study import RecallGate, RecallResult
@@ -40,7 +40,7 @@ def recall_subjects(bench: Workbench, memory: str = "", agent: str = "") -> tupl
 
 def recall_verdict(result: RecallResult, *gates: RecallGate) -> Verdict:
     """The answer of a recall study, judged by its gates; the study's summary travels with it."""
-    return judged(result, gates)
+    return verdict(cast("Any", result), *cast("Any", gates))
 
 
 def recall_findings(result: RecallResult) -> Listing:

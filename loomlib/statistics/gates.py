@@ -21,13 +21,22 @@ def outcome_at_least(estimate: Estimate, limit: float) -> str:
     return PASSED if estimate.low >= limit else UNCLEAR
 
 
-def outcome_at_most(estimate: Estimate, limit: float) -> str:
-    """Missed when the whole interval lies above `limit`, passed when it lies at or below it, else unclear."""
+def outcome_at_most(estimate: Estimate, limit: float, *, allow_open: bool = False) -> str:
+    """Compare a figure with the most that is allowed.
+
+    Args:
+        estimate: The figure with its interval.
+        limit: The most that is allowed, in the figure's unit.
+        allow_open: Whether an interval whose upper end is open (see `Estimate.open_above`) can pass.
+
+    Returns:
+        "missed" when the whole interval is above `limit`, "passed" when it is at or below it, else "unclear".
+    """
     if estimate.low is None or estimate.high is None:
         return UNCLEAR
     if estimate.low > limit:
         return MISSED
-    return PASSED if estimate.high <= limit and not estimate.open_above else UNCLEAR
+    return PASSED if estimate.high <= limit and (allow_open or not estimate.open_above) else UNCLEAR
 
 
 def outcome_not_worse(difference: Estimate, margin: float) -> str:

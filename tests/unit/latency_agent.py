@@ -1,4 +1,4 @@
-"""A small agent that keeps the study's port over a real store, for tests without a service.
+"""A small agent to measure, over a real store, for tests without a service.
 
 It writes its invocations as the real one does: stored before the call, finished after it. What it answers is a script:
 a function of the call's number and labels.
@@ -35,7 +35,7 @@ class Start:
 
 @dataclass
 class ScriptedAgent:
-    """Keeps `loomlib.latency.ports.MeasuredAgent`."""
+    """Implements `loomlib.latency.MeasuredAgent`."""
 
     store: Store
     script: Callable[[int, Sequence[str]], Reply] = lambda _number, _labels: Reply()

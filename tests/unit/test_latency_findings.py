@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 from latency_calls import calls, failed
 
+from loomlib.experiments import StudyFinding
 from loomlib.latency import Measurement, Scenario
-from loomlib.latency.findings import Finding, find
+from loomlib.latency.findings import find
 from loomlib.latency.floor import Floor
 from loomlib.latency.summaries import summarize
 
 STEADY = [float(each) for each in np.random.default_rng(3).lognormal(3, 0.08, 24)]
 
 
-def findings(made: Sequence[Measurement], floor: Floor | None = None) -> dict[str, Finding]:
+def findings(made: Sequence[Measurement], floor: Floor | None = None) -> dict[str, StudyFinding]:
     floor = floor or Floor(durations_ms=(0.5,) * 31)
     return {each.kind: each for each in find(made, summarize(made, floor, seed=0), seed=0)}
 
@@ -66,7 +67,7 @@ def test_a_lone_slow_call_is_an_outlier_and_no_group() -> None:
 def test_new_connections_in_some_calls_are_told() -> None:
     made = calls(warm=STEADY)
     made[3] = replace(made[3], connect_ms=9.0, connection_reused=False)
-    assert "1 warm call of 24 paid" in findings(made)["connections"].title
+    assert "1 warm call of 24 opened a new connection" in findings(made)["connections"].title
 
 
 def test_starts_that_are_not_known_say_what_to_do() -> None:

@@ -63,7 +63,7 @@ def test_a_flaky_night_is_unclear_and_no_alarm(store: Store) -> None:
     verdict = night(store, 1, [*FAST[:-2], 1500.0, 1600.0]).gate(900)
     assert (verdict.outcome, verdict.is_missed) == ("unclear", False)
     assert 0 < (verdict.confidence or 0) < 1
-    assert "straddles the limit of 900 ms" in verdict.sentence()
+    assert "contains the limit of 900 ms" in verdict.sentence()
 
 
 def test_too_few_calls_are_unclear_however_slow(store: Store) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loomlib.latency import Measurement, Scenario
 from loomlib.latency.inside import look_inside
-from loomlib.latency.scenario_parts import ScenarioParts
+from loomlib.latency.scenario_parts import split_scenarios
 from loomlib.statistics.ratios import estimate_ratio
 from loomlib.telemetry.traces import PARTS, Breakdown, Part
 
@@ -66,7 +66,7 @@ def test_too_few_calls_give_shares_without_an_interval() -> None:
 
 
 def test_no_call_is_said_and_not_divided_by() -> None:
-    assert look_inside([], seed=0).sentence() == "Nothing is known of where the time went."
+    assert look_inside([], seed=0).sentence() == "It is not known where the time went."
     assert look_inside([spent()], seed=0).n == 0
 
 
@@ -104,7 +104,7 @@ def test_what_is_slower_when_cold_is_named_with_its_interval() -> None:
         else Traced(each.position, spent(model=50, agent=5))
         for each in calls
     ]
-    parts = ScenarioParts.of(calls, traces, seed=0)
+    parts = split_scenarios(calls, traces, seed=0)
     assert parts.sentence().startswith("What is slower when cold: cold start +304 ms [")
     assert "agent overhead +15.0 ms" in parts.sentence()
     assert "model" not in parts.sentence()
@@ -118,10 +118,10 @@ def test_calls_without_spans_are_counted_and_in_no_number() -> None:
     traces = [
         Traced(0, spent(unknown=9), "exports_nothing"), Traced(1, spent(model=1)), Traced(2, spent(model=9))
     ]  # fmt: skip
-    parts = ScenarioParts.of(calls, traces, seed=0)
+    parts = split_scenarios(calls, traces, seed=0)
     assert list(parts.inside) == [Scenario.WARM]
     assert parts.coverage() == "1 of 2 calls have spans; exports nothing 1."
-    nothing = ScenarioParts.of(calls, [], seed=0)
+    nothing = split_scenarios(calls, [], seed=0)
     assert "No call of this study has spans" in nothing.sentence()
     assert nothing.table().empty
     assert nothing.figure().layout.annotations[0].text == "No call has spans."

@@ -17,7 +17,9 @@ import pytest
 from latency_agent import Reply, ScriptedAgent, Start
 
 from loomlib.errors import StudyError, StudyInterruptedError
+from loomlib.experiments import StudyLedger
 from loomlib.latency import LatencyStudy, LogLines, Scenario, Silent, StudyResult
+from loomlib.latency.calls import call_labels
 from loomlib.store import Store
 
 
@@ -32,11 +34,18 @@ def study(agent: ScriptedAgent, **design: object) -> LatencyStudy:
     return LatencyStudy(agent, **counts)  # type: ignore[arg-type]
 
 
+def opened(planned: LatencyStudy) -> StudyLedger:
+    """The ledger of a study whose plan is stored and that nobody runs."""
+    ledger = StudyLedger(planned.store, planned.study_id)
+    ledger.open(planned.header(), planned.planned(), resume="")
+    return ledger
+
+
 def sessions_of(agent: ScriptedAgent, result: StudyResult, scenario: Scenario) -> list[str | None]:
     return [call.session_id for call in result.calls if call.scenario is scenario]
 
 
-def test_every_planned_call_is_made_once_and_kept(store: Store) -> None:
+def test_every_planned_call_is_made_once_and_stored(store: Store) -> None:
     agent = ScriptedAgent(store)
     result = study(agent).run(Silent())
     assert Counter(call.state for call in result.calls) == {"done": 9}
@@ -106,7 +115,7 @@ def test_after_a_failed_sticky_call_the_next_one_opens_a_new_session(store: Stor
     assert sessions[0] == sessions[1] != sessions[2] == sessions[3]
 
 
-def test_a_service_that_is_gone_interrupts_and_gives_the_refused_call_back(store: Store) -> None:
+def test_a_service_that_is_gone_interrupts_the_study_and_the_refused_call_stays_planned(store: Store) -> None:
     gone = False
 
     def script(number: int, _labels: Sequence[str]) -> Reply:
@@ -140,7 +149,7 @@ def test_a_call_that_was_cut_in_mid_answer_stays_a_failure_when_the_service_is_g
     assert [call.state for call in planned.result().calls] == ["done", "done", "failed", "planned", "planned"]
 
 
-def test_a_transport_failure_of_a_living_service_is_a_failure_and_the_study_goes_on(store: Store) -> None:
+def test_a_transport_failure_of_a_running_service_is_a_failure_and_the_study_goes_on(store: Store) -> None:
     agent = ScriptedAgent(store, script=lambda n, _: Reply(failure="transport") if n < 2 else Reply())
     result = study(agent, warm=0, sticky=0, cold=4).run(Silent())
     assert [call.failure for call in result.calls] == ["transport", "transport", None, None]
@@ -181,7 +190,7 @@ def test_two_processes_cannot_run_one_study_at_once(store: Store) -> None:
     planned.run(Silent())
 
 
-def test_a_study_that_cannot_make_its_call_keeps_what_it_has_and_raises(store: Store) -> None:
+def test_a_study_that_cannot_make_its_call_keeps_its_measurements_and_raises(store: Store) -> None:
     def script(number: int, _labels: Sequence[str]) -> Reply:
         return Reply(raises=RuntimeError("no credentials")) if number == 2 else Reply()
 
@@ -211,7 +220,7 @@ async def test_a_study_runs_inside_a_running_event_loop_without_blocking_it(stor
     assert study(agent, study_id="in a cell").run(Silent()).state == "complete"
 
 
-async def test_a_cancelled_study_gives_its_call_back_and_can_be_resumed(store: Store) -> None:
+async def test_the_call_of_a_cancelled_study_stays_planned_and_the_study_can_be_resumed(store: Store) -> None:
     agent = ScriptedAgent(store, script=lambda *_: Reply(delay_s=0.05))
     planned = study(agent, study_id="cancelled", cold=20)
     running = asyncio.create_task(planned.arun(Silent()))
@@ -227,7 +236,7 @@ async def test_a_cancelled_study_gives_its_call_back_and_can_be_resumed(store: S
     assert Counter(call.state for call in (await planned.arun(Silent())).calls) == {"done": 26}
 
 
-def test_start_times_are_asked_for_after_the_calls_and_kept_once(store: Store) -> None:
+def test_start_times_are_read_after_the_calls_and_stored_once(store: Store) -> None:
     asked: list[int] = []
 
     def starts(row: object) -> Start:
@@ -281,7 +290,7 @@ def test_the_harness_floor_is_measured_with_an_answer_of_the_agents_own_kind(sto
     assert (result.floor.content_type, result.floor.size_bytes) == ("application/json", 120)
 
 
-def test_progress_is_told_in_words(store: Store) -> None:
+def test_progress_is_a_line_of_text(store: Store) -> None:
     lines: list[str] = []
     study(ScriptedAgent(store)).run(LogLines(lines.append, interval_s=0))
     assert lines[-1].startswith("latency study · cold 3/3 · warm 3/3 · sticky 3/3 · 0 failed · ")
@@ -350,12 +359,9 @@ def test_a_killed_study_resumes_without_repeating_a_measurement(tmp_path: Path) 
 def test_a_call_that_ended_before_the_kill_is_adopted_and_not_made_again(store: Store) -> None:
     agent = ScriptedAgent(store)
     planned = study(agent, study_id="adopted", warm=0, sticky=0, cold=2)
-    # What a process leaves that dies between the end of the call and the study's own note of it:
-    from loomlib.latency.ledger import Ledger, call_labels
-
-    ledger = Ledger(store, "adopted")
-    ledger.open(agent, planned.design)
-    first = ledger.measurements()[0]
+    # What a process leaves that is killed between the end of the call and the study's own note of it:
+    ledger = opened(planned)
+    first = planned.units()[0]
     assert ledger.claim(first, "s" * 40)
     asyncio.run(agent.measure("2+2", session_id="s" * 40, labels=call_labels("adopted", first)))
     result = planned.run(Silent())
@@ -364,14 +370,23 @@ def test_a_call_that_ended_before_the_kill_is_adopted_and_not_made_again(store: 
     assert len(agent.made) == 2
 
 
+def test_a_study_stops_when_its_budget_is_used_up_and_goes_on_when_run_again(store: Store) -> None:
+    agent = ScriptedAgent(store, script=lambda *_: Reply(delay_s=0.05))
+    planned = study(agent, study_id="budget", warm=0, sticky=0, cold=20)
+    with pytest.raises(StudyInterruptedError, match="budget of"):
+        planned.run(Silent(), budget_s=0.2)
+    stopped = planned.result()
+    assert stopped.state == "interrupted"
+    assert 0 < stopped.answered < 20
+    agent.script = lambda *_: Reply()
+    assert planned.run(Silent(), budget_s=600).answered == 20
+    assert len(agent.timed()) == 20
+
+
 def test_a_call_whose_outcome_nobody_saw_is_made_again_as_attempt_two(store: Store) -> None:
     agent = ScriptedAgent(store)
     planned = study(agent, study_id="unseen", warm=0, sticky=0, cold=2)
-    from loomlib.latency.ledger import Ledger
-
-    ledger = Ledger(store, "unseen")
-    ledger.open(agent, planned.design)
-    assert ledger.claim(ledger.measurements()[0], "s" * 40)
+    assert opened(planned).claim(planned.units()[0], "s" * 40)
     result = planned.run(Silent())
     assert [(call.state, call.attempt) for call in result.calls] == [("done", 2), ("done", 1)]
     assert result.calls[0].session_id != "s" * 40

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from loomlib.latency import Scenario
 from loomlib.latency.figures import floor_note
-from loomlib.latency.method import cannot_tell, method_notes, run_again
-from loomlib.latency.tables import COLUMNS, summary_rows
 
 from ..kit.texts import well_formed
 from .display import Display, small_table
@@ -34,8 +32,9 @@ class StudyDisplay(Display):
         result: StudyResult = self.value
         estimates = result.estimates()
         self.title = f"Latency of {result.agent_name}"
+        method, table = result.method(), result.text_table()
         load = f"from loomlib import StudyResult\n\nresult = StudyResult.load(bench.store, {result.study_id!r})"
-        self.show_code(f"{load}\nresult.sentences()\n\n# the same again:\n{run_again(result)}")
+        self.show_code(f"{load}\nresult.sentences()\n\n# the same again:\n{method.run_again}")
         dots: dict[str, list[list[float]]] = {each.value: [] for each in Scenario}
         for call in result.calls:
             if call.is_done and call.duration_ms is not None:
@@ -43,7 +42,7 @@ class StudyDisplay(Display):
         return {
             "heading": well_formed(result.title()),
             "sentences": result.sentences(),
-            "summary": small_table(COLUMNS, summary_rows(estimates)),
+            "summary": small_table(table.columns, table.rows),
             "floor": floor_note(result.floor),
             "dots": [
                 {"name": name, "points": points[:: max(1, -(-len(points) // _MOST_DOTS))]}
@@ -63,6 +62,6 @@ class StudyDisplay(Display):
                 {"title": each.title, "evidence": well_formed(each.evidence), "advice": each.advice}
                 for each in result.findings()
             ],
-            "notes": [*method_notes(result), *cannot_tell(result)],
+            "notes": [*method.notes, *method.limits],
             "calls": self.put_frame("calls", flat(result.measurements()), f"{load}\ntable = result.measurements()"),
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The faces of a result: table, calls, charts, page, JSON, and the bar in a notebook."""
+"""The views on a result: table, calls, charts, page, JSON, and the bar in a notebook."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 import pytest
 from latency_agent import Reply, ScriptedAgent, Start
 
+from loomlib.experiments import StudySnapshot, bar_html
 from loomlib.jobs import is_watched_notebook
-from loomlib.latency import LatencyStudy, Scenario, Silent, Snapshot, StudyResult
-from loomlib.latency.notebook_progress import bar_html
+from loomlib.latency import LatencyStudy, Scenario, Silent, StudyResult
 from loomlib.latency.theme import LOOKS
 from loomlib.store import Store
 
@@ -35,7 +35,7 @@ def result(store: Store) -> StudyResult:
         starts=lambda _: Start("found", 2.0),
         name=f"calc{HOSTILE}",
     )
-    return LatencyStudy(agent, cold=8, warm=8, sticky=8, study_id="faces").run(Silent())
+    return LatencyStudy(agent, cold=8, warm=8, sticky=8, study_id="views").run(Silent())
 
 
 class Words(HTMLParser):
@@ -82,7 +82,7 @@ def test_the_page_is_static_and_what_others_wrote_is_text(result: StudyResult) -
 
 
 def test_the_same_result_has_the_same_text_every_time(store: Store, result: StudyResult) -> None:
-    again = StudyResult.load(store, "faces")
+    again = StudyResult.load(store, "views")
     assert repr(again) == repr(result)
     assert again._repr_html_() == result._repr_html_()
     assert "0x" not in repr(result)
@@ -123,23 +123,25 @@ def test_the_summary_is_json_with_all_that_repeats_the_study(result: StudyResult
     assert summary["run_again"].startswith("loom.LatencyStudy(agent, cold=8, warm=8, sticky=8, prompt=")
 
 
-def test_an_unfinished_study_has_every_face_and_says_so(store: Store) -> None:
+def test_an_unfinished_study_has_every_view_and_says_so(store: Store) -> None:
     agent = ScriptedAgent(store, script=lambda n, _: Reply(raises=RuntimeError("stop")) if n == 0 else Reply())
     planned = LatencyStudy(agent, cold=3, warm=3, sticky=3)
     with pytest.raises(RuntimeError):
         planned.run(Silent())
     found = planned.result()
     assert "interrupted" in found.title()
-    assert "9 calls still owed" in repr(found)
-    assert found.sentences()[-1] == "This study is not finished: 9 calls still owed."
+    assert "9 calls pending" in repr(found)
+    assert found.sentences()[-1] == "This study is not finished: 9 calls pending."
     assert "No answered call yet." in found.figures()["calls"].layout.annotations[0].text
     assert found.findings() == []
     assert "not measured" in found._repr_html_()
     json.dumps(found.summary(), allow_nan=False)
 
 
-def test_the_bar_of_a_notebook_is_plain_html_with_the_counts_in_words() -> None:
-    snapshot = Snapshot(done={Scenario.COLD: 3}, owed={Scenario.COLD: 10, Scenario.WARM: 0}, failed=1, elapsed_s=14)
+def test_the_bar_of_a_notebook_is_plain_html_with_the_counts_as_text() -> None:
+    snapshot = StudySnapshot(
+        title="latency study", done={"cold": 3}, planned={"cold": 10, "warm": 0}, failed=1, elapsed_s=14
+    )
     page = Words(bar_html(snapshot, HOSTILE))
     assert "script" not in page.tags
     assert "latency study · cold 3/10 · 1 failed · 14 s" in page.text

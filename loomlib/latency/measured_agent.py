@@ -1,0 +1,71 @@
+"""The agent that a study measures, as the layers above provide it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from loomlib.agents import InvocationRecord
+    from loomlib.store import InvocationRow, Store
+    from loomlib.telemetry import AgentStart
+
+Answer: TypeAlias = "InvocationRecord | InvocationRow"
+"""The record of one call, as it is returned or as it is read from the store."""
+
+
+class MeasuredAgent(Protocol):
+    """An agent that a study measures; the workbench's agents provide it."""
+
+    @property
+    def name(self) -> str:
+        """The runtime's name."""
+        ...
+
+    @property
+    def arn(self) -> str:
+        """The runtime's ARN."""
+        ...
+
+    @property
+    def qualifier(self) -> str:
+        """The endpoint that is called."""
+        ...
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Provenance labels shown beside every number."""
+        ...
+
+    @property
+    def scope(self) -> str:
+        """The environment: "local" or "aws"."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """Where studies and invocations are stored."""
+        ...
+
+    def measure(
+        self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
+    ) -> Awaitable[Answer]:
+        """Make one call. A failed call is a record with status "error"; it is never repeated and nothing is raised."""
+        ...
+
+    def end_session(self, session_id: str) -> object:
+        """End a session; may block."""
+        ...
+
+    def agent_start(self, invocation_id: int) -> AgentStart:
+        """Search the logs for the agent's start line, as long as the settings allow; blocks."""
+        ...
+
+    def is_alive(self) -> Awaitable[bool]:
+        """Return whether the service behind the agent accepts connections."""
+        ...
+
+
+def measured_agent(agent: Any) -> MeasuredAgent:
+    """Return what a study measures of an agent: its `study_target()` when it has one, else the agent itself."""
+    return agent.study_target() if hasattr(agent, "study_target") else agent
