@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+READY_REPORT := $(VENV)/.ready-report
 OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: report lab test check unit long notebooks browser bench bench-others chromium ready clean
 .DEFAULT_GOAL := report
 
-report: $(READY)  ## the latency study against the local AgentCore, end to end
+report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
 	@$(BIN)/loom report latency_study -p agent=calculator -p cold=10 -p warm=10 -p sticky=10 --out $(OUT)
 
 lab: $(READY)  ## JupyterLab, opened on Start here
@@ -54,8 +55,14 @@ chromium:
 
 ready: $(READY)
 
-$(READY): requirements.txt pyproject.toml widgets/pyproject.toml .ci/environment
-	@PYTHON=$(PYTHON) .ci/environment $(VENV)
+PINS := requirements-report.txt pyproject.toml .ci/environment
+
+$(READY): requirements.txt widgets/pyproject.toml $(PINS)
+	@PYTHON=$(PYTHON) .ci/environment $(VENV) all
+
+# Less than $(READY), and not made again where that is there.
+$(READY_REPORT): $(PINS)
+	@PYTHON=$(PYTHON) .ci/environment $(VENV) report
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache reports
