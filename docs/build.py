@@ -1,0 +1,134 @@
+"""Build the documentation site: pages, executed notebooks and a reference page for each public package.
+
+    python docs/build.py [--execute]
+
+Notebooks come from `LOOM_EXECUTED` (a folder with executed notebooks) where it is set; else they are executed first. The
+build is strict: a broken link, an unknown cross-reference or a public name without a docstring is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "pages"
+TUTORIALS = (
+    "00_start_here.ipynb",
+    "01_is_it_any_good.ipynb",
+    "02_pause_and_resume.ipynb",
+    "workshop/1_your_first_agent.ipynb",
+    "workshop/2_why_is_it_slow.ipynb",
+    "workshop/3_is_it_any_good.ipynb",
+    "workshop/4_what_does_it_remember.ipynb",
+    "workshop/5_ship_it.ipynb",
+    "reports/latency_study.ipynb",
+    "reports/eval_set.ipynb",
+    "reports/where_time_goes.ipynb",
+)
+PACKAGES = (
+    "loomlib",
+    "loomlib.agents",
+    "loomlib.alerts",
+    "loomlib.errors",
+    "loomlib.evals",
+    "loomlib.evals.compare",
+    "loomlib.experiments",
+    "loomlib.latency",
+    "loomlib.local",
+    "loomlib.memory",
+    "loomlib.memory_study",
+    "loomlib.metrics",
+    "loomlib.plugins",
+    "loomlib.presentation",
+    "loomlib.redaction",
+    "loomlib.reports",
+    "loomlib.settings",
+    "loomlib.statistics",
+    "loomlib.telemetry",
+    "loomlib.workbench",
+    "loom_widgets",
+)
+
+
+def main() -> int:
+    """Build the site into `docs/site`; return the exit code."""
+    work = ROOT / ".loom" / "docs"
+    source = work / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(PAGES, source)
+    shutil.copytree(ROOT / "notebooks" / "images", source / "images")
+    copy_notebooks(source / "tutorials")
+    missing = write_reference(source / "reference")
+    if missing:
+        print("public names without a docstring:", *missing, sep="\n  ")
+        return 1
+    environment = os.environ | {"LOOM_DOCS_SOURCE": str(source), "LOOM_DOCS_SITE": str(ROOT / "docs" / "site")}
+    # mkdocs-material prints an advertisement about the future of MkDocs unless told not to.
+    environment["NO_MKDOCS_2_WARNING"] = "1"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", str(ROOT / "docs" / "mkdocs.yml")]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def copy_notebooks(folder: Path) -> None:
+    """Copy the executed notebooks of the tutorials into `folder`, executing those that are not there yet."""
+    executed = Path(os.environ.get("LOOM_EXECUTED", ROOT / ".loom" / "executed"))
+    folder.mkdir(exist_ok=True)
+    for name in TUTORIALS:
+        target = folder / Path(name).name.replace("_", "-")
+        if Path(name).parent.name == "workshop":
+            target = folder / f"workshop-{target.name}"
+        done = executed / name
+        if not done.exists():
+            print(f"loom  executing {name} …", flush=True)
+            done.parent.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, "-m", "papermill", "-k", "python3", "--cwd", str((ROOT / "notebooks" / name).parent)]
+            subprocess.run([*command, str(ROOT / "notebooks" / name), str(done)], check=True, capture_output=True)
+        shutil.copyfile(done, target)
+
+
+def write_reference(folder: Path) -> list[str]:
+    """Write a page for each package; return the public names that have no docstring."""
+    folder.mkdir(exist_ok=True)
+    missing: list[str] = []
+    index = ["# Reference", "", "Every public name, from its docstring.", ""]
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        names = [name for name in public_names(module) if not name.startswith("__")]
+        lines = [f"# {package}", "", (inspect.getdoc(module) or "").split("\n\n")[0], ""]
+        for name in names:
+            value = getattr(module, name)
+            if inspect.ismodule(value):
+                continue
+            if inspect.isclass(value) or inspect.isroutine(value):
+                if not has_docstring(value):
+                    missing.append(f"{package}.{name}")
+                lines += [f"::: {package}.{name}", ""]
+        (folder / f"{package}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        index.append(f"- [{package}]({package}.md)")
+    (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
+    return missing
+
+
+def public_names(module: object) -> list[str]:
+    """Return `__all__` of the module, or the classes and functions that it defines."""
+    names = getattr(module, "__all__", None)
+    if names is not None:
+        return sorted(names)
+    values = vars(module).items()
+    return sorted(n for n, v in values if not n.startswith("_") and getattr(v, "__module__", "") == module.__name__)
+
+
+def has_docstring(value: object) -> bool:
+    """Return whether the object has a docstring of its own (a dataclass's generated signature is none)."""
+    text = inspect.getdoc(value) or ""
+    return bool(text) and not text.startswith(f"{getattr(value, '__name__', '')}(")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
