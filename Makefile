@@ -11,7 +11,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check unit long notebooks browser bench bench-others chromium ready clean
+.PHONY: report lab test check fast service unit long notebooks browser docs coverage bench bench-others chromium ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
@@ -22,16 +22,24 @@ lab: $(READY)  ## JupyterLab, opened on Start here
 
 # The notebooks run once: the browser looks at the exports of what nbval has run.
 test: export LOOM_EXECUTED := $(CURDIR)/.loom/executed
-test: check unit notebooks browser  ## everything
+test: check unit notebooks browser docs  ## everything but `make long`
 
-check: $(READY)  ## style, types, floors, stripped notebooks
+check: $(READY)  ## style, types, layers, stripped notebooks
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports --no-logo
 	@git ls-files '*.ipynb' | xargs $(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill"
 
-unit: $(READY)
-	@$(BIN)/python -m pytest tests -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-loadscope-reorder --durations=10
+SUITE := -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-loadscope-reorder --durations=10
+
+fast: $(READY)  ## the tests that start no service
+	@$(BIN)/python -m pytest tests/unit $(SUITE)
+
+service: $(READY)  ## the tests against the local AgentCore
+	@$(BIN)/python -m pytest tests --ignore=tests/unit $(SUITE)
+
+unit: $(READY)  # both in one run, which shares the work better
+	@$(BIN)/python -m pytest tests $(SUITE)
 
 long: $(READY)  ## what takes minutes: a hundred kills, every case of the shipped eval sets
 	@$(BIN)/python -m pytest tests -q -m long --durations=0
@@ -42,6 +50,12 @@ notebooks: $(READY)
 
 browser: $(READY) chromium
 	@$(BIN)/python -m pytest tests/browser -q -m browser -n 2 --dist loadfile
+
+docs: $(READY)  ## the documentation site, in docs/site
+	@$(BIN)/python docs/build.py
+
+coverage: $(READY)  ## lines and branches of loomlib that the tests run
+	@$(BIN)/python -m pytest tests $(SUITE) --cov=loomlib --cov-branch --cov-report=term:skip-covered
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	@$(BIN)/python -m tests.benchmarks
