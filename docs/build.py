@@ -80,15 +80,16 @@ def copy_notebooks(folder: Path) -> None:
     executed = Path(os.environ.get("LOOM_EXECUTED", ROOT / ".loom" / "executed"))
     folder.mkdir(exist_ok=True)
     for name in TUTORIALS:
-        target = folder / Path(name).name.replace("_", "-")
-        if Path(name).parent.name == "workshop":
+        path = ROOT / "notebooks" / name
+        target = folder / path.name.replace("_", "-")
+        if path.parent.name == "workshop":
             target = folder / f"workshop-{target.name}"
         done = executed / name
         if not done.exists():
             print(f"loom  executing {name} …", flush=True)
             done.parent.mkdir(parents=True, exist_ok=True)
-            command = [sys.executable, "-m", "papermill", "-k", "python3", "--cwd", str((ROOT / "notebooks" / name).parent)]
-            subprocess.run([*command, str(ROOT / "notebooks" / name), str(done)], check=True, capture_output=True)
+            command = [sys.executable, "-m", "papermill", "-k", "python3"]
+            subprocess.run([*command, str(path), str(done)], cwd=path.parent, check=True, capture_output=True)
         shutil.copyfile(done, target)
 
 
