@@ -1,9 +1,10 @@
 """Build the documentation site: pages, executed notebooks and a reference page for each public package.
 
-    python docs/build.py [--execute]
+    python docs/build.py
 
-Notebooks come from `LOOM_EXECUTED` (a folder with executed notebooks) where it is set; else they are executed first. The
-build is strict: a broken link, an unknown cross-reference or a public name without a docstring is an error.
+Executed notebooks come from the folder `LOOM_EXECUTED`, else from `.loom/executed`; those that are missing
+there are executed first. The build is strict: a broken link, an unknown cross-reference or a public name without a
+docstring is an error.
 """
 
 from __future__ import annotations
