@@ -70,9 +70,11 @@ def up(
     start = time.perf_counter()
     if foreground:
         threading.Thread(target=_say_where, args=(place.settings.home,), daemon=True).start()
-    state, started = local.start(place.settings.home, options, persistent=True, foreground=foreground)
-    if foreground:
+        from ..local.foreground import serve_in_foreground  # the whole service, which other commands do not import
+
+        serve_in_foreground(place.settings.home, options)
         return
+    state, started = local.start(place.settings.home, options, persistent=True)
     if export:
         for name, value in state.environment().items():
             click.echo(f"export {name}={shlex.quote(value)}")

@@ -1,7 +1,7 @@
-"""The local AgentCore: a service on loopback that runs agents behind AWS's own wire protocol."""
+"""The local AgentCore: a service on loopback that runs agents and speaks AWS's own wire protocol."""
 
-from .contract import SessionInfo
-from .health import RuntimeInfo, ServiceStatus, status
+from .contract import RuntimeInfo, SessionInfo
+from .health import ServiceStatus, status
 from .lifecycle import find, start, stop
 from .loopback import Lease, hold
 from .state import ServiceOptions, ServiceState

@@ -14,32 +14,44 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from .contract import SessionRooms
-from .health import RuntimeInfo
+from .contract import RuntimeInfo
 from .leases import Leases
-from .runtimes import Runtimes
+from .resources.store import ResourceStore
+from .runtimes import AGENT_RUNTIME
+from .sessions import SessionPool
 from .state import ServiceOptions
 from .wire import Receive, Send, not_found, send_body, send_json
 
 
 class AdminRoutes:
-    """Answers Loom's own requests; `label` and `simulated` describe the model room."""
+    """Answers Loom's own requests.
+
+    Args:
+        options: How the service was started.
+        resources: The control plane's resources.
+        sessions: The sessions of all runtimes.
+        leases: What keeps the service running.
+        label: Name of the model that answers.
+        simulated: Whether that model's latencies are simulated.
+        on_persist: Called when the service is told to run until it is stopped.
+    """
 
     def __init__(
         self,
         *,
         options: ServiceOptions,
-        runtimes: Runtimes,
-        sessions: SessionRooms,
+        resources: ResourceStore,
+        sessions: SessionPool,
         leases: Leases,
         label: str,
         simulated: bool,
         on_persist: Callable[[], None],
     ) -> None:
-        self._options, self._runtimes, self._sessions, self._leases = options, runtimes, sessions, leases
+        self._options, self._resources, self._sessions, self._leases = options, resources, sessions, leases
         self._label, self._simulated, self._on_persist = label, simulated, on_persist
 
     async def answer(self, path: str, method: str, receive: Receive, send: Send) -> None:
+        """Answer a request below `/_loom/`."""
         match (method, path):
             case ("GET", "/_loom/status"):
                 await send_body(send, json.dumps(self._status(), default=_iso).encode(), 200, [_JSON])
@@ -65,10 +77,10 @@ class AdminRoutes:
         try:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"held\n", "more_body": True})
-            gone = asyncio.ensure_future(_disconnected(receive))
+            disconnected = asyncio.ensure_future(_disconnected(receive))
             ended = asyncio.ensure_future(self._leases.ended.wait())
-            await asyncio.wait((gone, ended), return_when=asyncio.FIRST_COMPLETED)
-            gone.cancel()
+            await asyncio.wait((disconnected, ended), return_when=asyncio.FIRST_COMPLETED)
+            disconnected.cancel()
             ended.cancel()
         finally:
             self._leases.closed()
@@ -88,21 +100,20 @@ class AdminRoutes:
         }
 
     def _runtime_infos(self) -> list[RuntimeInfo]:
-        pairs = [(runtime, self._runtimes.newest(runtime.id)) for runtime in self._runtimes.all()]
         return [
             RuntimeInfo(
                 runtime_id=runtime.id,
                 name=runtime.name,
                 arn=runtime.arn,
-                version=str(newest.number),
-                status=newest.status,
+                version=str(runtime.version),
+                status=runtime.status,
             )
-            for runtime, newest in pairs
+            for runtime in self._resources.records(AGENT_RUNTIME.noun)
         ]
 
 
 _JSON = (b"content-type", b"application/json")
-_ENDING = 503  # the service no longer lives for anybody: whoever asks waits for its end and starts another
+_ENDING = 503  # the service is stopping: the caller waits for its end and starts another
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -111,7 +122,7 @@ async def _disconnected(receive: Receive) -> None:
 
 
 def _rss_bytes() -> int:
-    """Resident memory of this process; the highest so far where the system does not say the present one."""
+    """Return the resident memory of this process; its peak where the system does not report the present value."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -123,7 +134,7 @@ def _version() -> str:
     try:
         return version("loomlib")
     except PackageNotFoundError:
-        return "source"  # run from a tree that nobody installed
+        return "source"  # run from a source tree without an installation
 
 
 def _iso(value: object) -> str:

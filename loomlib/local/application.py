@@ -1,58 +1,57 @@
-"""The one ASGI application: every request passes the guard and goes to the room that answers it."""
+"""The ASGI application: each request passes the guard and goes to the component that answers it."""
 
 from __future__ import annotations
 
 import json
 import logging
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote
 
 from .admin import AdminRoutes
 from .contract import AgentBroke, SessionEnded
-from .guard import Guard
+from .guard import Caller, Guard
 from .invoke import Invoke
-from .log_operations import REQUEST_LIMIT_BYTES, LogOperations
-from .models import ModelRefused
+from .models import ModelRefused, ModelRoom
 from .models.tokens import count_request
 from .moto_fallback import MotoFallback
-from .operations import Operations
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
-from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, replayed, send_json, send_refusal
+from .router import Router
+from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
 _MODEL_REQUEST_LIMIT_BYTES = 25_000_000
 _EVENT_STREAM = (b"content-type", b"application/vnd.amazon.eventstream")
 
 
-class Models(Protocol):
-    """What answers Converse and ConverseStream."""
-
-    async def converse(self, model_id: str, request: dict[str, Any]) -> dict[str, Any]: ...
-
-    def converse_stream(self, model_id: str, request: dict[str, Any]) -> AsyncIterator[bytes]: ...
-
-
 class Application:
-    """Routes by the credential scope's service and the raw path (an ARN in a path is percent-encoded)."""
+    """Routes by the service of the credential scope and the raw path (an ARN in a path is percent-encoded).
+
+    Args:
+        guard: Admits or refuses requests.
+        invoke: Answers invocations of agents and StopRuntimeSession.
+        models: Answers Converse and ConverseStream.
+        routers: Routers by the service name that clients sign for, in the order in which they are asked.
+        moto: Answers what no router does.
+        admin: Answers Loom's own requests.
+        otlp: Takes telemetry.
+    """
 
     def __init__(
         self,
         *,
         guard: Guard,
         invoke: Invoke,
-        models: Models,
-        operations: tuple[Operations, ...],
-        behind: MotoFallback,
-        logs: LogOperations,
-        house: AdminRoutes,
+        models: ModelRoom,
+        routers: Mapping[str, Sequence[Router]],
+        moto: MotoFallback,
+        admin: AdminRoutes,
         otlp: OtlpIntake,
     ) -> None:
         self._guard, self._invoke, self._models = guard, invoke, models
-        self._operations, self._behind, self._logs, self._house = operations, behind, logs, house
-        self._otlp = otlp
+        self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -69,26 +68,41 @@ class Application:
         try:
             headers: dict[bytes, bytes] = dict(scope["headers"])
             caller = self._guard.admit(headers, scope["path"], scope["query_string"])
-            await self._route(caller.service, scope, headers, receive, sending, request_id)
+            await self._route(caller, scope, headers, receive, sending, request_id)
         except Refused as refused:
             if not begun:
                 await send_refusal(send, refused, request_id)
         except ConnectionAbortedError:
-            return  # the client went away while sending; nobody is left to answer
+            return  # the client disconnected while sending
         except (AgentBroke, SessionEnded) as broke:
-            # Headers are out: all that can be said now is an end without the last chunk. uvicorn closes the connection
-            # when an application returns in mid-body.
-            _log.warning("An answer was cut off: %s", broke)
-        except Exception:  # noqa: BLE001 - the last wall: whatever went wrong, the client gets AWS's form and the log the trace
+            # Headers are sent: all that is left is to end without the last chunk. uvicorn closes the connection when an
+            # application returns in mid-body.
+            _log.warning("An answer was interrupted: %s", broke)
+        except Exception:  # noqa: BLE001 - whatever failed, the client gets AWS's error form and the log the traceback
             _log.exception("%s failed", scope["method"])
             if not begun:
                 refused = Refused("InternalServerException", 500, "The local AgentCore failed; see its service.log")
                 await send_refusal(send, refused, request_id)
 
     async def _route(
-        self, service: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+        self,
+        caller: Caller,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        request_id: str,
     ) -> None:
-        path = scope["raw_path"].decode("latin-1")
+        path, service = scope["raw_path"].decode("latin-1"), caller.service
+        if service == "loom":
+            if path.startswith(OTLP_PATHS):
+                await self._otlp.answer(path, scope["method"], headers, receive, send)
+            else:
+                await self._admin.answer(path, scope["method"], receive, send)
+            return
+        if service == "bedrock" and path.startswith("/model/"):
+            await self._converse(path, headers, receive, send, request_id)
+            return
         if service == "bedrock-agentcore":
             parts = path.split("/")
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
@@ -98,32 +112,18 @@ class Application:
                 if parts[3] == "stopruntimesession":
                     await self._invoke.stop_session(unquote(parts[2]), scope, headers, receive, send, request_id)
                     return
-            for operations in self._operations:
-                outcome = await operations.answer(scope, receive, send, request_id)
-                if outcome == "answered":
+        for router in self._routers.get(service, ()):
+            if match := router.match(scope):
+                body = await router.answer(match, receive, send, region=caller.region, request_id=request_id)
+                if body is None:
                     return
-                if outcome == "behind":
-                    break
-            else:
+                receive = body
+                break
+        else:
+            if service == "bedrock-agentcore":
                 raise not_implemented(f"{scope['method']} {path}")
-        elif service == "bedrock" and path.startswith("/model/"):
-            await self._converse(path, headers, receive, send, request_id)
-            return
-        elif service == "logs" and self._logs.answers(target := headers.get(b"x-amz-target", b"")):
-            body = await read_body(receive, REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
-            found = await self._logs.answer(target, body)
-            if found is not None:
-                await send_json(send, found, headers=_named(request_id))
-                return
-            receive = replayed(body)
-        elif service == "loom":
-            if path.startswith(OTLP_PATHS):
-                await self._otlp.answer(path, scope["method"], headers, receive, send)
-            else:
-                await self._house.answer(path, scope["method"], receive, send)
-            return
         scope["loom.service"] = service
-        await self._behind(scope, receive, send)
+        await self._moto(scope, receive, send)
 
     async def _converse(
         self, path: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
@@ -134,13 +134,13 @@ class Application:
         try:
             request = json.loads(body or b"{}")
         except ValueError as error:
-            raise Refused("ValidationException", 400, f"The request is no JSON: {error}") from error
+            raise Refused("ValidationException", 400, f"The request is not JSON: {error}") from error
         try:
             if operation == "converse":
                 await send_json(send, await self._models.converse(unquote(model_id), request), headers=named)
             elif operation == "converse-stream":
                 frames = self._models.converse_stream(unquote(model_id), request)
-                first = await anext(aiter(frames))  # a refusal shows here, while a status can still say so
+                first = await anext(aiter(frames))  # a refusal shows here, while the status can still be an error
                 await send({"type": "http.response.start", "status": 200, "headers": [_EVENT_STREAM, *named]})
                 await send({"type": "http.response.body", "body": first, "more_body": True})
                 async for frame in frames:

@@ -1,4 +1,4 @@
-"""What the rooms of the local AgentCore tell each other: a runtime's version, a call, an answer, a failure."""
+"""Values that the components of the local AgentCore exchange: versions, invocations, answers and failures."""
 
 from __future__ import annotations
 
@@ -89,32 +89,18 @@ class SessionInfo:
     rss_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeInfo:
+    """One deployed runtime, its newest version and that version's status."""
+
+    runtime_id: str
+    name: str
+    arn: str
+    version: str
+    status: str
+
+
 class LogSink(Protocol):
     """Takes log lines in the order they were written; never blocks and never drops one."""
 
     def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None: ...
-
-
-class SessionRooms(Protocol):
-    """The pool of session processes, as the invoke operation sees it."""
-
-    async def invoke(self, call: AgentCall) -> AgentAnswer:
-        """Send `call` to its session, starting the process when there is none.
-
-        Raises `AgentBroke`, `SessionLimit` or `SessionEnded`.
-        """
-        ...
-
-    async def stop(self, runtime_id: str, qualifier: str, session_id: str) -> bool:
-        """End one session; False when there is none."""
-        ...
-
-    async def stop_runtime(self, runtime_id: str) -> int:
-        """End every session of a runtime, return how many."""
-        ...
-
-    def sessions(self) -> Sequence[SessionInfo]: ...
-
-    async def close(self) -> None:
-        """End every session and wait until no process is left."""
-        ...

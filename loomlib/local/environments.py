@@ -13,7 +13,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from .packages import PackageRefused
+from .packages import InvalidPackageError
 
 _PIP_LINES_SHOWN = 12
 
@@ -28,7 +28,7 @@ class Environments:
     async def overlay(self, code: Path) -> Path | None:
         """The folder to put on `sys.path` for the package in `code`, None when the interpreter has everything.
 
-        Raises `PackageRefused` with pip's last lines when it cannot be installed.
+        Raises `InvalidPackageError` with pip's last lines when it cannot be installed.
         """
         wanted = await asyncio.to_thread(lacking, code)
         if not wanted:
@@ -67,7 +67,7 @@ class Environments:
                 shutil.rmtree(partial, ignore_errors=True)
         if process.returncode:
             tail = output.decode("utf-8", "replace").strip().splitlines()[-_PIP_LINES_SHOWN:]
-            raise PackageRefused("\n".join([f"pip could not install {', '.join(wanted)}:", *tail]))
+            raise InvalidPackageError("\n".join([f"pip could not install {', '.join(wanted)}:", *tail]))
         (partial / "packages").mkdir(exist_ok=True)
         (partial / "packages").replace(folder)
         shutil.rmtree(partial, ignore_errors=True)
@@ -100,7 +100,7 @@ def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
         if flag in ("-r", "--requirement"):
             other = (file.parent / rest.strip()).resolve()
             if not other.is_relative_to(code.resolve()) or not other.is_file():
-                raise PackageRefused(f"requirements.txt names a file that is not in the package: {rest.strip()}")
+                raise InvalidPackageError(f"requirements.txt names a file that is not in the package: {rest.strip()}")
             if other not in seen:
                 yield from _lines(other, code, seen)
         else:

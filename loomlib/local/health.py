@@ -1,4 +1,4 @@
-"""What a running service says about itself."""
+"""The status of a running service."""
 
 from __future__ import annotations
 
@@ -9,29 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LocalServiceNotRunningError
-from .contract import SessionInfo
+from .contract import RuntimeInfo, SessionInfo
 from .lifecycle import find
 from .loopback import ask
 from .state import ServiceState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeInfo:
-    """One deployed runtime, its newest version and that version's status."""
-
-    runtime_id: str
-    name: str
-    arn: str
-    version: str
-    status: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
-    """A running service: where it is, what lives in it, and which model answers.
+    """A running service: where it is, its sessions and runtimes, and which model answers.
 
-    `simulated` says that model latencies come from a profile and not from a model. `rss_bytes` is the service's own
-    resident memory, without its sessions.
+    Attributes:
+        model: Name of the model that answers Converse.
+        simulated: Whether model latencies come from a profile rather than from a model.
+        rss_bytes: Resident memory of the service itself, without its sessions.
     """
 
     state: ServiceState
@@ -47,10 +38,14 @@ class ServiceStatus:
 
 
 def status(home: Path) -> ServiceStatus:
-    """The status of the service of `home`; raises `LocalServiceNotRunningError` when there is none."""
+    """Return the status of the service of a home folder.
+
+    Raises:
+        LocalServiceNotRunningError: No service runs there.
+    """
     state = find(home)
     if state is None:
-        raise LocalServiceNotRunningError("No local AgentCore runs", on=str(home), try_="loom up")
+        raise LocalServiceNotRunningError("No local AgentCore is running", on=str(home), try_="loom up")
     document: dict[str, Any] = json.loads(ask(state, "GET", "/_loom/status"))
     return ServiceStatus(
         state=state,

@@ -1,4 +1,4 @@
-"""InvokeAgentRuntime and StopRuntimeSession: the way of one call from the socket to its session and back."""
+"""InvokeAgentRuntime and StopRuntimeSession: the path of an invocation from the socket to its session and back."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs
 
-from .contract import AgentAnswer, AgentBroke, AgentCall, RuntimeVersion, SessionEnded, SessionLimit, SessionRooms
+from .contract import AgentAnswer, AgentBroke, AgentCall, RuntimeVersion, SessionEnded, SessionLimit
 from .deployments import Deployments
 from .quotas import QuotaKeeper
-from .runtimes import DEFAULT_ENDPOINT, Runtime, Runtimes
+from .resources import Record
+from .resources.store import ResourceStore
+from .runtimes import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
+from .sessions import SessionPool
 from .wire import Receive, Refused, Scope, Send, invalid, not_found, read_body, send_json
 
 PAYLOAD_LIMIT_BYTES = 100_000_000  # botocore's model of InvokeAgentRuntime: payload max
@@ -22,7 +25,7 @@ _SESSION_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{32,255}")
 _USER_HEADER = "x-amzn-bedrock-agentcore-runtime-user-id"
 _CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
 _TRACE_HEADERS = ("traceparent", "tracestate", "baggage", "x-amzn-trace-id")
-# Given to the agent as they came. Authorization is SigV4's here and stays with the service.
+# Passed to the agent unchanged. Authorization is SigV4's here and stays with the service.
 _PASSED_IN = (_USER_HEADER, *_TRACE_HEADERS, "content-type", "accept", "mcp-session-id", "mcp-protocol-version")
 _PASSED_OUT = ("content-type", "mcp-session-id", "mcp-protocol-version")
 _ERROR_TEXT_LIMIT = 2_000
@@ -33,19 +36,19 @@ class Invoke:
     """The two operations on sessions of deployed runtimes."""
 
     def __init__(
-        self, runtimes: Runtimes, deployments: Deployments, sessions: SessionRooms, quotas: QuotaKeeper
+        self, resources: ResourceStore, deployments: Deployments, sessions: SessionPool, quotas: QuotaKeeper
     ) -> None:
-        self._runtimes, self._deployments, self._sessions, self._quotas = runtimes, deployments, sessions, quotas
+        self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
 
     async def invoke(
         self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
     ) -> None:
-        """Answer `POST /runtimes/{arn}/invocations`, chunk by chunk as the agent speaks."""
+        """Answer `POST /runtimes/{arn}/invocations`, chunk by chunk as the agent answers."""
         qualifier, version = self._target(arn, scope["query_string"])
         session_id = _session_id(headers) or str(uuid.uuid4())
         seen = _agent_headers(headers, version, session_id, request_id)
         body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
-        self._target(arn, scope["query_string"])  # once more: it may have been deleted while the body came
+        self._target(arn, scope["query_string"])  # again: it may have been deleted while the body arrived
         call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen)
         async with _while_connected(receive):
             await self._pass_on(call, send, request_id)
@@ -89,12 +92,13 @@ class Invoke:
         back = ((SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode()))
         await send_json(send, {}, 200, back)
 
-    def _runtime(self, arn: str, query: bytes) -> tuple[Runtime, str]:
+    def _runtime(self, arn: str, query: bytes) -> tuple[Record, str]:
         asked = parse_qs(query.decode("latin-1")) if query else {}
         qualifier = asked.get("qualifier", [DEFAULT_ENDPOINT])[0]
-        runtime = self._runtimes.get(arn.rpartition("/")[2])
-        # An id instead of the ARN is allowed together with accountId.
-        if runtime is None or arn not in (runtime.arn, runtime.id):
+        runtime = self._resources.of_arn(arn)
+        if runtime is None:  # an id instead of the ARN is allowed together with accountId
+            runtime = next((item for item in self._resources.records(AGENT_RUNTIME.noun) if item.id == arn), None)
+        if runtime is None or runtime.kind != AGENT_RUNTIME.noun:
             raise not_found(f"No runtime {arn}")
         account_id = asked.get("accountId", [""])[0]
         if account_id and f":{account_id}:" not in runtime.arn:
@@ -103,10 +107,11 @@ class Invoke:
 
     def _target(self, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
         runtime, qualifier = self._runtime(arn, query)
-        endpoint = self._runtimes.endpoint(runtime.id, qualifier)
+        endpoint = endpoint_of(self._resources, runtime, qualifier)
         if endpoint is None:
             raise not_found(f"{runtime.id} has no endpoint {qualifier}")
-        version = self._runtimes.version(runtime.id, endpoint.live) if endpoint.live else None
+        live = endpoint.document.get("liveVersion")
+        version = self._resources.version(runtime, int(live)) if live else None
         if version is None:
             if endpoint.status == "CREATING":
                 raise Refused("RetryableConflictException", 409, f"{runtime.id} is CREATING; wait until it is READY")
@@ -116,26 +121,26 @@ class Invoke:
 
 @asynccontextmanager
 async def _while_connected(receive: Receive) -> AsyncGenerator[None]:
-    """Run the block until it ends or the client hangs up; then it is cancelled, and `ConnectionAbortedError` raised."""
+    """Run the block; if the client disconnects, cancel it and raise `ConnectionAbortedError`."""
     working = asyncio.current_task()
     assert working is not None
-    gone = False
+    disconnected = False
 
     async def watch() -> None:
-        nonlocal gone
+        nonlocal disconnected
         while (await receive())["type"] != "http.disconnect":
             pass
-        gone = True
+        disconnected = True
         working.cancel()
 
     watcher = asyncio.get_running_loop().create_task(watch())
     try:
         yield
     except asyncio.CancelledError:
-        if not gone:
+        if not disconnected:
             raise
         working.uncancel()
-        raise ConnectionAbortedError("the client hung up") from None
+        raise ConnectionAbortedError("the client disconnected") from None
     finally:
         watcher.cancel()
 
@@ -155,7 +160,7 @@ def _session_id(headers: Mapping[bytes, bytes]) -> str | None:
 def _agent_headers(
     headers: Mapping[bytes, bytes], version: RuntimeVersion, session_id: str, request_id: str
 ) -> dict[str, str]:
-    """What the agent may see of the request's headers, plus the session, request and trace ids."""
+    """Return the request's headers that the agent may see, with the session, request and trace ids."""
     seen = {
         SESSION_HEADER.decode(): session_id,
         "x-amzn-bedrock-agentcore-runtime-request-id": request_id,
@@ -169,14 +174,14 @@ def _agent_headers(
     if "traceparent" not in seen:
         seen["traceparent"] = f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
     if "x-amzn-trace-id" not in seen:
-        # X-Ray writes the same trace id with its first 8 hex digits, an epoch time, set apart.
+        # X-Ray's form of the same trace id separates the first 8 hex digits, a time.
         trace_id = seen["traceparent"].split("-")[1] if seen["traceparent"].count("-") >= 3 else secrets.token_hex(16)
         seen["x-amzn-trace-id"] = f"Root=1-{trace_id[:8]}-{trace_id[8:]};Sampled=1"
     return seen
 
 
 async def _agent_answered(answer: AgentAnswer) -> Refused:
-    """The 424 for an agent that answered with an error of its own."""
+    """Return the 424 for an agent that answered with an error of its own."""
     parts: list[bytes] = []
     size = 0
     try:

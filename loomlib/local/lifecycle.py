@@ -25,36 +25,55 @@ _LOG_LIMIT_BYTES = 5_000_000
 
 
 def find(home: Path) -> ServiceState | None:
-    """The service that lives in `home`, None when there is none."""
+    """Return the running service of a home folder, or None."""
     holder = ServiceLock(home).holder()
     state = read_state(home) if holder else None
     return state if state and state.pid == holder else None
 
 
-def start(
-    home: Path, options: ServiceOptions | None = None, *, persistent: bool, foreground: bool = False
-) -> tuple[ServiceState, bool]:
-    """The service of `home` and whether this call started it; when it returns, the service answers.
+def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool) -> tuple[ServiceState, bool]:
+    """Return the service of a home folder, started if none is running; it answers requests when this returns.
 
-    A running one is kept as it is, with its own options, but becomes persistent when asked to. `foreground` serves in
-    this process and returns when the service has ended. Raises `LocalServiceNotStartedError` with the last lines of its log.
+    A running service keeps its own options, but becomes persistent when asked to.
+
+    Args:
+        home: The home folder.
+        options: How a new service behaves.
+        persistent: Whether it runs until it is stopped, rather than until the last lease on it ends.
+
+    Returns:
+        The service, and whether this call started it.
+
+    Raises:
+        LocalServiceNotStartedError: It could not start; the error has the last lines of its log.
+    """
+    with starting(home, persistent=persistent) as running:
+        if running:
+            return running, False
+        return _spawn(home, options or ServiceOptions(), persistent), True
+
+
+@contextmanager
+def starting(home: Path, *, persistent: bool) -> Generator[ServiceState | None]:
+    """Hold off other starters of the same home folder, and give the service that is running there already.
+
+    Two notebooks that start at the same time so get one service.
+
+    Args:
+        home: The home folder, made if need be.
+        persistent: Whether a running service becomes persistent.
     """
     make_home(home)
     with _one_starter(home):
-        if running := _answering(home):
-            if persistent and not running.persistent:
-                ask(running, "POST", "/_loom/persist")
-                running = find(home) or running
-            return running, False
-        if not foreground:
-            return _spawn(home, options or ServiceOptions(), persistent), True
-    from .serve import serve  # brings uvicorn, which a caller of find() should not pay for
-
-    return serve(home, options or ServiceOptions(), persistent=persistent), True
+        running = _answering(home)
+        if running and persistent and not running.persistent:
+            ask(running, "POST", "/_loom/persist")
+            running = find(home) or running
+        yield running
 
 
 def stop(home: Path) -> bool:
-    """End the service of `home` and every agent process; False when none ran."""
+    """Stop the service of a home folder and every agent process; return False when none was running."""
     state = find(home)
     if state is None:
         return False
@@ -69,11 +88,11 @@ def stop(home: Path) -> bool:
             if ServiceLock(home).holder() != state.pid:
                 return True
             time.sleep(0.01)
-    raise LocalServiceError("The local AgentCore does not end", on=f"process {state.pid}")
+    raise LocalServiceError("The local AgentCore does not stop", on=f"process {state.pid}")
 
 
 def _answering(home: Path) -> ServiceState | None:
-    """The living service once it has answered; None when there is none, or when it was just dying."""
+    """Return the running service once it has answered; None when there is none, or when it is about to end."""
     deadline = time.monotonic() + _STOPPED_WITHIN_S
     while running := find(home):
         try:
@@ -90,7 +109,6 @@ def _answering(home: Path) -> ServiceState | None:
 
 @contextmanager
 def _one_starter(home: Path) -> Generator[None]:
-    """Starters of the same home wait for one another, so that two notebooks never start two services."""
     descriptor = os.open(home / "start.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -102,31 +120,31 @@ def _one_starter(home: Path) -> Generator[None]:
 def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceState:
     log = _open_log(home)
     log_begin = os.fstat(log).st_size
-    ready, tell = os.pipe()
+    ready, notify = os.pipe()
     try:
         # The options travel by standard input: a model address may hold a key, and `ps` shows arguments to everybody.
         with subprocess.Popen(
-            [sys.executable, "-P", "-m", "loomlib.local", "--home", str(home), "--ready-fd", str(tell)]
+            [sys.executable, "-P", "-m", "loomlib.local", "--home", str(home), "--ready-fd", str(notify)]
             + (["--persistent"] if persistent else []),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            pass_fds=(tell,),
+            pass_fds=(notify,),
             env=os.environ | {"PYTHONPATH": _import_path()},
         ) as process:
-            os.close(tell)
-            tell = -1
+            os.close(notify)
+            notify = -1
             process.communicate(json.dumps(asdict(options)).encode())
-        # The process above was only the parent of the service: it forks, so that nobody inherits a zombie.
+        # The process above was only the parent of the service, which it forks so that nobody inherits a zombie.
         answered, _, _ = select.select([ready], [], [], _READY_WITHIN_S)
         if answered and os.read(ready, 16).startswith(b"ready") and (state := find(home)):
             return state
     finally:
         os.close(ready)
         os.close(log)
-        if tell >= 0:
-            os.close(tell)
+        if notify >= 0:
+            os.close(notify)
     if holder := ServiceLock(home).holder():
         with suppress(ProcessLookupError):
             os.kill(holder, signal.SIGKILL)
@@ -136,7 +154,7 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
 
 
 def _import_path() -> str:
-    """`PYTHONPATH` under which the new process finds this very loomlib, also from a source tree."""
+    """Return a `PYTHONPATH` with which the new process imports this same loomlib, also from a source tree."""
     ours = str(Path(__file__).parents[2])
     return os.pathsep.join(filter(None, (ours, os.environ.get("PYTHONPATH"))))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -21,31 +20,27 @@ class LogEvents:
     def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
         self._logs, self._telemetry = logs, telemetry
 
-    async def get_log_events(self, body: bytes) -> dict[str, Any] | None:
-        """The answer to a request's JSON body, None when the stream holds no telemetry."""
-        try:
-            given: Mapping[str, Any] = json.loads(body)
-        except ValueError as error:
-            raise Refused("SerializationException", 400, "The request is no JSON") from error
-        return await asyncio.to_thread(self._read, given)
+    async def get_log_events(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a page of events, or None when the stream holds no telemetry."""
+        return await asyncio.to_thread(self._read, parameters)
 
-    def _read(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
-        place = (group_of(given), str(given.get("logStreamName")))
+    def _read(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+        place = (group_of(parameters), str(parameters.get("logStreamName")))
         with self._logs.backend_lock:
             known = place in self._logs.places()
         if not known or place not in self._telemetry.places():
             return None
-        limit = given.get("limit") or LARGEST_PAGE
+        limit = parameters.get("limit") or LARGEST_PAGE
         if not 1 <= limit <= LARGEST_PAGE:
             raise Refused("InvalidParameterException", 400, f"limit must be between 1 and {LARGEST_PAGE}")
-        direction, _, token = str(given.get("nextToken") or "").partition("/")
+        direction, _, token = str(parameters.get("nextToken") or "").partition("/")
         position = read_token(token) if token else None
-        backwards = direction == "b" if position else not given.get("startFromHead")
+        backwards = direction == "b" if position else not parameters.get("startFromHead")
         after, before = (position, None) if position and not backwards else (None, position)
         events = self._telemetry.events(
             place[0],
-            begin_ms=given.get("startTime") or 0,
-            end_ms=(given.get("endTime") or math.inf) - 1,
+            begin_ms=parameters.get("startTime") or 0,
+            end_ms=(parameters.get("endTime") or math.inf) - 1,
             streams=(place[1],),
             newest_first=backwards,
             after=after or (-1, -1),

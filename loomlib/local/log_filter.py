@@ -11,7 +11,6 @@ import base64
 import binascii
 import contextlib
 import itertools
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,24 +39,20 @@ class LogFilter:
     def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
         self._logs, self._telemetry = logs, telemetry
 
-    async def filter_log_events(self, body: bytes) -> dict[str, Any]:
-        """The answer to a request's JSON body."""
-        try:
-            parameters: Mapping[str, Any] = json.loads(body)
-        except ValueError as error:
-            raise Refused("SerializationException", 400, "The request is no JSON") from error
+    async def filter_log_events(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer the operation."""
         return await asyncio.to_thread(self._filter, parameters)
 
-    def _filter(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        matches = compile_pattern(given.get("filterPattern") or "")
-        name = group_of(given)
-        begin, end = given.get("startTime") or 0, given.get("endTime") or math.inf
-        limit = given.get("limit") or LARGEST_PAGE
+    def _filter(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        matches = compile_pattern(parameters.get("filterPattern") or "")
+        name = group_of(parameters)
+        begin, end = parameters.get("startTime") or 0, parameters.get("endTime") or math.inf
+        limit = parameters.get("limit") or LARGEST_PAGE
         if not 1 <= limit <= LARGEST_PAGE:
             raise _invalid(f"limit must be between 1 and {LARGEST_PAGE}")
-        after = read_token(given.get("nextToken"))
-        wanted: set[str] = set(given.get("logStreamNames") or ())
-        prefix = given.get("logStreamNamePrefix") or ""
+        after = read_token(parameters.get("nextToken"))
+        wanted: set[str] = set(parameters.get("logStreamNames") or ())
+        prefix = parameters.get("logStreamNamePrefix") or ""
         self._logs.wait_restored(_RESTORED_WITHIN_S)
         found: list[_Found] = []
         with self._logs.backend_lock:
@@ -81,7 +76,7 @@ class LogFilter:
             begin_ms=begin,
             end_ms=end,
             streams=streams,
-            containing=required_texts(given.get("filterPattern") or ""),
+            containing=required_texts(parameters.get("filterPattern") or ""),
             after=(after[0], after[1] - STORED_IDS),
         )
         matching = (event for event in stored if matches(event.message))
@@ -168,9 +163,9 @@ def _text_of(term: re.Match[str]) -> str:
     return re.sub(r"\\(.)", r"\1", term["quoted"]) if term["quoted"] is not None else term["plain"]
 
 
-def group_of(given: Mapping[str, Any]) -> str:
+def group_of(parameters: Mapping[str, Any]) -> str:
     """The log group that a request names, be it by its ARN."""
-    return str(given.get("logGroupName") or given.get("logGroupIdentifier")).rpartition(":log-group:")[2]
+    return str(parameters.get("logGroupName") or parameters.get("logGroupIdentifier")).rpartition(":log-group:")[2]
 
 
 def write_token(timestamp: int, event_id: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,17 +22,13 @@ class LogStreams:
     def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
         self._logs, self._telemetry = logs, telemetry
 
-    async def describe_log_streams(self, body: bytes) -> dict[str, Any]:
-        """The answer to a request's JSON body."""
-        try:
-            given: Mapping[str, Any] = json.loads(body)
-        except ValueError as error:
-            raise Refused("SerializationException", 400, "The request is no JSON") from error
-        return await asyncio.to_thread(self._describe, given)
+    async def describe_log_streams(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer the operation."""
+        return await asyncio.to_thread(self._describe, parameters)
 
-    def _describe(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        limit, order, prefix, token = _wishes(given)
-        name = group_of(given)
+    def _describe(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        limit, order, prefix, token = _options(parameters)
+        name = group_of(parameters)
         self._logs.wait_restored(_RESTORED_WITHIN_S)
         with self._logs.backend_lock:
             group = self._logs.backend().groups.get(name)
@@ -49,7 +44,7 @@ class LogStreams:
         def place(stream: str) -> tuple[int, str]:
             return (found[stream].get("lastEventTimestamp", 0) if order == "LastEventTime" else 0, stream)
 
-        ordered = sorted(found, key=place, reverse=bool(given.get("descending")))
+        ordered = sorted(found, key=place, reverse=bool(parameters.get("descending")))
         if token is not None and token not in found:
             raise _invalid("The specified nextToken is invalid.")
         first = 0 if token is None else ordered.index(token) + 1
@@ -58,17 +53,17 @@ class LogStreams:
         return {"logStreams": [found[each] for each in page], **more}
 
 
-def _wishes(given: Mapping[str, Any]) -> tuple[int, str, str, str | None]:
+def _options(parameters: Mapping[str, Any]) -> tuple[int, str, str, str | None]:
     """Limit, order, prefix and token, as CloudWatch takes them."""
-    limit, order = given.get("limit") or _LARGEST_PAGE, given.get("orderBy") or "LogStreamName"
-    prefix = given.get("logStreamNamePrefix") or ""
+    limit, order = parameters.get("limit") or _LARGEST_PAGE, parameters.get("orderBy") or "LogStreamName"
+    prefix = parameters.get("logStreamNamePrefix") or ""
     if not isinstance(limit, int) or not 1 <= limit <= _LARGEST_PAGE:
         raise _invalid(f"limit must be between 1 and {_LARGEST_PAGE}")
     if order not in _ORDERS:
         raise _invalid(f"orderBy must be one of {', '.join(_ORDERS)}")
     if order == "LastEventTime" and prefix:
         raise _invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
-    return limit, order, prefix, given.get("nextToken")
+    return limit, order, prefix, parameters.get("nextToken")
 
 
 def _with_telemetry(stream: dict[str, Any], times: StreamTimes) -> dict[str, Any]:

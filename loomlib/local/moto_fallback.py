@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,16 +19,20 @@ from .wire import Message, Receive, Scope, Send
 _log = logging.getLogger(__name__)
 _THREADS = 8
 _RESTORED_WITHIN_S = 30.0
+_LOG_SCOPE = re.compile(r"(Credential=[^/,\s]+/\d+/)[^/,\s]+/logs/")
 
 StartResponse = Callable[..., Any]
 Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 class MotoFallback:
-    """moto's application as an ASGI application."""
+    """moto's application as an ASGI application.
 
-    def __init__(self, logs: Logs) -> None:
-        self._logs = logs
+    Log groups are the same in every region: agents of all regions write into one store.
+    """
+
+    def __init__(self, logs: Logs, *, region: str) -> None:
+        self._logs, self._log_scope = logs, rf"\g<1>{region}/logs/"
         self._application: Application = DomainDispatcherApplication(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
@@ -52,6 +57,8 @@ class MotoFallback:
         try:
             if scope["loom.service"] == "logs":
                 self._logs.wait_restored(_RESTORED_WITHIN_S)
+                signed = environ.get("HTTP_AUTHORIZATION", "")
+                environ["HTTP_AUTHORIZATION"] = _LOG_SCOPE.sub(self._log_scope, signed)
                 # The sessions' lines arrive from another thread; moto's dictionaries do not expect that.
                 with self._logs.backend_lock:
                     deletes = ".Delete" in environ.get("HTTP_X_AMZ_TARGET", "")
@@ -67,11 +74,15 @@ class MotoFallback:
             return _error(start_response, "500 Internal Server Error", "InternalFailure", repr(error))
 
 
-def methods_behind(service_name: str) -> frozenset[str]:
-    """Names of the methods with which moto answers operations of a service, which is named as botocore does."""
+def moto_methods(service_name: str) -> frozenset[str]:
+    """Return the names of the methods with which moto answers a service's operations.
+
+    Args:
+        service_name: The service as botocore names it.
+    """
     module = importlib.import_module(f"moto.{service_name.replace('-', '')}.responses")
-    rooms = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, BaseResponse)]
-    return frozenset(name for room in rooms for name in dir(room))
+    classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, BaseResponse)]
+    return frozenset(name for responses in classes for name in dir(responses))
 
 
 def _error(start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:

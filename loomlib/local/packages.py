@@ -40,32 +40,51 @@ _DAMAGE = (
 )
 
 
-class PackageRefused(Exception):
-    """The package cannot be deployed; the message is the runtime's `failureReason`."""
+class InvalidPackageError(Exception):
+    """A package that cannot be deployed; the message becomes the runtime's `failureReason`."""
 
 
 def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, region: str, to: Path) -> None:
-    """Copy the package from the local S3, by now and not by reference, to `to`."""
+    """Copy a package from the local S3.
+
+    Args:
+        bucket: The S3 bucket.
+        key: The object's key.
+        version_id: The object's version; None for the newest.
+        account_id: Owner of the bucket.
+        region: A region of the bucket's partition.
+        to: File to write.
+
+    Raises:
+        Refused: The object does not exist or is larger than AWS allows.
+    """
     backend = s3_backends[account_id][get_partition(region)]
     where = f"s3://{bucket}/{key}" + (f" (version {version_id})" if version_id else "")
     try:
-        found = backend.get_object(bucket, key, version_id=version_id)
+        stored = backend.get_object(bucket, key, version_id=version_id)
     except ServiceException as error:
         raise Refused("ValidationException", 400, f"{where} cannot be read: {error}", reason="Other") from error
-    if found is None:
+    if stored is None:
         raise Refused("ValidationException", 400, f"{where} does not exist", reason="FieldValidationFailed")
-    if found.size > ZIPPED_LIMIT_BYTES:
+    if stored.size > ZIPPED_LIMIT_BYTES:
         limit = f"{ZIPPED_LIMIT_BYTES:,}"
         raise Refused("ValidationException", 400, f"{where} is larger than {limit} bytes", reason="Other")
     to.parent.mkdir(parents=True, exist_ok=True)
     with to.open("wb") as file:
-        file.write(found.value)
+        file.write(stored.value)
 
 
 def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
-    """Unzip `package` into the new folder `code` and byte-compile it.
+    """Unzip a package into a new folder and byte-compile it.
 
-    Raises `PackageRefused` for paths that leave the folder, links, special files, bombs, damage and no entry point.
+    Args:
+        package: The zip file.
+        code: The folder; replaced if it exists.
+        entry_point: AWS's list of one or two items, of which the last is a file of the package.
+
+    Raises:
+        InvalidPackageError: The package is damaged or a zip bomb, lacks its entry point, or holds links, special files
+            or paths that leave the folder.
     """
     shutil.rmtree(code, ignore_errors=True)
     partial = code.with_name(code.name + ".partial")
@@ -78,35 +97,37 @@ def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
             _write(archive, entries, partial)
     except _DAMAGE as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise PackageRefused(f"The package is no readable zip file: {error}") from error
-    except PackageRefused:
+        raise InvalidPackageError(f"The package is not a readable zip file: {error}") from error
+    except InvalidPackageError:
         shutil.rmtree(partial, ignore_errors=True)
         raise
     script = tuple(entry_point)[-1]
     if not (partial / script).is_file():
         shutil.rmtree(partial, ignore_errors=True)
-        raise PackageRefused(f"The entry point {script} is not in the package")
+        raise InvalidPackageError(f"The entry point {script} is not in the package")
     compileall.compile_dir(partial, quiet=2, stripdir=str(partial), prependdir=str(code), workers=1)
     partial.replace(code)
 
 
 def _check(entries: list[zipfile.ZipInfo], zipped_bytes: int) -> None:
     if len(entries) > _ENTRY_LIMIT:
-        raise PackageRefused(f"The package has more than {_ENTRY_LIMIT:,} entries")
+        raise InvalidPackageError(f"The package has more than {_ENTRY_LIMIT:,} entries")
     total = sum(entry.file_size for entry in entries)
     if total > UNZIPPED_LIMIT_BYTES:
-        raise PackageRefused(f"The package unzips to {total:,} bytes, more than {UNZIPPED_LIMIT_BYTES:,}")
+        raise InvalidPackageError(f"The package unzips to {total:,} bytes, more than {UNZIPPED_LIMIT_BYTES:,}")
     if total > _RATIO_FROM_BYTES and total > _RATIO_LIMIT * zipped_bytes:
-        raise PackageRefused(f"The package unzips to {total // max(zipped_bytes, 1):,} times its size, like a zip bomb")
+        raise InvalidPackageError(
+            f"The package unzips to {total // max(zipped_bytes, 1):,} times its size, like a zip bomb"
+        )
     for entry in entries:
         # The name as stored, before zipfile shortens it at a null byte.
         name = entry.orig_filename
         path = PurePosixPath(name)
         if not name or "\0" in name or "\\" in name or path.is_absolute() or ".." in path.parts or ":" in name:
-            raise PackageRefused(f"The package has a path that leaves its folder: {name!r}")
+            raise InvalidPackageError(f"The package has a path that leaves its folder: {name!r}")
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise PackageRefused(f"The package has a link or special file: {name!r}")
+            raise InvalidPackageError(f"The package has a link or special file: {name!r}")
 
 
 def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Path) -> None:
@@ -118,11 +139,11 @@ def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Pat
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         with archive.open(entry) as source, target.open("wb") as file:
-            # The sizes in a zip's directory are claims; what counts is what comes out.
+            # The sizes in a zip's directory may be wrong; count what is really written.
             while piece := source.read(_PIECE_BYTES):
                 written += len(piece)
                 if written > UNZIPPED_LIMIT_BYTES:
-                    raise PackageRefused(f"The package unzips to more than {UNZIPPED_LIMIT_BYTES:,} bytes")
+                    raise InvalidPackageError(f"The package unzips to more than {UNZIPPED_LIMIT_BYTES:,} bytes")
                 file.write(piece)
         if entry.external_attr >> 16 & stat.S_IXUSR:
             target.chmod(0o755)

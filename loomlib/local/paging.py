@@ -1,29 +1,91 @@
-"""Lists in pages, as AWS cuts them."""
+"""Lists in pages.
+
+A token names the position of a page's last item, so that inserts and deletions shift no page.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
-from typing import Any
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from .wire import invalid
 
-_LARGEST_PAGE = 100
+T = TypeVar("T")
+_DEFAULT_PAGE = 20
+_NOT_THE_QUERY = ("maxResults", "nextToken", "includePayloads")
 
 
-def page(name: str, items: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The page that `maxResults` and `nextToken` ask for, under `name`, with a `nextToken` when more follow."""
-    begin = _begin(parameters.get("nextToken"))
-    end = begin + (parameters.get("maxResults") or _LARGEST_PAGE)
-    token = {"nextToken": base64.urlsafe_b64encode(b"%d" % end).decode()} if end < len(items) else {}
-    return {name: list(items[begin:end]), **token}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """The page that a list operation asks for.
+
+    Attributes:
+        size: Most items on the page.
+        after: Position of the last item of the page before; None for the first page.
+        query: Digest of the operation and its filters; a token is valid for this listing only.
+    """
+
+    size: int
+    after: list[Any] | None
+    query: str
+
+    @property
+    def fetch(self) -> int:
+        """Number of items to read: one more than the page holds shows whether a next page exists."""
+        return self.size + 1
+
+    def token(self, position: Sequence[Any]) -> str:
+        """Return the token of the page after `position`."""
+        return base64.urlsafe_b64encode(json.dumps([self.query, list(position)]).encode()).decode()
+
+    def page(self, name: str, items: Sequence[T], position: Callable[[int], Sequence[Any]]) -> dict[str, Any]:
+        """Return the page as an operation answers it.
+
+        Args:
+            name: Member that holds the items.
+            items: Up to `fetch` items, in the order of the listing.
+            position: The position of the item with an index.
+        """
+        result: dict[str, Any] = {name: items[: self.size]}
+        if len(items) > self.size:
+            result["nextToken"] = self.token(position(self.size - 1))
+        return result
 
 
-def _begin(token: str | None) -> int:
-    if token is None:
-        return 0
+def page_request(parameters: Mapping[str, Any], operation: str, *kinds: type, size: int = _DEFAULT_PAGE) -> PageRequest:
+    """Return the page that `maxResults` and `nextToken` ask for.
+
+    Args:
+        parameters: The request's parameters.
+        operation: Name of the list operation.
+        kinds: Types of the values that make a position.
+        size: Items of a page when `maxResults` is not given.
+
+    Raises:
+        Refused: The token is damaged, or of another listing (another resource, session or filter).
+    """
+    asked = {name: value for name, value in parameters.items() if name not in _NOT_THE_QUERY and value is not None}
+    query = hashlib.sha256(json.dumps([operation, asked], sort_keys=True).encode()).hexdigest()[:16]
+    after = None
+    if token := parameters.get("nextToken"):
+        after = _position(token, query, kinds)
+    return PageRequest(size=parameters.get("maxResults") or size, after=after, query=query)
+
+
+def _position(token: str, query: str, kinds: tuple[type, ...]) -> list[Any]:
+    refused = invalid("nextToken is not one that this service gave out for this listing")
     try:
-        return int(base64.urlsafe_b64decode(token))
+        given: Any = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
     except (ValueError, binascii.Error) as error:
-        raise invalid("nextToken is not one that this service gave out") from error
+        raise refused from error
+    if not isinstance(given, list) or len(pair := cast("list[Any]", given)) != 2 or pair[0] != query:
+        raise refused
+    position = pair[1]
+    if not isinstance(position, list) or [type(value) for value in cast("list[Any]", position)] != list(kinds):
+        raise refused
+    return cast("list[Any]", position)

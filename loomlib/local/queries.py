@@ -54,13 +54,12 @@ class Insights:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def start_query(self, body: bytes) -> dict[str, Any]:
+    async def start_query(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Begin a query; `Refused` when it cannot be run."""
-        given = _parameters(body)
         from .insights import LARGEST_LIMIT, MalformedQuery, Query  # 20 ms that only who asks need wait for
 
-        text = str(given.get("queryString") or "")
-        if given.get("queryLanguage", "CWLI") != "CWLI":
+        text = str(parameters.get("queryString") or "")
+        if parameters.get("queryLanguage", "CWLI") != "CWLI":
             raise _invalid("The local AgentCore only runs queries in the language CWLI")
         try:
             Query(text)
@@ -72,11 +71,11 @@ class Insights:
                 f"{error.message} (at character {error.start})",
                 queryCompileError={"location": where, "message": error.message},
             ) from error
-        limit = given.get("limit") or LARGEST_LIMIT
+        limit = parameters.get("limit") or LARGEST_LIMIT
         if not isinstance(limit, int) or not 1 <= limit <= LARGEST_LIMIT:
             raise _invalid(f"limit must be between 1 and {LARGEST_LIMIT}")
-        groups = _groups(given)
-        begin_ms, end_ms = _milliseconds(given, "startTime"), _milliseconds(given, "endTime")
+        groups = _groups(parameters)
+        begin_ms, end_ms = _milliseconds(parameters, "startTime"), _milliseconds(parameters, "endTime")
         if begin_ms > end_ms:
             raise _invalid("startTime must not be after endTime")
         if sum(query.status == "Running" for query in self._queries.values()) >= _RUNNING_QUERIES:
@@ -148,9 +147,9 @@ class Insights:
                     ]
         return found
 
-    async def get_query_results(self, body: bytes) -> dict[str, Any]:
+    async def get_query_results(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """What a query has found so far, which is nothing before it is complete."""
-        query = self._query(body)
+        query = self._query(parameters)
         return {
             "queryLanguage": "CWLI",
             "status": query.status,
@@ -158,19 +157,18 @@ class Insights:
             "statistics": dict(query.statistics),
         }
 
-    async def stop_query(self, body: bytes) -> dict[str, Any]:
+    async def stop_query(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """End a running query."""
-        query = self._query(body)
+        query = self._query(parameters)
         if query.status != "Running" or query.task is None:
             raise _invalid("The query is not running")
         query.status = "Cancelled"
         query.task.cancel()
         return {"success": True}
 
-    async def describe_queries(self, body: bytes) -> dict[str, Any]:
+    async def describe_queries(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The queries that are remembered, the latest first."""
-        given = _parameters(body)
-        wanted, status = given.get("logGroupName"), given.get("status")
+        wanted, status = parameters.get("logGroupName"), parameters.get("status")
         return {
             "queries": [
                 {
@@ -186,18 +184,11 @@ class Insights:
             ]
         }
 
-    def _query(self, body: bytes) -> _Running:
-        query = self._queries.get(str(_parameters(body).get("queryId")))
+    def _query(self, parameters: Mapping[str, Any]) -> _Running:
+        query = self._queries.get(str(parameters.get("queryId")))
         if query is None:
             raise Refused("ResourceNotFoundException", 400, "The specified query does not exist.")
         return query
-
-
-def _parameters(body: bytes) -> Mapping[str, Any]:
-    try:
-        return json.loads(body)
-    except ValueError as error:
-        raise Refused("SerializationException", 400, "The request is no JSON") from error
 
 
 async def _feed(stdin: asyncio.StreamWriter, question: Mapping[str, Any], events: list[_Event]) -> None:
@@ -218,9 +209,9 @@ def _parts(question: Mapping[str, Any], events: list[_Event]) -> Iterator[bytes]
         yield json.dumps(events[at : at + _EVENTS_A_TURN]).encode() + b"\n"
 
 
-def _groups(given: Mapping[str, Any]) -> list[str]:
-    named: list[Any] = [given.get("logGroupName"), *(given.get("logGroupNames") or ())]
-    identified: Sequence[Any] = given.get("logGroupIdentifiers") or ()
+def _groups(parameters: Mapping[str, Any]) -> list[str]:
+    named: list[Any] = [parameters.get("logGroupName"), *(parameters.get("logGroupNames") or ())]
+    identified: Sequence[Any] = parameters.get("logGroupIdentifiers") or ()
     named += [str(each).rpartition(":log-group:")[2].removesuffix(":*") for each in identified]
     groups = list(dict.fromkeys(str(each) for each in named if each))
     if not groups:
@@ -228,9 +219,9 @@ def _groups(given: Mapping[str, Any]) -> list[str]:
     return groups
 
 
-def _milliseconds(given: Mapping[str, Any], name: str) -> float:
+def _milliseconds(parameters: Mapping[str, Any], name: str) -> float:
     """A time that the API documents in seconds and that many clients give in milliseconds, which AWS takes as well."""
-    value = given.get(name)
+    value = parameters.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise _invalid(f"{name} must be a time in unix seconds")
     if value >= _LARGEST_MS:

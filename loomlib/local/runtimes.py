@@ -1,205 +1,173 @@
-"""The runtimes that were created here, their versions and endpoints, kept in SQLite to outlive the service."""
+"""Runtimes and their endpoints as resources of the control plane."""
 
 from __future__ import annotations
 
-import json
-import secrets
-import sqlite3
-import string
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-DEFAULT_ENDPOINT = "DEFAULT"
-_ALPHANUMERIC = string.ascii_letters + string.digits
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runtimes (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, arn TEXT NOT NULL, created_at TEXT NOT NULL, client_token TEXT);
-CREATE TABLE IF NOT EXISTS versions (
-    runtime_id TEXT NOT NULL REFERENCES runtimes ON DELETE CASCADE, number INTEGER NOT NULL, status TEXT NOT NULL,
-    failure TEXT NOT NULL, definition TEXT NOT NULL, overlay TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-    PRIMARY KEY (runtime_id, number));
-CREATE TABLE IF NOT EXISTS endpoints (
-    runtime_id TEXT NOT NULL REFERENCES runtimes ON DELETE CASCADE, name TEXT NOT NULL, id TEXT NOT NULL,
-    live INTEGER, target INTEGER NOT NULL, status TEXT NOT NULL, failure TEXT NOT NULL, description TEXT NOT NULL,
-    created_at TEXT NOT NULL, updated_at TEXT NOT NULL, PRIMARY KEY (runtime_id, name));
-CREATE TABLE IF NOT EXISTS tags (arn TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (arn, name));
-"""
+from .deployments import Deployments
+from .packages import InvalidPackageError
+from .resources import Behaviour, Draft, Record, Resource, SettlementError, new_id
+from .resources.store import ResourceStore
+from .sessions import SessionPool
+from .wire import conflict, invalid, not_found
 
+DEFAULT_ENDPOINT: Final = "DEFAULT"
+_LIFECYCLE = {"idleRuntimeSessionTimeout": 900, "maxLifetime": 28_800}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
-    """A created runtime. Everything that changes is in its versions and endpoints."""
-
-    id: str
-    name: str
-    arn: str
-    created_at: datetime
-    client_token: str | None = None
+AGENT_RUNTIME = Resource(
+    noun="AgentRuntime",
+    arn="runtime/{id}",
+    versioned=True,
+    update="replace",
+    # The service model requires one character, though a runtime need not have a description.
+    summary_defaults={"description": " "},
+)
+AGENT_RUNTIME_ENDPOINT = Resource(
+    noun="AgentRuntimeEndpoint",
+    arn="runtime/{parent}/runtime-endpoint/{name}",
+    parent=AGENT_RUNTIME,
+    aliases={"endpointName": "name"},
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """One version of a runtime: `definition` is what CreateAgentRuntime or UpdateAgentRuntime was given."""
+class RuntimeBehaviour(Behaviour):
+    """Deploys a runtime's package in the background and moves its DEFAULT endpoint to the newest version."""
 
-    runtime_id: str
-    number: int
-    status: str
-    failure: str = ""
-    definition: Mapping[str, Any] = field(repr=False)
-    overlay: Path | None = None
-    created_at: datetime
-    updated_at: datetime
+    settles = True
 
-    @property
-    def is_ready(self) -> bool:
-        return self.status == "READY"
+    def __init__(self, store: ResourceStore, deployments: Deployments, sessions: SessionPool) -> None:
+        self._store, self._deployments, self._sessions = store, deployments, sessions
 
-    @property
-    def is_being_made(self) -> bool:
-        return self.status in ("CREATING", "UPDATING")
+    async def before_create(self, draft: Draft) -> None:
+        draft.record = _checked(draft.record)
+        await self._deployments.fetch(draft.record)
+        runtime = draft.record
+        draft.also.append(
+            Record(
+                kind=AGENT_RUNTIME_ENDPOINT.noun,
+                region=runtime.region,
+                parent=runtime.arn,
+                id=new_id(DEFAULT_ENDPOINT),
+                name=DEFAULT_ENDPOINT,
+                arn=f"{runtime.arn}/runtime-endpoint/{DEFAULT_ENDPOINT}",
+                status="CREATING",
+                document={"targetVersion": "1"},
+                created_at=runtime.created_at,
+                updated_at=runtime.created_at,
+            )
+        )
 
+    async def before_update(self, draft: Draft) -> None:
+        draft.record = _checked(draft.record)
+        await self._deployments.fetch(draft.record)
+        if endpoint := endpoint_of(self._store, draft.record, DEFAULT_ENDPOINT):
+            document = {**endpoint.document, "targetVersion": str(draft.record.version)}
+            draft.also.append(
+                replace(endpoint, document=document, status="UPDATING", failure="", updated_at=draft.record.updated_at)
+            )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """A named pointer to a version. `live` serves calls, `target` is where it is heading; both are version numbers."""
+    async def settle(self, record: Record) -> Record:
+        try:
+            overlay = await self._deployments.make(record)
+        except InvalidPackageError as error:
+            raise SettlementError(str(error)) from error
+        return replace(record, internal={"overlay": str(overlay)} if overlay else {})
 
-    runtime_id: str
-    name: str
-    id: str
-    live: int | None
-    target: int
-    status: str
-    failure: str = ""
-    description: str = ""
-    created_at: datetime
-    updated_at: datetime
+    def after_settle(self, record: Record) -> Sequence[Record]:
+        self._deployments.settled(record)
+        endpoint = endpoint_of(self._store, record, DEFAULT_ENDPOINT)
+        if endpoint is None or endpoint.document["targetVersion"] != str(record.version):
+            return ()  # a newer version is on its way
+        document = dict(endpoint.document)
+        if record.status == "READY":
+            document["liveVersion"] = str(record.version)
+        return [
+            replace(
+                endpoint,
+                document=document,
+                status=record.status,
+                failure=record.failure,
+                updated_at=record.updated_at,
+            )
+        ]
 
+    async def before_delete(self, record: Record, version: int | None) -> None:
+        if version is None:
+            return
+        users = [
+            endpoint.name
+            for endpoint in self._store.records(AGENT_RUNTIME_ENDPOINT.noun, parent=record.arn)
+            if str(version) in (endpoint.document.get("liveVersion"), endpoint.document["targetVersion"])
+        ]
+        if users:
+            raise conflict(f"Version {version} of {record.id} is in use by {', '.join(users)}")
 
-class Runtimes:
-    """All runtimes of one home: read from memory, written through to `runtimes.db`."""
+    async def after_delete(self, record: Record, version: int | None) -> None:
+        if version is None:
+            await self._sessions.stop_runtime(record.id)
+        await self._deployments.discard(record.id, version)
 
-    def __init__(self, home: Path) -> None:
-        self._database = sqlite3.connect(home / "runtimes.db", isolation_level=None, check_same_thread=False)
-        self._database.row_factory = sqlite3.Row
-        self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL;")
-        self._database.executescript(_SCHEMA)
-        self._runtimes: dict[str, Runtime] = {}
-        self._versions: dict[str, dict[int, Version]] = {}
-        self._endpoints: dict[str, dict[str, Endpoint]] = {}
-        self._read()
-
-    def _read(self) -> None:
-        for row in self._database.execute("SELECT * FROM runtimes ORDER BY created_at"):
-            self._runtimes[row["id"]] = Runtime(**_times(dict(row)))
-            self._versions[row["id"]] = {}
-            self._endpoints[row["id"]] = {}
-        for row in self._database.execute("SELECT * FROM versions ORDER BY number"):
-            values = _times(dict(row))
-            values["definition"] = json.loads(values["definition"])
-            values["overlay"] = Path(values["overlay"]) if values["overlay"] else None
-            self._versions[row["runtime_id"]][row["number"]] = Version(**values)
-        for row in self._database.execute("SELECT * FROM endpoints ORDER BY created_at, name"):
-            self._endpoints[row["runtime_id"]][row["name"]] = Endpoint(**_times(dict(row)))
-
-    def close(self) -> None:
-        self._database.close()
-
-    # Reading
-
-    def all(self) -> list[Runtime]:
-        return list(self._runtimes.values())
-
-    def get(self, runtime_id: str) -> Runtime | None:
-        return self._runtimes.get(runtime_id)
-
-    def named(self, name: str) -> Runtime | None:
-        return next((runtime for runtime in self._runtimes.values() if runtime.name == name), None)
-
-    def versions(self, runtime_id: str) -> list[Version]:
-        return list(self._versions.get(runtime_id, {}).values())
-
-    def version(self, runtime_id: str, number: int) -> Version | None:
-        return self._versions.get(runtime_id, {}).get(number)
-
-    def newest(self, runtime_id: str) -> Version:
-        versions = self._versions[runtime_id]
-        return versions[max(versions)]
-
-    def endpoints(self, runtime_id: str) -> list[Endpoint]:
-        return list(self._endpoints.get(runtime_id, {}).values())
-
-    def endpoint(self, runtime_id: str, name: str) -> Endpoint | None:
-        return self._endpoints.get(runtime_id, {}).get(name)
-
-    def tags(self, arn: str) -> dict[str, str]:
-        rows = self._database.execute("SELECT name, value FROM tags WHERE arn = ? ORDER BY name", (arn,))
-        return {row["name"]: row["value"] for row in rows}
-
-    # Writing: memory follows only when the database has taken it
-
-    def add(self, runtime: Runtime) -> None:
-        self._write("runtimes", _row(runtime))
-        self._runtimes[runtime.id] = runtime
-        self._versions[runtime.id], self._endpoints[runtime.id] = {}, {}
-
-    def keep_version(self, version: Version) -> None:
-        overlay = str(version.overlay) if version.overlay else None
-        definition = json.dumps(version.definition)
-        self._write("versions", _row(version) | {"definition": definition, "overlay": overlay})
-        self._versions[version.runtime_id][version.number] = version
-
-    def keep_endpoint(self, endpoint: Endpoint) -> None:
-        self._write("endpoints", _row(endpoint))
-        self._endpoints[endpoint.runtime_id][endpoint.name] = endpoint
-
-    def remove(self, runtime_id: str) -> None:
-        runtime = self._runtimes[runtime_id]
-        # Its endpoints' ARNs begin with its own, so one prefix finds the tags of all; ids hold no wildcard but "_".
-        self._database.execute("DELETE FROM tags WHERE substr(arn, 1, ?) = ?", (len(runtime.arn), runtime.arn))
-        self._database.execute("DELETE FROM runtimes WHERE id = ?", (runtime_id,))
-        for table in (self._runtimes, self._versions, self._endpoints):
-            table.pop(runtime_id, None)
-
-    def remove_version(self, runtime_id: str, number: int) -> None:
-        self._database.execute("DELETE FROM versions WHERE runtime_id = ? AND number = ?", (runtime_id, number))
-        self._versions[runtime_id].pop(number, None)
-
-    def remove_endpoint(self, runtime_id: str, name: str) -> None:
-        self._database.execute("DELETE FROM endpoints WHERE runtime_id = ? AND name = ?", (runtime_id, name))
-        self._endpoints[runtime_id].pop(name, None)
-
-    def tag(self, arn: str, tags: Mapping[str, str]) -> None:
-        for name, value in tags.items():
-            self._write("tags", {"arn": arn, "name": name, "value": value})
-
-    def untag(self, arn: str, names: list[str]) -> None:
-        self._database.executemany("DELETE FROM tags WHERE arn = ? AND name = ?", [(arn, name) for name in names])
-
-    def _write(self, table: str, row: Mapping[str, Any]) -> None:
-        # An upsert, not REPLACE: replacing a runtime's row would cascade to its versions.
-        names = ", ".join(row)
-        marks = ", ".join("?" * len(row))
-        updates = ", ".join(f"{name} = excluded.{name}" for name in row)
-        statement = f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT DO UPDATE SET {updates}"  # noqa: S608 - names are ours
-        self._database.execute(statement, tuple(row.values()))
+    def members(self, record: Record) -> Mapping[str, Any]:
+        directory = f"{record.arn.partition(':runtime/')[0]}:workload-identity-directory/default"
+        return {
+            "lifecycleConfiguration": _LIFECYCLE | (record.document.get("lifecycleConfiguration") or {}),
+            "workloadIdentityDetails": {"workloadIdentityArn": f"{directory}/workload-identity/{record.id}"},
+        }
 
 
-def new_id(name: str) -> str:
-    """An id in AWS's form: the name, a hyphen, ten letters or digits."""
-    return f"{name}-{''.join(secrets.choice(_ALPHANUMERIC) for _ in range(10))}"
+class EndpointBehaviour(Behaviour):
+    """Points endpoints at versions that are READY; DEFAULT follows the newest version and cannot be changed."""
+
+    def __init__(self, store: ResourceStore) -> None:
+        self._store = store
+
+    async def before_create(self, draft: Draft) -> None:
+        draft.record = self._pointed(draft, draft.parameters.get("agentRuntimeVersion"))
+
+    async def before_update(self, draft: Draft) -> None:
+        if draft.record.name == DEFAULT_ENDPOINT:
+            raise invalid("The DEFAULT endpoint follows the newest version and cannot be changed")
+        if wanted := draft.parameters.get("agentRuntimeVersion"):
+            draft.record = self._pointed(draft, wanted)
+
+    async def before_delete(self, record: Record, version: int | None) -> None:
+        if record.name == DEFAULT_ENDPOINT:
+            raise conflict("The DEFAULT endpoint is deleted only together with its runtime")
+
+    def _pointed(self, draft: Draft, wanted: str | None) -> Record:
+        runtime = draft.parent
+        assert runtime is not None
+        version = runtime if wanted is None else self._store.version(runtime, int(wanted))
+        if version is None:
+            raise not_found(f"{runtime.id} has no version {wanted}")
+        if version.status != "READY":
+            raise conflict(f"Version {version.version} of {runtime.id} is {version.status}, not READY")
+        document = {name: value for name, value in draft.record.document.items() if name != "agentRuntimeVersion"}
+        number = str(version.version)
+        return replace(draft.record, document={**document, "targetVersion": number, "liveVersion": number})
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
+def endpoint_of(store: ResourceStore, runtime: Record, name: str) -> Record | None:
+    """Return a runtime's endpoint by its name."""
+    return store.find(AGENT_RUNTIME_ENDPOINT.noun, runtime.region, name, parent=runtime.arn, by_name=True)
 
 
-def _row(value: Any) -> dict[str, Any]:
-    row = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    return {name: item.isoformat() if isinstance(item, datetime) else item for name, item in row.items()}
-
-
-def _times(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {name: datetime.fromisoformat(row[name]) for name in ("created_at", "updated_at") if name in row}
+def _checked(record: Record) -> Record:
+    """Return the record with a network configuration, refused when the version cannot run here."""
+    given = record.document
+    code = given["agentRuntimeArtifact"].get("codeConfiguration")
+    if code is None or "s3" not in code["code"] or not code["runtime"].startswith("PYTHON_"):
+        raise invalid("The local AgentCore runs Python code deployments only (codeConfiguration with a PYTHON runtime)")
+    if re.search(r"(^|/)\.\.(/|$)", code["entryPoint"][-1]) or not code["entryPoint"][-1].endswith(".py"):
+        raise invalid("entryPoint must end with a .py file of the package")
+    if len(code["entryPoint"]) == 2 and code["entryPoint"][0] != "opentelemetry-instrument":
+        raise invalid("entryPoint of two items must begin with opentelemetry-instrument")
+    configured: Mapping[str, Any] = given.get("protocolConfiguration") or {}
+    if (protocol := configured.get("serverProtocol", "HTTP")) != "HTTP":
+        raise invalid(f"The local AgentCore does not serve the {protocol} protocol yet, only HTTP")
+    if given.get("authorizerConfiguration"):
+        raise invalid("The local AgentCore identifies callers by access key only: leave out authorizerConfiguration")
+    return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **given})

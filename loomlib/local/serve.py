@@ -1,7 +1,7 @@
-"""The service itself: its rooms put together, one uvicorn server, and an orderly end.
+"""The service itself: its components put together, one uvicorn server, and an orderly end.
 
-moto is imported here, before any thread runs: its modules import one another in circles, which two threads would see
-half-made.
+moto is imported here, before any thread runs: its modules import one another in circles, and a second thread would see
+them half-initialised.
 """
 
 from __future__ import annotations
@@ -23,41 +23,44 @@ import uvicorn
 
 from .admin import AdminRoutes
 from .application import Application
-from .control_plane import ControlPlane
 from .deployments import Deployments
-from .endpoints import EndpointPlane
-from .evaluations import EvaluationPlane, EvaluatorList
+from .evaluations import EVALUATOR, EvaluationPlane
 from .guard import Guard, listening_socket
 from .invoke import Invoke
 from .leases import Leases
 from .log_events import LogEvents
 from .log_filter import LogFilter
-from .log_operations import LogOperations
 from .log_streams import LogStreams
 from .logs import Logs
 from .memory import (
+    MEMORY,
     EventPlane,
     LongTermMemory,
-    MemoryControlPlane,
+    MemoryBehaviour,
+    MemoryLookup,
     MemoryStore,
     MemorySweeper,
-    MemoryTags,
     extraction_settings,
 )
 from .models import ModelRoom
 from .moto_fallback import MotoFallback
-from .operations import Operations
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
 from .queries import Insights
 from .quotas import QuotaKeeper, Quotas
-from .runtimes import Runtimes
+from .resources import Behaviour
+from .resources.engine import ResourceEngine
+from .resources.migration import import_older_databases
+from .resources.store import ResourceStore
+from .router import Router
+from .runtimes import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
 from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 
 _log = logging.getLogger(__name__)
 _ACCOUNT_ID = "123456789012"  # the account that moto gives to keys it does not know
+_LOGS_LIMIT_BYTES = 1_000_000
 _DEFAULT_REGION = "us-east-1"
-_KEEP_ALIVE_S = 3_600  # a pooled connection of a client must not die between two measured calls
+_KEEP_ALIVE_S = 3_600  # a client's pooled connection must not close between two measured invocations
 # A thread of moto's that is busy for 200 ms must not hold the event loop for the default 5 ms at a time.
 _SWITCH_INTERVAL_S = 0.0005
 
@@ -70,7 +73,18 @@ def serve(
     host: str = "127.0.0.1",
     on_ready: Callable[[ServiceState], None] | None = None,
 ) -> ServiceState:
-    """Serve in this process until stopped; `on_ready` is called as soon as requests are answered."""
+    """Serve in this process until stopped.
+
+    Args:
+        home: The home folder.
+        options: How the service behaves.
+        persistent: Whether it runs until it is stopped, rather than until the last lease on it ends.
+        host: Address to listen on; no other than loopback is accepted.
+        on_ready: Called as soon as requests are answered.
+
+    Returns:
+        The service as it was, once it has stopped.
+    """
     ServiceLock(make_home(home)).take()
     os.umask(0o077)  # whatever the service writes holds code, keys or conversations
     former = read_state(home)
@@ -88,7 +102,7 @@ def serve(
         started_at=datetime.now(UTC),
     )
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    os.environ.setdefault("MOTO_ALLOW_NONEXISTENT_REGION", "true")  # AWS has more regions than moto has heard of
+    os.environ.setdefault("MOTO_ALLOW_NONEXISTENT_REGION", "true")  # AWS has more regions than moto knows
     asyncio.run(_serve(state, listener, on_ready))
     return state
 
@@ -110,7 +124,8 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
             asyncio.run_coroutine_threadsafe(collector.forget(sorted(kept)), loop)
 
     logs.on_forgotten = forget
-    runtimes = Runtimes(home)
+    resources = ResourceStore(home)
+    import_older_databases(resources)
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
     sessions = SessionPool(
         home=home,
@@ -124,8 +139,8 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.access_key),
     )
     models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
-    deployments = Deployments(home, runtimes, **place)
-    behind = MotoFallback(logs)
+    deployments = Deployments(home, account_id=state.account_id)
+    moto = MotoFallback(logs, region=state.region)
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
 
@@ -133,45 +148,53 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         sweeper.wake(memory_id)
         long_term.forget(memory_id)
 
-    memories = MemoryControlPlane(memory, account_id=state.account_id, region=state.region, on_deleted=on_deleted)
-    long_term = LongTermMemory(home, memory, memories, extraction_settings(state))
+    long_term = LongTermMemory(home, memory, MemoryLookup(resources), extraction_settings(state))
     events = EventPlane(memory, on_event=long_term.wake)
-    endpoints = EndpointPlane(runtimes)
-    planes = (
-        ControlPlane(runtimes, deployments, sessions, **place),
-        MemoryTags(memory, others=endpoints),
-        endpoints,
-        EvaluatorList(),
-        memories,
+    engine = ResourceEngine(
+        resources,
+        [
+            (AGENT_RUNTIME, RuntimeBehaviour(resources, deployments, sessions)),
+            (AGENT_RUNTIME_ENDPOINT, EndpointBehaviour(resources)),
+            (MEMORY, MemoryBehaviour(on_deleted=on_deleted)),
+            (EVALUATOR, Behaviour()),
+        ],
+        account_id=state.account_id,
     )
-    operations = (
-        Operations("bedrock-agentcore-control", *planes),
-        Operations("bedrock-agentcore", EvaluationPlane(models), events, *long_term.planes),
-    )
-    house = AdminRoutes(
-        options=options,
-        runtimes=runtimes,
-        sessions=sessions,
-        leases=leases,
-        label=models.label,
-        simulated=models.simulated,
-        on_persist=lambda: write_state(replace(state, persistent=True)),
-    )
-    door = Application(
+    application = Application(
         guard=Guard(state.access_key),
-        invoke=Invoke(runtimes, deployments, sessions, quotas),
+        invoke=Invoke(resources, deployments, sessions, quotas),
         models=models,
-        operations=operations,
-        behind=behind,
-        logs=LogOperations(
-            LogFilter(logs, telemetry), LogEvents(logs, telemetry), LogStreams(logs, telemetry), insights
+        routers={
+            "bedrock-agentcore": (
+                Router("bedrock-agentcore-control", resources=engine),
+                Router("bedrock-agentcore", EvaluationPlane(models), events, *long_term.planes),
+            ),
+            "logs": (
+                Router(
+                    "logs",
+                    LogFilter(logs, telemetry),
+                    LogEvents(logs, telemetry),
+                    LogStreams(logs, telemetry),
+                    insights,
+                    limit_bytes=_LOGS_LIMIT_BYTES,
+                ),
+            ),
+        },
+        moto=moto,
+        admin=AdminRoutes(
+            options=options,
+            resources=resources,
+            sessions=sessions,
+            leases=leases,
+            label=models.label,
+            simulated=models.simulated,
+            on_persist=lambda: write_state(replace(state, persistent=True)),
         ),
-        house=house,
         otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
     )
     server = _Server(
         uvicorn.Config(
-            door,
+            application,
             http="httptools",
             ws="none",
             loop="asyncio",
@@ -187,7 +210,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leases.ended.set)
-    deployments.resume()
+    engine.resume()
     sweeper.start()
     long_term.resume()
     serving = loop.create_task(server.serve(sockets=[listener]))
@@ -201,14 +224,14 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     finally:
         leases.ended.set()  # releases the leases that are still held
         await sessions.close()
-        await deployments.close()
+        await engine.close()
         server.should_exit = True
         await serving
         await insights.close()
         await collector.close()
-        behind.close()
+        moto.close()
         logs.close()
-        runtimes.close()
+        resources.close()
         sweeper.close()
         await long_term.close()
         memory.close()

@@ -10,7 +10,15 @@ from typing import Final
 from .lesson import TITLES
 from .progress import FOLDER, progress_file, read_progress
 
-_DATABASES: Final = ("loom.db", "logs.db", "memory.db", "runtimes.db", "telemetry.db", "memory-records.sqlite")
+_DATABASES: Final = (
+    "loom.db",
+    "logs.db",
+    "memory.db",
+    "resources.db",
+    "runtimes.db",
+    "telemetry.db",
+    "memory-records.sqlite",
+)
 OWN: Final = (
     *(f"{name}{journal}" for name in _DATABASES for journal in ("", "-wal", "-shm", "-journal")),
     "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",

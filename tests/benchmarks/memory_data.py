@@ -14,9 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from loomlib.embeddings import embed
-from loomlib.local.memory import MemoryControlPlane, MemoryStore
+from loomlib.local.memory import MEMORY, MemoryBehaviour, MemoryStore
 from loomlib.local.memory.records.store import Record, RecordsStore
 from loomlib.local.memory.writing import add_event
+from loomlib.local.resources.engine import ResourceEngine
+from loomlib.local.resources.store import ResourceStore
 
 ACCOUNT: Final = "123456789012"
 _WHO: Final = ("The user", "Her brother", "A colleague", "The dog", "Their landlord", "The neighbour")
@@ -48,17 +50,19 @@ class Home:
 
     def __init__(self, path: Path, region: str) -> None:
         path.mkdir(parents=True, exist_ok=True)
+        self._region, self._resources = region, ResourceStore(path)
         self._store, self._records = MemoryStore(path), RecordsStore(path)
-        self._control = MemoryControlPlane(self._store, account_id=ACCOUNT, region=region)
+        self._control = ResourceEngine(self._resources, [(MEMORY, MemoryBehaviour())], account_id=ACCOUNT)
 
     def close(self) -> None:
         self._records.close()
         self._store.close()
+        self._resources.close()
 
     def memory(self, name: str) -> str:
         """The id of a new memory without strategies."""
-        made = asyncio.run(self._control.create_memory({"name": name, "eventExpiryDuration": 90}))
-        return json.loads(made)["memory"]["id"]
+        given = {"name": name, "eventExpiryDuration": 90}
+        return asyncio.run(self._control.call("CreateMemory", given, region=self._region))["memory"]["id"]
 
     def add_events(self, memory_id: str, count: int, sessions: int = 1) -> None:
         """`count` turns as an agent says them; each session's first goes through the service's own code, the others

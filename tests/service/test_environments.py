@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loomlib.local.environments import lacking
-from loomlib.local.packages import PackageRefused
+from loomlib.local.packages import InvalidPackageError
 
 AGENT = """
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -117,5 +117,5 @@ def test_an_extra_whose_packages_are_missing_is_lacking(tmp_path: Path) -> None:
 
 def test_included_files_are_read_unless_they_are_outside(tmp_path: Path) -> None:
     assert lacking(write(tmp_path, "-r more.txt", more="loom-missing\n-r requirements.txt")) == ["loom-missing"]
-    with pytest.raises(PackageRefused, match="not in the package"):
+    with pytest.raises(InvalidPackageError, match="not in the package"):
         lacking(write(tmp_path, "-r ../../outside.txt"))

@@ -11,8 +11,11 @@ import botocore.session
 import pytest
 from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
+from moto.core.utils import get_service_model
 
 from loomlib import local
+from loomlib.local.resources.declaration import bind
+from loomlib.local.runtimes import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT
 
 SERVICES = {"control": "bedrock-agentcore-control", "data": "bedrock-agentcore", "logs": "logs"}
 
@@ -122,17 +125,15 @@ def test_every_answer_of_a_runtime_s_life_has_its_shape(aws: Any, checked: Check
     checked.call("logs", "GetLogEvents", logGroupName=group, logStreamName=stream)
     control("DeleteAgentRuntimeEndpoint", agentRuntimeId=runtime_id, endpointName="prod")
     control("DeleteAgentRuntime", agentRuntimeId=runtime_id)
-    ours = {name for name in dir_of_operations() if "AgentRuntime" in name or "Tag" in name}
-    assert ours <= checked.called
+    assert operations_on_runtimes() <= checked.called
 
 
-def dir_of_operations() -> set[str]:
-    """The control plane's operations that the local AgentCore answers itself, by the names of its methods."""
-    from loomlib.local.control_plane import ControlPlane
-    from loomlib.local.endpoints import EndpointPlane
-
-    methods = [name for room in (ControlPlane, EndpointPlane) for name in vars(room) if not name.startswith("_")]
-    return {"".join(part.capitalize() for part in name.split("_")) for name in methods}
+def operations_on_runtimes() -> set[str]:
+    """Names of the control plane's operations on runtimes, their endpoints and tags."""
+    model = get_service_model("bedrock-agentcore-control")
+    bound = [bind(resource, model).operations for resource in (AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT)]
+    tagging = {"TagResource", "UntagResource", "ListTagsForResource"}
+    return {name for operations in bound for name in operations.values()} | tagging
 
 
 def test_a_failed_runtime_has_its_shape_too(aws: Any, checked: Checked) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.local.packages import PackageRefused, extract
+from loomlib.local.packages import InvalidPackageError, extract
 
 
 def packed(path: Path, files: dict[str, bytes], **attributes: int) -> Path:
@@ -45,7 +45,7 @@ def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> 
     placeholder = "N" * len(name.encode())
     packed(package, {"agent.py": b"", placeholder: b"x"})
     package.write_bytes(package.read_bytes().replace(placeholder.encode(), name.encode()))
-    with pytest.raises(PackageRefused, match="leaves its folder"):
+    with pytest.raises(InvalidPackageError, match="leaves its folder"):
         extract(package, tmp_path / "code", ["agent.py"])
     assert not (tmp_path / "code").exists()
     assert sorted(item.name for item in tmp_path.iterdir()) == ["p.zip"]
@@ -54,13 +54,13 @@ def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
 def test_links_and_special_files_are_refused(tmp_path: Path, kind: int) -> None:
     package = packed(tmp_path / "p.zip", {"agent.py": b"/etc/passwd"}, mode=kind | 0o777)
-    with pytest.raises(PackageRefused, match="link or special file"):
+    with pytest.raises(InvalidPackageError, match="link or special file"):
         extract(package, tmp_path / "code", ["agent.py"])
 
 
 def test_a_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
     package = packed(tmp_path / "p.zip", {"agent.py": b"", "zeros": bytes(60_000_000)})
-    with pytest.raises(PackageRefused, match="like a zip bomb"):
+    with pytest.raises(InvalidPackageError, match="like a zip bomb"):
         extract(package, tmp_path / "code", ["agent.py"])
 
 
@@ -69,7 +69,7 @@ def test_a_bomb_that_understates_its_size_is_refused(tmp_path: Path) -> None:
     content = package.read_bytes()
     # Both the local header and the directory now claim 1,000 bytes.
     package.write_bytes(content.replace((60_000_000).to_bytes(4, "little"), (1_000).to_bytes(4, "little")))
-    with pytest.raises(PackageRefused):
+    with pytest.raises(InvalidPackageError):
         extract(package, tmp_path / "code", ["zeros"])
     assert not (tmp_path / "code").exists()
 
@@ -80,7 +80,7 @@ def test_too_many_entries_are_refused(tmp_path: Path) -> None:
     many, directory = 50_001, content[offset : offset + directory_bytes]
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, many, many, directory_bytes * many, offset, 0)
     (tmp_path / "p.zip").write_bytes(content[:offset] + directory * many + end)
-    with pytest.raises(PackageRefused, match="entries"):
+    with pytest.raises(InvalidPackageError, match="entries"):
         extract(tmp_path / "p.zip", tmp_path / "code", ["0"])
 
 
@@ -89,13 +89,13 @@ def test_damage_is_refused_and_never_breaks_anything(tmp_path_factory: pytest.Te
     folder = tmp_path_factory.mktemp("damaged")
     whole = packed(folder / "p.zip", {"agent.py": b"print(1)" * 20}).read_bytes()
     (folder / "p.zip").write_bytes(whole[: len(whole) // 2] + noise)
-    with pytest.raises(PackageRefused):
+    with pytest.raises(InvalidPackageError):
         extract(folder / "p.zip", folder / "code", ["agent.py"])
     assert [item.name for item in folder.iterdir()] == ["p.zip"]
 
 
 def test_a_refused_package_fails_the_runtime_with_the_reason(aws: Any) -> None:
-    for content, reason in ((b"this is no zip", "no readable zip file"), (evil(), "leaves its folder")):
+    for content, reason in ((b"this is no zip", "not a readable zip file"), (evil(), "leaves its folder")):
         created = aws.create(f"evil_{len(content)}", aws.upload_bytes(content))
         described = aws.settled(created["agentRuntimeId"])
         assert described["status"] == "CREATE_FAILED"

@@ -52,7 +52,7 @@ def test_a_started_service_is_found_and_a_stopped_one_is_not(tmp_path: Path) -> 
 def test_its_state_is_readable_by_its_user_only_and_its_repr_hides_the_keys(start_service: Start) -> None:
     state = start_service().state
     assert stat.S_IMODE(state.home.stat().st_mode) == 0o700
-    for file in ("service.json", "service.log", "service.lock", "runtimes.db", "logs.db"):
+    for file in ("service.json", "service.log", "service.lock", "resources.db", "logs.db"):
         assert stat.S_IMODE((state.home / file).stat().st_mode) == 0o600, file
     assert state.access_key not in repr(state)
     assert state.secret_key not in repr(state)
@@ -158,7 +158,7 @@ def test_after_being_killed_it_comes_back_with_its_agents(start_service: Start) 
 
 
 def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
-    (tmp_path / "runtimes.db").mkdir()
+    (tmp_path / "resources.db").mkdir()
     with pytest.raises(LocalServiceNotStartedError, match="unable to open database file"):
         local.start(tmp_path, persistent=True)
     assert local.find(tmp_path) is None
@@ -189,8 +189,8 @@ def test_a_second_service_does_not_move_into_a_home_that_is_lived_in(tmp_path: P
 
 def test_in_the_foreground_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from loomlib import local\n"
-        "local.start(Path(sys.argv[1]), persistent=True, foreground=True); print('ended', flush=True)"
+        "import sys; from pathlib import Path; from loomlib.local.foreground import serve_in_foreground\n"
+        "serve_in_foreground(Path(sys.argv[1])); print('ended', flush=True)"
     )
     environment = os.environ | {"PYTHONPATH": str(Path(local.__file__).parents[2])}
     with subprocess.Popen(

@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
-from loomlib.local.memory import EventPlane, MemoryControlPlane, MemoryStore
+from loomlib.local.memory import MEMORY, EventPlane, MemoryBehaviour, MemoryStore
 from loomlib.local.memory.extraction import ExtractionSettings
 from loomlib.local.memory.extraction.strategy import filled
 from loomlib.local.memory.extraction.worker import Extraction
 from loomlib.local.memory.records.store import RecordsStore, Scope
+from loomlib.local.resources.engine import ResourceEngine
+from loomlib.local.resources.store import ResourceStore
 
 FACTS = {"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{actorId}/"]}}
 
@@ -27,14 +29,14 @@ FACTS = {"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/fa
 class Home:
     """Events written as the service writes them, and the extraction of them."""
 
-    def __init__(self, folder: Path, store: MemoryStore) -> None:
+    def __init__(self, folder: Path, store: MemoryStore, resources: ResourceStore) -> None:
         self.folder, self._events = folder, EventPlane(store)
-        self._control = MemoryControlPlane(store, account_id="123456789012", region="us-east-1")
+        self._control = ResourceEngine(resources, [(MEMORY, MemoryBehaviour())], account_id="123456789012")
         self.memory_id = ""
 
     async def create(self, *strategies: dict[str, Any]) -> None:
         given = {"name": "m", "eventExpiryDuration": 30, "memoryStrategies": list(strategies)}
-        self.memory_id = json.loads(await self._control.create_memory(given))["memory"]["id"]
+        self.memory_id = (await self._control.call("CreateMemory", given, region="us-east-1"))["memory"]["id"]
 
     async def say(self, text: str, role: str = "USER", session: str = "s1") -> str:
         payload = [{"conversational": {"role": role, "content": {"text": text}}}]
@@ -43,7 +45,7 @@ class Home:
         return json.loads(event)["event"]["eventId"]
 
     async def delete(self) -> None:
-        await self._control.delete_memory({"memoryId": self.memory_id})
+        await self._control.call("DeleteMemory", {"memoryId": self.memory_id}, region="us-east-1")
 
     def extract(self, now_s: float = 0.0, **settings: Any) -> None:
         with closing(Extraction(self.folder, ExtractionSettings(**{"delay_s": 0.0, **settings}))) as extraction:
@@ -60,8 +62,8 @@ class Home:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with closing(MemoryStore(tmp_path)) as store:
-        yield Home(tmp_path, store)
+    with closing(ResourceStore(tmp_path)) as resources, closing(MemoryStore(tmp_path)) as store:
+        yield Home(tmp_path, store, resources)
 
 
 async def test_turns_wait_for_their_delay_and_are_extracted_once(home: Home) -> None:

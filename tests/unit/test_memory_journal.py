@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from loomlib.local.memory import MemoryControlPlane, MemoryStore
+from loomlib.local.memory import MEMORY, MemoryBehaviour, MemoryStore
 from loomlib.local.memory.extraction.pending import PendingEvents
 from loomlib.local.memory.writing import add_event
+from loomlib.local.resources.engine import ResourceEngine
+from loomlib.local.resources.store import ResourceStore
 
 FACTS = {"semanticMemoryStrategy": {"name": "facts"}}
 SAID = [{"conversational": {"role": "ASSISTANT", "content": {"text": "Noted."}}}]
@@ -20,15 +22,17 @@ SAID = [{"conversational": {"role": "ASSISTANT", "content": {"text": "Noted."}}}
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[MemoryStore]:
+    ResourceStore(tmp_path).close()
     store = MemoryStore(tmp_path)
     yield store
     store.close()
 
 
-def memory(store: MemoryStore, name: str, *strategies: object) -> str:
-    plane = MemoryControlPlane(store, account_id="123456789012", region="us-east-1")
+def memory(home: Path, name: str, *strategies: object) -> str:
     given = {"name": name, "eventExpiryDuration": 30, "memoryStrategies": list(strategies)}
-    return json.loads(asyncio.run(plane.create_memory(given)))["memory"]["id"]
+    with contextlib.closing(ResourceStore(home)) as resources:
+        engine = ResourceEngine(resources, [(MEMORY, MemoryBehaviour())], account_id="123456789012")
+        return asyncio.run(engine.call("CreateMemory", given, region="us-east-1"))["memory"]["id"]
 
 
 def add(store: MemoryStore, memory_id: str) -> int:
@@ -37,7 +41,7 @@ def add(store: MemoryStore, memory_id: str) -> int:
 
 
 def test_events_of_a_memory_that_extracts_nothing_are_passed_over(store: MemoryStore, tmp_path: Path) -> None:
-    silent, telling = memory(store, "silent"), memory(store, "telling", FACTS)
+    silent, telling = memory(tmp_path, "silent"), memory(tmp_path, "telling", FACTS)
     seqs = [add(store, each) for each in (silent, telling, silent)]
     journal = PendingEvents(tmp_path, 0)
     assert not journal.read(0.0)
@@ -49,7 +53,7 @@ def test_events_of_a_memory_that_extracts_nothing_are_passed_over(store: MemoryS
 
 
 def test_what_is_too_much_to_hold_is_read_when_there_is_room_again(store: MemoryStore, tmp_path: Path) -> None:
-    count, memory_id = 60_000, memory(store, "long", FACTS)
+    count, memory_id = 60_000, memory(tmp_path, "long", FACTS)
     first = add(store, memory_id)
 
     def multiply(connection: sqlite3.Connection) -> None:

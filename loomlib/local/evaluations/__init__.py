@@ -1,6 +1,6 @@
 """AgentCore Evaluations: Evaluate, and the list of its evaluators."""
 
 from .evaluate import EvaluationPlane
-from .evaluators import EvaluatorList
+from .evaluators import EVALUATOR
 
-__all__ = ["EvaluationPlane", "EvaluatorList"]
+__all__ = ["EVALUATOR", "EvaluationPlane"]

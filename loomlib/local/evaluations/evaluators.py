@@ -1,49 +1,48 @@
-"""ListEvaluators and GetEvaluator of the control plane: the built-in ones."""
+"""The built-in evaluators as resources of the control plane. Custom ones cannot be created here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from loomlib.local.paging import page
-from loomlib.local.wire import not_found
+from loomlib.local.resources import Record, Resource
 
 from .builtin import BUILTINS, Builtin
 
 _SINCE = datetime(2025, 12, 2, tzinfo=UTC)
-_COMPUTED = "Compared, not judged: the names of the tools called with those of the reference input expectedTrajectory."
+_COMPUTED = "Computed, not judged: compares the names of the called tools with the reference input expectedTrajectory."
 
 
-class EvaluatorList:
-    """The evaluators that Evaluate knows. Custom ones cannot be made here."""
+def _record(evaluator: Builtin) -> Record:
+    return Record(
+        kind="Evaluator",
+        region="",
+        id=evaluator.id,
+        name=evaluator.id,
+        arn=evaluator.arn,
+        status="ACTIVE",
+        document={
+            "description": evaluator.description,
+            "evaluatorType": "Builtin",
+            "provider": "AWS",
+            "level": evaluator.level,
+            "evaluatorConfig": {"llmAsAJudge": _judge(evaluator)},
+        },
+        created_at=_SINCE,
+        updated_at=_SINCE,
+    )
 
-    async def list_evaluators(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        return page("evaluators", [_summary(each) for each in BUILTINS.values()], parameters)
 
-    async def get_evaluator(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        found = BUILTINS.get(parameters["evaluatorId"])
-        if found is None:
-            raise not_found(f"No evaluator {parameters['evaluatorId']}")
-        scale = [{"definition": label, "value": found.value(label), "label": label} for label in found.labels]
-        judge = {
-            "instructions": found.criterion or _COMPUTED,
-            "ratingScale": {"numerical": scale},
-            "modelConfig": {"bedrockEvaluatorModelConfig": {"modelId": "local"}},
-        }
-        return {**_summary(found), "evaluatorConfig": {"llmAsAJudge": judge}}
-
-
-def _summary(evaluator: Builtin) -> dict[str, Any]:
+def _judge(evaluator: Builtin) -> dict[str, Any]:
+    labels = evaluator.labels
+    scale = [{"definition": label, "value": evaluator.value(label), "label": label} for label in labels]
     return {
-        "evaluatorArn": evaluator.arn,
-        "evaluatorId": evaluator.id,
-        "evaluatorName": evaluator.id,
-        "description": evaluator.description,
-        "evaluatorType": "Builtin",
-        "provider": "AWS",
-        "level": evaluator.level,
-        "status": "ACTIVE",
-        "createdAt": _SINCE,
-        "updatedAt": _SINCE,
+        "instructions": evaluator.criterion or _COMPUTED,
+        "ratingScale": {"numerical": scale},
+        "modelConfig": {"bedrockEvaluatorModelConfig": {"modelId": "local"}},
     }
+
+
+EVALUATOR: Final = Resource(
+    noun="Evaluator", arn="evaluator/{id}", presets=tuple(_record(evaluator) for evaluator in BUILTINS.values())
+)

@@ -1,21 +1,21 @@
 """AgentCore Memory: memories and their strategies, events by session and actor, long-term records."""
 
-from .control_plane import MemoryControlPlane
+from .control_plane import MEMORY, MemoryBehaviour, MemoryLookup
 from .events import EventPlane
 from .journal import JournalEntry, open_journal, read_journal
 from .long_term import LongTermMemory, extraction_settings
 from .store import MemoryStore
 from .sweeping import MemorySweeper
-from .tags import MemoryTags
 
 __all__ = [
+    "MEMORY",
     "EventPlane",
     "JournalEntry",
     "LongTermMemory",
-    "MemoryControlPlane",
+    "MemoryBehaviour",
+    "MemoryLookup",
     "MemoryStore",
     "MemorySweeper",
-    "MemoryTags",
     "extraction_settings",
     "open_journal",
     "read_journal",

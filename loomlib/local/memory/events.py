@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from loomlib.local.paging import page_request
 from loomlib.local.wire import Encoded, not_found
 
 from .branches import segments, seq_of
 from .control_plane import read_memory
 from .filters import newest_matching
-from .paging import page_request
 from .store import MemoryStore
 from .writing import Row, add_event, delete_event
 

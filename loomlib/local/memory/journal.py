@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from loomlib.local.resources import attach
+
 from .store import FILE_NAME
 
 _COLUMNS = (
@@ -90,6 +92,7 @@ def open_journal(home: Path) -> sqlite3.Connection:
     address = f"{(home / FILE_NAME).absolute().as_uri()}?mode=ro"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
     connection.row_factory = sqlite3.Row
+    attach(connection, home)
     return connection
 
 

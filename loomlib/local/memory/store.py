@@ -1,4 +1,4 @@
-"""`memory.db`: memories and their events, with one writing thread that commits in groups, and readers that never wait.
+"""`memory.db`: the events of memories, with one writing thread that commits in groups, and readers that never wait.
 
 A write is acknowledged when the transaction that holds it is on disk. Requests that arrive while one transaction is
 being written share the next: one fsync for all of them, and no request waits for a timer.
@@ -7,7 +7,7 @@ being written share the next: one fsync for all of them, and no request waits fo
 milliseconds since 1970, the resolution in which AgentCore Memory stores and orders events.
 
 The statements are plain SQL: with SQLAlchemy Core the write of an event took 131 % longer (436 → 1,007 µs in groups
-of 32), and its import added 194 ms to the start of the service.
+of 32).
 """
 
 from __future__ import annotations
@@ -21,20 +21,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from loomlib.local.resources import attach
+
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 FILE_NAME: Final = "memory.db"
 _GROUP = 256
 _READERS = 2
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS memories (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, arn TEXT NOT NULL, name TEXT NOT NULL UNIQUE,
-    body TEXT NOT NULL, event_expiry_days INTEGER NOT NULL, client_token TEXT UNIQUE, digest BLOB,
-    created_at INTEGER NOT NULL);
-
-CREATE TABLE IF NOT EXISTS memory_tags (
-    memory_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (memory_id, name)) WITHOUT ROWID;
-
 CREATE TABLE IF NOT EXISTS sessions (
     number INTEGER PRIMARY KEY AUTOINCREMENT, memory_id TEXT NOT NULL, actor_id TEXT NOT NULL, session_id TEXT NOT NULL,
     created_at INTEGER NOT NULL, empty_since INTEGER, UNIQUE (memory_id, actor_id, session_id));
@@ -63,11 +57,12 @@ CREATE TABLE IF NOT EXISTS event_terms (
 
 
 class MemoryStore:
-    """The open file of one home."""
+    """The events of all memories of one home folder, whose `resources.db` must exist."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE_NAME
         self._writing = _connect(self._path)
+        attach(self._writing, home)
         self._writing.executescript(_SCHEMA)
         self._queue: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
@@ -160,13 +155,16 @@ class MemoryStore:
 
     def _open_reader(self) -> None:
         connection = _connect(self._path)
+        attach(connection, self._path.parent)
         connection.execute("PRAGMA query_only=ON")
         self._reading.connection = connection
         self._connections.append(connection)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection = sqlite3.connect(
+        path.absolute().as_uri(), uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
     connection.row_factory = sqlite3.Row
     connection.executescript(
         # FULL: with less, an acknowledged event outlives a killed process but not a power cut.

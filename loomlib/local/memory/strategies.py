@@ -1,11 +1,11 @@
-"""Strategies: from what CreateMemory and UpdateMemory are given to what GetMemory shows."""
+"""Memory strategies: from the input of CreateMemory and UpdateMemory to the form that GetMemory shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from loomlib.local.runtimes import new_id
+from loomlib.local.resources import new_id
 from loomlib.local.wire import invalid
 
 Strategy = dict[str, Any]
@@ -33,11 +33,16 @@ _SELF_MANAGED_TRIGGERS: Final = [
     {"timeBasedTrigger": {"idleSessionTimeout": 20}},
 ]
 _MOST_STRATEGIES: Final = 6
-"""Strategies of one memory at most, AgentCore's quota."""
+"""AgentCore's quota of strategies per memory."""
 
 
-def made(given: Mapping[str, Any], moment: float) -> Strategy:
-    """The strategy that an entry of `memoryStrategies` describes; `moment` in seconds since 1970."""
+def created(given: Mapping[str, Any], moment: float) -> Strategy:
+    """Return the strategy that an entry of `memoryStrategies` describes.
+
+    Args:
+        given: The entry: one kind of strategy with its definition.
+        moment: Time of creation in seconds since 1970.
+    """
     ((kind, definition),) = given.items()
     type_name, default_namespace = _TYPES[kind]
     configuration = _configuration(definition)
@@ -56,13 +61,19 @@ def made(given: Mapping[str, Any], moment: float) -> Strategy:
         "status": "ACTIVE",
         **({"description": definition["description"]} if "description" in definition else {}),
         **({"configuration": configuration} if configuration else {}),
-        **_kept(definition),
+        **_optional(definition),
     }
 
 
 def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: float) -> Strategy:
-    """`strategy` after an entry of `modifyMemoryStrategies`."""
-    result = {**strategy, "updatedAt": moment, **_kept(changes)}
+    """Return a strategy as an entry of `modifyMemoryStrategies` changes it.
+
+    Args:
+        strategy: The strategy as it is.
+        changes: The entry.
+        moment: Time of the change in seconds since 1970.
+    """
+    result = {**strategy, "updatedAt": moment, **_optional(changes)}
     if "description" in changes:
         result["description"] = changes["description"]
     if templates := _templates(changes):
@@ -77,12 +88,16 @@ def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: fl
 
 
 def checked(strategies: Sequence[Strategy]) -> list[Strategy]:
-    """The strategies, refused when they cannot be those of one memory."""
-    names = [each["name"] for each in strategies]
+    """Return the strategies of one memory.
+
+    Raises:
+        Refused: There are too many, or two have the same name.
+    """
+    names = [strategy["name"] for strategy in strategies]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise invalid(f"A memory's strategies need names of their own: {', '.join(twice)} is there twice")
+        raise invalid(f"The names of a memory's strategies must differ: {', '.join(twice)} appears twice")
     if len(names) > _MOST_STRATEGIES:
-        raise invalid(f"A memory has at most {_MOST_STRATEGIES} strategies")
+        raise invalid(f"A memory can have at most {_MOST_STRATEGIES} strategies")
     return list(strategies)
 
 
@@ -93,14 +108,14 @@ def _templates(definition: Mapping[str, Any]) -> list[str]:
     return list(new or old or ())
 
 
-def _kept(definition: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: definition[name] for name in ("memoryRecordSchema",) if name in definition}
+def _optional(definition: Mapping[str, Any]) -> dict[str, Any]:
+    members = {name: definition[name] for name in ("memoryRecordSchema",) if name in definition}
     days = definition.get("recordExpirySpecification", {}).get("recordExpiryDurationDays")
-    return {**kept, **({"recordExpiryDurationDays": days} if days else {})}
+    return {**members, **({"recordExpiryDurationDays": days} if days else {})}
 
 
 def _configuration(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """A custom strategy's configuration, or an episodic one's reflection, in the form of GetMemory's answer."""
+    """Return a custom strategy's configuration, or an episodic one's reflection, in GetMemory's form."""
     if "reflectionConfiguration" in definition:
         return {"reflection": {"episodicReflectionConfiguration": _both_names(definition["reflectionConfiguration"])}}
     if not (given := definition.get("configuration")):
@@ -114,10 +129,10 @@ def _configuration(definition: Mapping[str, Any]) -> dict[str, Any]:
             **parts,
         }
         return result
-    word = kind.removesuffix("Override")
+    noun = kind.removesuffix("Override")
     for part, content in parts.items():
         step = part.capitalize()
-        inner = {f"{word}{step}Override": _both_names(content) if part == "reflection" else content}
+        inner = {f"{noun}{step}Override": _both_names(content) if part == "reflection" else content}
         result[part] = {f"custom{step}Configuration": inner}
     return result
 

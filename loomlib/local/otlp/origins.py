@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from ..contract import SessionRooms
+from ..sessions import SessionPool
 
 _REMEMBERED = 10_000
 
@@ -12,7 +12,7 @@ _REMEMBERED = 10_000
 class SessionOrigins:
     """Session id and log group by the uuid of a session's log stream; remembered, for spans that come after its end."""
 
-    def __init__(self, sessions: SessionRooms) -> None:
+    def __init__(self, sessions: SessionPool) -> None:
         self._sessions = sessions
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 

@@ -20,7 +20,7 @@ from .workspace import sweep_leftovers
 
 
 class SessionPool:
-    """The sessions in `home/sessions`; satisfies `contract.SessionRooms`.
+    """The sessions in `home/sessions`.
 
     `environment` goes to every agent. `admit(runtime_id, qualifier, active_sessions)` is asked before a process is
     started and may raise `SessionLimit`. An agent has `start_timeout_s` seconds to answer its first ping and

@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
-from loomlib.local.memory import EventPlane, MemoryControlPlane, MemoryStore, MemorySweeper, read_journal
+from loomlib.local.memory import MEMORY, EventPlane, MemoryBehaviour, MemoryStore, MemorySweeper, read_journal
+from loomlib.local.resources.engine import ResourceEngine
+from loomlib.local.resources.store import ResourceStore
 from loomlib.local.wire import Refused
 
 DAY_S = 86_400
@@ -64,14 +66,16 @@ class Memory(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
+        self.resources = ResourceStore(self.home)
         self.store = MemoryStore(self.home)
         self.plane = EventPlane(self.store, clock=lambda: self.now_s)
-        self.control = MemoryControlPlane(
-            self.store, account_id="123456789012", region="us-east-1", clock=lambda: self.now_s
+        self.control = ResourceEngine(
+            self.resources, [(MEMORY, MemoryBehaviour())], account_id="123456789012", clock=lambda: self.now_s
         )
 
     def teardown(self) -> None:
         self.store.close()
+        self.resources.close()
         self.runner.close()
         shutil.rmtree(self.home)
 
@@ -81,7 +85,8 @@ class Memory(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         given = {"name": "model", "eventExpiryDuration": EXPIRY_DAYS}
-        self.memory_id = json.loads(self.runner.run(self.control.create_memory(given)))["memory"]["id"]
+        created = self.runner.run(self.control.call("CreateMemory", given, region="us-east-1"))
+        self.memory_id = created["memory"]["id"]
 
     def at(self, place: tuple[str, str]) -> dict[str, Any]:
         return {"memoryId": self.memory_id, "actorId": place[0], "sessionId": place[1]}
@@ -191,6 +196,7 @@ class Memory(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.store.close()
+        self.resources.close()
         self.open()
 
     # Reading

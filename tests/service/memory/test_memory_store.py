@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from loomlib.local.memory import EventPlane, MemoryControlPlane, MemoryStore, MemorySweeper, open_journal, read_journal
+from loomlib.local.memory import (
+    MEMORY,
+    EventPlane,
+    MemoryBehaviour,
+    MemoryStore,
+    MemorySweeper,
+    open_journal,
+    read_journal,
+)
+from loomlib.local.resources.engine import ResourceEngine
+from loomlib.local.resources.store import ResourceStore
 from loomlib.local.wire import Refused
 
 DAY_S = 86_400
@@ -23,18 +33,19 @@ class Home:
 
     def __init__(self, path: Path) -> None:
         self.path, self.now_s = path, 1_000_000_000.0
+        self.resources = ResourceStore(path)
         self.store = MemoryStore(path)
         self.events = EventPlane(self.store, clock=self.clock)
-        self.control = MemoryControlPlane(
-            self.store, account_id="123456789012", region="eu-central-1", clock=self.clock
+        self.control = ResourceEngine(
+            self.resources, [(MEMORY, MemoryBehaviour())], account_id="123456789012", clock=self.clock
         )
 
     def clock(self) -> float:
         return self.now_s
 
     async def memory(self, name: str, days: int = 3, **more: Any) -> str:
-        answer = await self.control.create_memory({"name": name, "eventExpiryDuration": days, **more})
-        return json.loads(answer)["memory"]["id"]
+        given = {"name": name, "eventExpiryDuration": days, **more}
+        return (await self.control.call("CreateMemory", given, region="eu-central-1"))["memory"]["id"]
 
     async def add(self, memory_id: str, **more: Any) -> str:
         given = {"memoryId": memory_id, "actorId": "a", "sessionId": "s", "eventTimestamp": 1.0, "payload": [], **more}
@@ -52,6 +63,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
     made = Home(tmp_path)
     yield made
     made.store.close()
+    made.resources.close()
 
 
 async def test_writes_that_share_a_transaction_succeed_and_fail_by_themselves(home: Home) -> None:
@@ -105,7 +117,7 @@ async def test_sweeping_removes_all_that_a_deleted_memory_held_and_nothing_of_ot
         root = await home.add(first, sessionId=f"s{number}")
         await home.add(first, sessionId=f"s{number}", branch={"name": "b", "rootEventId": root})
     left = await home.add(second, metadata={"k": {"stringValue": "v"}})
-    await home.control.delete_memory({"memoryId": first})
+    await home.control.call("DeleteMemory", {"memoryId": first}, region="eu-central-1")
     home.sweep()
     assert [home.count(table) for table in TABLES] == [1, 1, 0, 1, 3]
     assert (
@@ -139,6 +151,7 @@ async def test_the_journal_is_read_by_another_connection_in_the_order_of_coming(
 
 
 def test_a_closed_store_has_finished_what_was_asked_and_takes_no_more(tmp_path: Path) -> None:
+    ResourceStore(tmp_path).close()
     store = MemoryStore(tmp_path)
     store.prepare("CREATE TABLE IF NOT EXISTS own (n INTEGER)")
     for number in range(50):

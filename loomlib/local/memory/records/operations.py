@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loomlib.local.paging import page_request
 from loomlib.local.wire import Refused, invalid, not_found
 
-from ..paging import page_request
 from . import filters
 from .store import Record, RecordsStore, Scope
 

@@ -1,0 +1,13 @@
+"""The control plane's resources: create, get, list, update and delete, declared as data over botocore's service model.
+
+`engine` and `store` are imported from their modules: they bring moto and SQLAlchemy, which the process that extracts
+long-term memory does without.
+"""
+
+from .attaching import attach
+from .behaviour import Behaviour, Draft, SettlementError
+from .declaration import Resource
+from .naming import new_id
+from .records import Record
+
+__all__ = ["Behaviour", "Draft", "Record", "Resource", "SettlementError", "attach", "new_id"]

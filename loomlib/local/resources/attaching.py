@@ -1,0 +1,23 @@
+"""Resources as plain SQLite connections of other databases, also those of other processes, read them."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+FILE_NAME: Final = "resources.db"
+
+
+def attach(connection: sqlite3.Connection, home: Path) -> None:
+    """Let a plain SQLite connection, opened with `uri=True`, read this home folder's memories as the view `memories`.
+
+    The view has `id` and `body`, the memory's members as JSON. The file is attached read-only, so a transaction of the
+    connection never locks it.
+    """
+    address = f"{(home / FILE_NAME).absolute().as_uri()}?mode=ro"
+    connection.execute("ATTACH ? AS catalog", (address,))
+    connection.execute(
+        "CREATE TEMP VIEW memories AS SELECT id, json_set(document, '$.id', id) AS body FROM catalog.resources "
+        "WHERE kind = 'Memory'"
+    )

@@ -1,0 +1,67 @@
+"""Hooks for resources that do more than store what they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .records import Record
+
+
+class SettlementError(Exception):
+    """A resource that was being created or updated cannot become ready; the message is its `failureReason`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A create or update that is about to be stored; hooks replace `record` or add to `also`.
+
+    Attributes:
+        record: The record as it would be stored.
+        parameters: The request's parameters, valid for the service model.
+        former: The record before an update; None for a create.
+        parent: The parent's record, if the resource has one.
+        also: Further records to store in the same transaction.
+    """
+
+    record: Record
+    parameters: Mapping[str, Any]
+    former: Record | None = None
+    parent: Record | None = None
+    also: list[Record] = field(default_factory=list[Record])
+
+
+class Behaviour:
+    """What the engine calls around its own work; every hook does nothing unless it is overridden."""
+
+    settles = False
+    """Whether creating and updating continue in the background, in `settle`."""
+
+    async def before_create(self, draft: Draft) -> None:
+        """Check or complete a new resource. Raise `Refused` to reject it."""
+
+    async def before_update(self, draft: Draft) -> None:
+        """Check or complete a change. Raise `Refused` to reject it."""
+
+    async def settle(self, record: Record) -> Record:
+        """Do the background work and return the record, whose status the engine then sets to ready.
+
+        Raises:
+            SettlementError: The work failed; the status becomes a failure.
+        """
+        return record
+
+    def after_settle(self, record: Record) -> Sequence[Record]:
+        """Return further records to store together with the settled one."""
+        return ()
+
+    async def before_delete(self, record: Record, version: int | None) -> None:
+        """Check that a resource, or one version of it, may go. Raise `Refused` to reject it."""
+
+    async def after_delete(self, record: Record, version: int | None) -> None:
+        """Release what a deleted resource, or one deleted version, held."""
+
+    def members(self, record: Record) -> Mapping[str, Any]:
+        """Return members to show beside the document; they take precedence over it."""
+        return {}

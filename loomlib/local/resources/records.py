@@ -1,0 +1,41 @@
+"""One stored resource, or one version of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A resource as it is stored.
+
+    Attributes:
+        kind: The resource's noun in the service model, such as `AgentRuntime`.
+        region: Region of the client that created it; empty for a resource that every region has.
+        parent: ARN of the parent resource; empty at the top.
+        version: Number of the newest version; 0 when the resource has no versions.
+        failure: Why the status is a failure, empty otherwise (`failureReason`).
+        document: The members that the resource was given, by their names on the wire.
+        internal: What the service stores beside them and never shows.
+        tokens: Client token and digest of the parameters for `create` and `update`; an empty digest is unknown.
+        number: Order of creation, given by the store.
+    """
+
+    kind: str
+    region: str
+    parent: str = ""
+    id: str
+    name: str
+    arn: str
+    version: int = 0
+    status: str = ""
+    failure: str = ""
+    document: Mapping[str, Any] = field(repr=False)
+    internal: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    tokens: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
+    created_at: datetime
+    updated_at: datetime
+    number: int = 0

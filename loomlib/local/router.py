@@ -1,0 +1,248 @@
+"""One router for the operations that are answered here, over botocore's service models.
+
+A request becomes an operation with parameters, and a result its form on the wire. Adding an operation means writing a
+method that is named after it in a component given to `Router`, or declaring a resource.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, cast
+
+from moto.core.model import OperationModel
+from moto.core.parse import RestJSONParser
+from moto.core.request import Request
+from moto.core.routing import get_service_router
+from moto.core.serialize import RestJSONSerializer
+from werkzeug.exceptions import NotFound
+
+from .moto_fallback import moto_methods
+from .resources.engine import ResourceEngine
+from .wire import (
+    Encoded,
+    Receive,
+    Refused,
+    Scope,
+    Send,
+    invalid,
+    not_implemented,
+    read_body,
+    replayed,
+    send_body,
+    send_json,
+)
+
+Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+_BODY_LIMIT_BYTES = 6_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A request's operation, the parameters in its path, and its parsed head."""
+
+    operation: OperationModel
+    path_parameters: Mapping[str, Any]
+    request: Request
+
+    @property
+    def name(self) -> str:
+        """The operation's name in the service model."""
+        return str(self.operation.name)
+
+
+class Router:
+    """Routes the operations of one AWS service to the components that answer them.
+
+    Components have methods such as `create_event(parameters) -> result`. Parameters of AgentCore's operations are
+    checked against the service model before a method sees them; those of CloudWatch Logs, whose methods check them with
+    that service's own errors, are the request's JSON. A method of a JSON service may return None: then moto answers.
+
+    Args:
+        service_name: The service as botocore names it.
+        components: Objects that answer operations; the first that has a method does.
+        resources: The control plane's resources.
+        limit_bytes: Largest request body.
+    """
+
+    def __init__(
+        self,
+        service_name: str,
+        *components: object,
+        resources: ResourceEngine | None = None,
+        limit_bytes: int = _BODY_LIMIT_BYTES,
+    ) -> None:
+        self._components, self._resources, self._limit_bytes = components, resources, limit_bytes
+        self._moto_methods = moto_methods(service_name)
+        self._router = get_service_router(service_name)
+
+    def match(self, scope: Scope) -> Match | None:
+        """Return the operation that a request is for, or None when the service model does not have it."""
+        raw_path: str = scope["raw_path"].decode("latin-1")
+        headers = {
+            name.decode("latin-1").upper().replace("-", "_"): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
+        request = Request(
+            {
+                "REQUEST_METHOD": scope["method"],
+                "PATH_INFO": raw_path,
+                "RAW_URI": raw_path,
+                "QUERY_STRING": scope["query_string"].decode("latin-1"),
+                "SERVER_NAME": "127.0.0.1",
+                "SERVER_PORT": "80",
+                "wsgi.url_scheme": "http",
+                "CONTENT_TYPE": headers.get("CONTENT_TYPE", ""),
+                **{f"HTTP_{name}": value for name, value in headers.items()},
+            }
+        )
+        try:
+            operation, path_parameters = self._router.match(request)
+        except NotFound:
+            return None
+        return Match(operation, path_parameters, request)
+
+    async def answer(
+        self, match: Match, receive: Receive, send: Send, *, region: str, request_id: str
+    ) -> Receive | None:
+        """Answer a matched request.
+
+        Args:
+            match: The operation.
+            receive: Where the body comes from.
+            send: Where the answer goes.
+            region: The caller's region.
+            request_id: Id that the answer carries.
+
+        Returns:
+            None when the request is answered; otherwise the body for moto, which implements the operation.
+
+        Raises:
+            Refused: The answer is an AWS error; 501 for an operation that nothing implements.
+        """
+        handler = self._handler(match.name, region)
+        if handler is None:
+            if _snake(match.name) in self._moto_methods:
+                return receive
+            raise not_implemented(match.name)
+        body = await read_body(receive, self._limit_bytes, match.request.headers.get("Content-Length"))
+        named = (b"x-amzn-requestid", request_id.encode())
+        if match.operation.service_model.metadata["protocol"] == "json":
+            result = await handler(_json(body))
+            if result is None:
+                return replayed(body)
+            await send_json(send, result, headers=(named,))
+            return None
+        result = await handler(_parameters(match, body))
+        if isinstance(result, Encoded):
+            status: int = match.operation.http["responseCode"]
+            await send_body(send, result, status, [(b"content-type", b"application/json"), named])
+            return None
+        response = RestJSONSerializer(match.operation).serialize(result)
+        content = response["body"].encode() if isinstance(response["body"], str) else response["body"]
+        headers = [(key.lower().encode(), str(value).encode()) for key, value in response["headers"].items()]
+        if response["status_code"] == 204:
+            content, headers = b"", []
+        await send_body(send, content, response["status_code"], [*headers, named])
+        return None
+
+    def _handler(self, operation: str, region: str) -> Handler | None:
+        if self._resources is not None and operation in self._resources.handlers:
+            return partial(self._resources.call, operation, region=region)
+        name = _snake(operation)
+        return next((method for item in self._components if (method := getattr(item, name, None))), None)
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise Refused("SerializationException", 400, "The request is not JSON") from error
+    if not isinstance(document, dict):
+        raise Refused("SerializationException", 400, "The request is not a JSON object")
+    return cast("dict[str, Any]", document)
+
+
+def _parameters(match: Match, body: bytes) -> dict[str, Any]:
+    """Parse a REST request by the service model and check the parameters against it."""
+    request, operation = match.request, match.operation
+    parts: Any = {
+        "body": body,
+        "headers": request.headers,
+        "method": request.method,
+        "url_params": match.path_parameters,
+        "url_path": request.path,
+        "values": request.args,
+    }
+    try:
+        parameters = _plain(RestJSONParser(operation).parse(parts))
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise Refused(
+            "SerializationException", 400, f"The request does not have the form of {match.name}: {error}"
+        ) from error
+    if operation.input_shape is not None and (faults := list(_faults(operation.input_shape, parameters, ""))):
+        raise invalid(f"{len(faults)} validation error{'s' * (len(faults) > 1)} detected: {'; '.join(faults)}")
+    return parameters
+
+
+def _snake(operation_name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", operation_name).lower()
+
+
+def _plain(value: Any) -> Any:
+    """Return moto's parsed mappings as plain dictionaries, proven to be JSON, with times as seconds since 1970."""
+    return json.loads(json.dumps(value, default=_seconds))
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC).timestamp()  # moto parses to naive UTC
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _faults(shape: Any, value: Any, where: str) -> Iterator[str]:
+    """Yield what breaks the service model: required members, enumerations, lengths, ranges and patterns."""
+    if shape.type_name == "structure" and shape.is_document_type:
+        return  # any JSON
+    rules = shape.metadata
+    here = where or "the request"
+    if shape.type_name == "structure":
+        members: Mapping[str, Any] = shape.members
+        for name in rules.get("required", ()):
+            if value.get(name) is None:
+                yield f"{_join(where, name)} is missing"
+        if rules.get("union") and len(value) != 1:
+            yield f"{here} must have exactly one of {', '.join(members)}"
+        for name, item in value.items():
+            if item is not None and name in members:
+                yield from _faults(members[name], item, _join(where, name))
+        return
+    if shape.type_name == "list":
+        for index, item in enumerate(value):
+            yield from _faults(shape.member, item, f"{here}[{index}]")
+    if shape.type_name == "map":
+        for key, item in value.items():
+            yield from _faults(shape.key, key, f"a key of {here}")
+            yield from _faults(shape.value, item, f"{here}.{key}")
+    size = value if shape.type_name in ("integer", "long", "float", "double") else _length(value)
+    if size is not None and "min" in rules and size < rules["min"]:
+        yield f"{here} must be at least {rules['min']}"
+    if size is not None and "max" in rules and size > rules["max"]:
+        yield f"{here} must be at most {rules['max']}"
+    if isinstance(value, str):
+        if (allowed := shape.metadata.get("enum")) and value not in allowed:
+            yield f"{here} must be one of {', '.join(allowed)}"
+        if (pattern := rules.get("pattern")) and not re.fullmatch(pattern, value):
+            yield f"{here} must match {pattern}"
+
+
+def _length(value: Any) -> int | None:
+    return len(cast("str | list[Any] | dict[str, Any]", value)) if isinstance(value, str | list | dict) else None
+
+
+def _join(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
