@@ -98,9 +98,9 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
         "        if name == 'tokenizers': raise ModuleNotFoundError('No module', name=name)\n"
         "sys.meta_path.insert(0, Nowhere())\n"
         "from loomlib.embeddings import embed\n"
-        "from loomlib.errors import ExtraMissing\n"
+        "from loomlib.errors import MissingExtraError\n"
         "try: embed(['a'])\n"
-        "except ExtraMissing as error: print(error)\n"
+        "except MissingExtraError as error: print(error)\n"
     )
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout == "Embeddings need tokenizers. Try: pip install 'loomlib[evals]'\n"

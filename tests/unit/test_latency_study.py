@@ -396,7 +396,7 @@ _FULL = """
 import resource, signal, sys
 sys.path.insert(0, {here!r})
 from latency_agent import ScriptedAgent
-from loomlib.errors import StoreFull
+from loomlib.errors import StoreFullError
 from loomlib.latency import LatencyStudy, Silent
 from loomlib.store import Store
 store = Store.open({url!r})
@@ -405,7 +405,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))  # no file may grow beyond it, as on a full disk
 try:
     LatencyStudy(agent, cold=40, warm=0, sticky=0, study_id="full", find_starts=False).run(Silent())
-except StoreFull as error:
+except StoreFullError as error:
     sys.exit(42)
 """
 

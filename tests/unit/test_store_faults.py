@@ -239,7 +239,7 @@ def test_a_store_that_cannot_grow_says_so_and_keeps_what_it_had(url: str) -> Non
             while True:
                 one(store, "x" * 20_000)
                 kept += 1
-        except StoreFull as error:
+        except StoreFullError as error:
             assert "loom.db" in str(error) and "MB free" in str(error), error
         found = store.invocations.list(limit=None)
         assert sum(each.status == "complete" for each in found) == kept, (len(found), kept)
@@ -255,7 +255,7 @@ def test_a_new_store_on_a_full_disk_says_so(url: str) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
         try:
             Store.open(url)
-        except StoreFull as error:
+        except StoreFullError as error:
             print(error)
     """
     assert "loom.db" in run(script, url)
@@ -277,7 +277,7 @@ def test_a_really_full_disk_is_told_from_other_failures(tmp_path: Path) -> None:
                 while True:
                     one(store, "x" * 5_000)
                     kept += 1
-            except StoreFull as error:
+            except StoreFullError as error:
                 assert "0.0 MB free" in str(error), error
             assert sum(each.status == "complete" for each in store.invocations.list(limit=None)) == kept
             print(kept > 0)

@@ -112,7 +112,7 @@ def test_a_full_disk_stops_a_question_before_it_is_sent(
         for ask in (lambda: invoker.invoke(agent, "?" * 10_000), lambda: list(invoker.stream(agent, "?" * 10_000))):
             try:
                 ask()
-            except StoreFull as error:
+            except StoreFullError as error:
                 print("full")
         """,
         tmp_path,

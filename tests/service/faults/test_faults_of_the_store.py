@@ -19,7 +19,7 @@ from loomlib.latency import LatencyStudy, Silent
 BEGIN = """
 import resource, signal, sys
 import loomlib as loom
-from loomlib.errors import StoreFull
+from loomlib.errors import StoreFullError
 from loomlib.latency import LatencyStudy, Silent
 
 def fill_the_disk():
@@ -60,7 +60,7 @@ def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: Environmen
         for ask in (lambda: agent.invoke("?"), lambda: list(agent.stream("?"))):
             try:
                 ask()
-            except StoreFull as error:
+            except StoreFullError as error:
                 print(error)
         """,
         house,
@@ -105,7 +105,7 @@ def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house
 
         try:
             LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="full", find_starts=False).run(Filling())
-        except StoreFull as error:
+        except StoreFullError as error:
             print(error)
         """,
         house,
