@@ -82,6 +82,7 @@ class Resource:
         }
         if record.status:
             members["status"] = record.status
+        members["statusReasons"] = [record.failure] if record.failure else []
         if record.failure:
             members["failureReason"] = record.failure
         if self.versioned:

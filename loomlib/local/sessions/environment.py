@@ -34,6 +34,8 @@ def session_environment(
     environment["TZ"] = "UTC"
     environment["PYTHONUNBUFFERED"] = "1"
     environment.update(service)
+    if region := (runtime.arn.split(":") + [""] * 4)[3]:
+        environment["AWS_REGION"] = environment["AWS_DEFAULT_REGION"] = region
     environment.update(telemetry or {})
     environment.update(runtime.environment)
     path = [str(folder) for folder in runtime.search_path]
