@@ -1,8 +1,8 @@
 """Alerts: rules on the numbers of operations, decided on intervals, told once for each change of state."""
 
-from .check import AlertCheck, Checked, check_alerts
-from .notify import Addresses, Notify, Telling, apprise_notify
-from .rule import ALARM, ALERT_STATES, NO_DATA, OK, UNCLEAR, Rule
+from .check import AlertCheck, AlertResult, check_alerts
+from .notify import Addresses, Notification, Notify, apprise_notify
+from .rule import ALARM, ALERT_STATES, NO_DATA, OK, UNCLEAR, AlertRule
 
 __all__ = [
     "ALARM",
@@ -12,10 +12,10 @@ __all__ = [
     "UNCLEAR",
     "Addresses",
     "AlertCheck",
-    "Checked",
+    "AlertResult",
+    "AlertRule",
+    "Notification",
     "Notify",
-    "Rule",
-    "Telling",
     "apprise_notify",
     "check_alerts",
 ]

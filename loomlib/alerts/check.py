@@ -17,23 +17,23 @@ from ..metrics import Window
 from ..statistics import Estimate
 from .delivery import Delivered, deliver
 from .notify import Notify
-from .rule import ALARM, NO_DATA, Rule
+from .rule import ALARM, NO_DATA, AlertRule
 
 if TYPE_CHECKING:
     from ..store import AlertRow, Store
 
-Measure = Callable[[Rule, Window], Estimate]
+Measure = Callable[[AlertRule, Window], Estimate]
 """The number of a rule over a time; raises `LoomError` where it cannot be had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class AlertResult:
     """How one alert stands. `changed_from` is the state before when this check changed it (None: it did not).
 
     `told` are the names that were told something now; `problems` says who could not be, and who is given up.
     """
 
-    rule: Rule
+    rule: AlertRule
     state: str
     sentence: str
     estimate: Estimate | None
@@ -68,12 +68,12 @@ class AlertCheck:
     `unreadable` has a sentence for each alert whose stored rule cannot be read: nobody knows how that one stands.
     """
 
-    checked: tuple[Checked, ...]
+    checked: tuple[AlertResult, ...]
     checked_at: datetime
     unreadable: tuple[str, ...] = ()
 
     @property
-    def alarms(self) -> tuple[Checked, ...]:
+    def alarms(self) -> tuple[AlertResult, ...]:
         """Those in alarm."""
         return tuple(each for each in self.checked if each.state == ALARM)
 
@@ -90,11 +90,11 @@ class AlertCheck:
 
 def check_alerts(store: Store, scope: str, measure: Measure, notify: Notify | None, *, now: datetime) -> AlertCheck:
     """Judges every rule of a scope and tells who is to be told (nobody without `notify`)."""
-    checked: list[Checked] = []
+    checked: list[AlertResult] = []
     unreadable: list[str] = []
     for row in store.alerts.list(scope):
         try:
-            rule = Rule.read(row.rule)
+            rule = AlertRule.read(row.rule)
         except StoreError as error:
             unreadable.append(f"{row.name}: {error}")
         else:
@@ -102,7 +102,9 @@ def check_alerts(store: Store, scope: str, measure: Measure, notify: Notify | No
     return AlertCheck(checked=tuple(checked), checked_at=now, unreadable=tuple(unreadable))
 
 
-def _check(store: Store, row: AlertRow, rule: Rule, measure: Measure, notify: Notify | None, now: datetime) -> Checked:
+def _check(
+    store: Store, row: AlertRow, rule: AlertRule, measure: Measure, notify: Notify | None, now: datetime
+) -> AlertResult:
     estimate: Estimate | None = None
     try:
         estimate = measure(rule, Window(since=now - rule.window, until=None))
@@ -121,7 +123,7 @@ def _check(store: Store, row: AlertRow, rule: Rule, measure: Measure, notify: No
     if notify is not None and rule.notify:
         delivered = deliver(store, row, rule, state, sentence, reading, notify=notify, now=now)
     since = now if before is not None or row.state_since is None else row.state_since
-    return Checked(
+    return AlertResult(
         rule=rule,
         state=state,
         sentence=sentence,

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import LoomError
-from .notify import Notify, Telling
-from .rule import ALARM, OK, Rule
+from .notify import Notification, Notify
+from .rule import ALARM, OK, AlertRule
 
 if TYPE_CHECKING:
     from ..store import AlertRow, Store
@@ -44,7 +44,7 @@ class _Due:
 
 
 def deliver(
-    store: Store, row: AlertRow, rule: Rule, state: str, sentence: str, reading: Mapping[str, Any], *,
+    store: Store, row: AlertRow, rule: AlertRule, state: str, sentence: str, reading: Mapping[str, Any], *,
     notify: Notify, now: datetime,
 ) -> Delivered:  # fmt: skip
     """Tells whoever is due, and keeps who was not reached."""
@@ -55,21 +55,21 @@ def deliver(
     others = {name: count for name, count in _tries(row).items() if is_again and name not in due.tries}
     untold = {"kind": due.kind, "tries": {**others, **due.tries}}
     # Claimed before it is told, so that of two who check at once one tells.
-    if not store.alerts.claim_telling(row, state, at=now, untold=untold) or not due.tries:
+    if not store.alerts.claim_notification(row, state, at=now, untold=untold) or not due.tries:
         return Delivered()
-    telling = Telling(
+    notification = Notification(
         alert=rule.name,
         state=OVER if due.kind == OVER else ALARM,
         title=f"Loom: {_WORDS[due.kind]} · {rule.name}",
         body=f"{sentence}\nChecked {now:%Y-%m-%d %H:%M:%S} UTC over {_span(rule)}.",
         names=tuple(due.tries),
     )
-    problems = _problems(notify, telling)
+    problems = _problems(notify, notification)
     # A problem that names nobody is everybody's.
     named = {name: any(repr(name) in problem for problem in problems) for name in due.tries}
     missed = [name for name in due.tries if named[name]] if any(named.values()) else list(due.tries) if problems else []
     tries = others | {name: due.tries[name] + 1 for name in missed}
-    store.alerts.note_untold(row.id, {"kind": due.kind, "tries": tries})
+    store.alerts.set_pending(row.id, {"kind": due.kind, "tries": tries})
     told = tuple(name for name in due.tries if name not in missed)
 
     def remember(kind: str, words: str) -> None:
@@ -87,7 +87,7 @@ def deliver(
     return Delivered(told=told, problems=(*problems, *final, *given_up))
 
 
-def _due(row: AlertRow, rule: Rule, state: str, now: datetime) -> _Due | None:
+def _due(row: AlertRow, rule: AlertRule, state: str, now: datetime) -> _Due | None:
     everybody = dict.fromkeys(rule.notify, 0)
     tries = _tries(row)
     stands = row.told_state == ALARM
@@ -108,7 +108,7 @@ def _due(row: AlertRow, rule: Rule, state: str, now: datetime) -> _Due | None:
     return _Due(kind=_kind(row) or "alarm", tries=owed) if owed else None
 
 
-def _given_up(row: AlertRow, rule: Rule, state: str) -> tuple[str, ...]:
+def _given_up(row: AlertRow, rule: AlertRule, state: str) -> tuple[str, ...]:
     if state != row.told_state:
         return ()
     return tuple(_no_more(name) for name, count in _tries(row).items() if count >= MOST_TRIES and name in rule.notify)
@@ -126,16 +126,16 @@ def _tries(row: AlertRow) -> dict[str, int]:
     return dict((row.untold or {}).get("tries") or {})
 
 
-def _problems(notify: Notify, telling: Telling) -> Sequence[str]:
+def _problems(notify: Notify, notification: Notification) -> Sequence[str]:
     try:
-        return notify(telling)
+        return notify(notification)
     except LoomError as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001 -- foreign code; its message may hold an address
         why = f"{type(error).__name__} in what tells it"
-    return [f"{name!r} was not told: {why}" for name in telling.names]
+    return [f"{name!r} was not told: {why}" for name in notification.names]
 
 
-def _span(rule: Rule) -> str:
+def _span(rule: AlertRule) -> str:
     hours = rule.window.total_seconds() / 3600
     return f"the last {hours:g} h" if hours >= 1 else f"the last {hours * 60:g} min"

@@ -21,7 +21,7 @@ _WORDY: Final = ("apprise", "urllib3.connectionpool", "urllib3.util.retry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class Notification:
     """What is to be told. `state` is the alert's, or `over` where an alarm has ended."""
 
     alert: str
@@ -31,7 +31,7 @@ class Telling:
     names: tuple[str, ...]
 
 
-Notify: TypeAlias = Callable[[Telling], Sequence[str]]
+Notify: TypeAlias = Callable[[Notification], Sequence[str]]
 """Tells it; returns what went wrong, a sentence for each name that was not reached."""
 
 
@@ -65,13 +65,13 @@ def apprise_notify(addresses: Addresses | None = None) -> Notify:
     """A `Notify` that asks apprise (https://github.com/caronc/apprise: mail, Slack, Teams, JSON and many more)."""
     known = addresses or Addresses()
 
-    def tell(telling: Telling) -> Sequence[str]:
-        return [problem for name in telling.names if (problem := _tell(known, name, telling))]
+    def tell(notification: Notification) -> Sequence[str]:
+        return [problem for name in notification.names if (problem := _tell(known, name, notification))]
 
     return tell
 
 
-def _tell(addresses: Addresses, name: str, telling: Telling) -> str:
+def _tell(addresses: Addresses, name: str, notification: Notification) -> str:
     found = addresses.find(name)
     if found is None:
         return f"nobody knows the address {name!r}: set {VARIABLE}{name.upper()}, or {name} in [alerts] of loom.toml"
@@ -83,7 +83,9 @@ def _tell(addresses: Addresses, name: str, telling: Telling) -> str:
                 return f"the address {name!r} is in no form that apprise knows"
             kind = {"alarm": apprise.NotifyType.FAILURE, "over": apprise.NotifyType.SUCCESS}
             told = service.notify(
-                title=telling.title, body=telling.body, notify_type=kind.get(telling.state, apprise.NotifyType.INFO)
+                title=notification.title,
+                body=notification.body,
+                notify_type=kind.get(notification.state, apprise.NotifyType.INFO),
             )
         except Exception as error:  # noqa: BLE001 -- foreign code; its message may hold the address
             return f"telling {name!r} failed ({type(error).__name__})"

@@ -31,7 +31,7 @@ _COUNTS: Final = ("invocations", "sessions")
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Rule:
+class AlertRule:
     """An alarm when `number` (of `loomlib.metrics.NUMBERS`) is `above` or `below` a limit over the last `window`.
 
     Of the agent named `agent`, or of all together. Below `min_n` observations nothing is decided. `notify` names the
@@ -149,7 +149,7 @@ class Rule:
         }
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Rule:
+    def read(cls, stored: Mapping[str, Any]) -> AlertRule:
         """The rule that `to_dict()` wrote down. `StoreError` where it is none that this release knows."""
         try:
             remind = stored["remind_every_s"]

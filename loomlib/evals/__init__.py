@@ -42,6 +42,7 @@ A failure to answer and a failure to judge are no low scores: they stand apart a
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from loomlib.deprecation import renamed_names
 from loomlib.dispatch import register
 
 from .values.answers import FAILURE_STAGES, CaseAnswer, CaseFailure, TurnAnswer
@@ -76,8 +77,8 @@ if TYPE_CHECKING:
         CorrectnessJudge,
         HelpfulnessJudge,
         JudgeFailedError,
+        JudgePanel,
         PairwiseJudge,
-        Panel,
         RankingJudge,
         RecordedJudge,
         RecordingJudge,
@@ -107,7 +108,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             "AgentCoreJudge", "AssertionJudge", "ConverseJudge", "CorrectnessJudge", "HelpfulnessJudge",
-            "JudgeFailedError", "PairwiseJudge", "Panel", "RankingJudge", "RecordedJudge", "RecordingJudge",
+            "JudgeFailedError", "JudgePanel", "PairwiseJudge", "RankingJudge", "RecordedJudge", "RecordingJudge",
             "RubricJudge", "StrandsJudge", "TrajectoryJudge", "calibrate", "judge_variance", "panel_agreement",
         ),
         "judges",
@@ -166,11 +167,11 @@ __all__ = [
     "HelpfulnessJudge",
     "Journal",
     "JudgeFailedError",
+    "JudgePanel",
     "Leaderboard",
     "NotApplicable",
     "Outcome",
     "PairwiseJudge",
-    "Panel",
     "Proposal",
     "RankingJudge",
     "RecordedJudge",
@@ -211,7 +212,12 @@ __all__ = [
 ]
 
 
+_renamed = renamed_names(__name__, {"Panel": "JudgePanel"})
+
+
 def __getattr__(name: str) -> object:
+    if name == "Panel":
+        return _renamed(name)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias, cast
 from loomlib.errors import PluginError
 from loomlib.plugins import Plugins, find_plugins, hookimpl
 
-from .evaluators import builtins
+from .evaluators.factories import EVALUATOR_FACTORIES, STRANDS_FACTORIES, EvaluatorFactory
 from .evaluators.functions import FunctionEvaluator
 from .values.cases import EvaluatorChoice
 from .values.evaluator import Evaluator
@@ -89,12 +89,14 @@ def _named(said: str, options: Mapping[str, Any], threshold: float | None, plugi
 
 def _own(name: str) -> Callable[..., Any] | None:
     """Built-in names win over plugins' in any case, so that plugins need not be looked for."""
-    own = builtins.MAKERS.get(name) or builtins.FROM_STRANDS.get(name)
+    own = EVALUATOR_FACTORIES.get(name) or STRANDS_FACTORIES.get(name)
     if own is None and name.partition(":")[0] in ("judge", "agentcore", "strands", "rubric", "adk"):
-        from .judges.factories import FACTORIES
+        from .judges.factories import JUDGE_FACTORIES
 
         # strands_evals writes its class's name into an experiment.
-        own = FACTORIES.get(name) or (FACTORIES.get(name.removesuffix("Evaluator")) if _STRANDS in name else None)
+        own = JUDGE_FACTORIES.get(name)
+        if own is None and _STRANDS in name:
+            own = JUDGE_FACTORIES.get(name.removesuffix("Evaluator"))
     return own
 
 
@@ -130,7 +132,7 @@ def _with_first(options: Mapping[str, Any], given: object) -> dict[str, Any]:
     """The options with the unnamed one under its name."""
     if "" not in options:
         return dict(options)
-    if isinstance(given, builtins.Maker):
+    if isinstance(given, EvaluatorFactory):
         first = given.first
     else:
         first = next(iter(inspect.signature(cast("Callable[..., Any]", given)).parameters), "")
@@ -140,7 +142,7 @@ def _with_first(options: Mapping[str, Any], given: object) -> dict[str, Any]:
 
 
 def _made(name: str, given: object, options: Mapping[str, Any], plugins: Plugins | None) -> Evaluator:
-    if isinstance(given, builtins.Maker):
+    if isinstance(given, EvaluatorFactory):
         return cast("Evaluator", given(**{"name": _column(name, options, given), **options}))
     make = cast("Callable[..., Any]", given)
     is_own = _own(name) is not None
@@ -184,7 +186,7 @@ def _takes(signature: inspect.Signature, name: str) -> bool:
     return name in signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
 
 
-def _column(name: str, options: Mapping[str, Any], maker: builtins.Maker) -> str:
+def _column(name: str, options: Mapping[str, Any], maker: EvaluatorFactory) -> str:
     """What the column is called: the same for the same options, whatever the bar."""
     told = {key: value for key, value in sorted(options.items()) if key not in ("threshold", "name")}
     if not told:
@@ -199,6 +201,6 @@ def _column(name: str, options: Mapping[str, Any], maker: builtins.Maker) -> str
 @hookimpl
 def loom_evaluators() -> dict[str, Callable[..., Any]]:
     """Return the evaluators and judges of this package."""
-    from .judges.factories import FACTORIES
+    from .judges.factories import JUDGE_FACTORIES
 
-    return {**builtins.MAKERS, **builtins.FROM_STRANDS, **FACTORIES}
+    return {**EVALUATOR_FACTORIES, **STRANDS_FACTORIES, **JUDGE_FACTORIES}

@@ -3,7 +3,7 @@
 from .files import read_rules
 from .personal import PERSONAL_DATA
 from .redactor import DEFAULT_RULES, Document, Found, Redacted, Redactor, redact
-from .rule import Rule
+from .rule import RedactionRule
 from .secrets import KNOWN_FORMS, SECRETS
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "Document",
     "Found",
     "Redacted",
+    "RedactionRule",
     "Redactor",
-    "Rule",
     "read_rules",
     "redact",
 ]

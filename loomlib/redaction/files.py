@@ -11,12 +11,12 @@ from typing import Any, Final, cast
 
 from loomlib.errors import SettingsError
 
-from .rule import Rule, rule
+from .rule import RedactionRule, rule
 
 _KNOWN: Final = {"name", "pattern", "ignore_case", "part", "kind", "anchors"}
 
 
-def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
+def read_rules(path: str | PathLike[str]) -> tuple[RedactionRule, ...]:
     """The rules of a TOML or JSON file. Raises `SettingsError`, which names the rule and what is wrong with it.
 
         [[rules]]
@@ -39,7 +39,7 @@ def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
     return tuple(_rule(each, place, file) for place, each in enumerate(cast("list[Any]", rules), 1))
 
 
-def _rule(said: Any, place: int, file: Path) -> Rule:
+def _rule(said: Any, place: int, file: Path) -> RedactionRule:
     where = f"rule {place} of {file}"
     if not isinstance(said, Mapping):
         raise SettingsError("A rule is a table with a name and a pattern", on=where)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from .checksums import NATIONAL, luhn, mod_97
-from .rule import Rule
+from .rule import RedactionRule
 from .rule import rule as _rule
 
 _rule = partial(_rule, kind="personal")
@@ -118,7 +118,7 @@ def _national(check: Callable[[str], bool], text: str) -> list[tuple[int, int]]:
     return [(0, len(text))] if check(kept) else []
 
 
-PERSONAL_DATA: Final[tuple[Rule, ...]] = (
+PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
     # RFC 5321: at most 64 characters before the @ and 255 behind it.
     _rule(
         "email",

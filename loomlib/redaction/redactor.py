@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 from .personal import PERSONAL_DATA
-from .rule import Rule
+from .rule import RedactionRule
 from .secrets import SECRETS, is_secret_name
 
-DEFAULT_RULES: Final[tuple[Rule, ...]] = (*SECRETS[:-1], *PERSONAL_DATA, SECRETS[-1])
+DEFAULT_RULES: Final[tuple[RedactionRule, ...]] = (*SECRETS[:-1], *PERSONAL_DATA, SECRETS[-1])
 """Secrets and personal data; what only looks random is the last resort."""
 
 _SHORTEST: Final = 8
@@ -60,7 +60,7 @@ class Redactor:
 
     def __init__(
         self,
-        rules: Sequence[Rule] = DEFAULT_RULES,
+        rules: Sequence[RedactionRule] = DEFAULT_RULES,
         *,
         known: Iterable[str] = (),
         finders: Sequence[Finder] = (),
@@ -218,7 +218,7 @@ class Document:
         return f"[{name} {self._numbers[key]}]"
 
 
-def redact(text: str, rules: Sequence[Rule] = DEFAULT_RULES) -> Redacted:
+def redact(text: str, rules: Sequence[RedactionRule] = DEFAULT_RULES) -> Redacted:
     """`text` without secrets and personal data.
 
     >>> redact("write to ann@example.org, then to ann@example.org").text
@@ -228,7 +228,7 @@ def redact(text: str, rules: Sequence[Rule] = DEFAULT_RULES) -> Redacted:
 
 
 @lru_cache(maxsize=8)
-def _redactor(rules: tuple[Rule, ...]) -> Redactor:
+def _redactor(rules: tuple[RedactionRule, ...]) -> Redactor:
     return Redactor(rules)
 
 

@@ -13,7 +13,7 @@ Accept: TypeAlias = "Callable[[str], Sequence[tuple[int, int]]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class RedactionRule:
     """`name` is what stands in the placeholder: `[email 1]`.
 
     Of a match of `pattern` the group `part` is taken (0: all of it). `accept` is given what matched and returns where
@@ -69,13 +69,13 @@ def rule(
     accept: Accept | None = None,
     anchors: tuple[str, ...] = (),
     canonical: Callable[[str], str] = str,
-) -> Rule:
+) -> RedactionRule:
     """A rule of a pattern's text. Raises `ValueError` where that is none."""
     try:
         compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
     except re.error as error:
         raise ValueError(f"the pattern of {name!r} is no regular expression: {error}") from error
-    return Rule(
+    return RedactionRule(
         name=name,
         pattern=compiled,
         kind=kind,

@@ -9,14 +9,14 @@ from itertools import pairwise
 from math import log2
 from typing import Final
 
-from .rule import Rule
+from .rule import RedactionRule
 from .rule import rule as _rule
 
 _rule = partial(_rule, kind="secret")
 
 _NAMED_VALUE: Final = r"""[\w.~+/=\-!#$%^*@:]"""
 
-KNOWN_FORMS: Final[tuple[Rule, ...]] = (
+KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
     # RFC 7468; headers of RFC 1421 and line ends written as \n included. One that was cut off goes to the text's end.
     _rule(
         "private key",
@@ -157,7 +157,7 @@ HIGH_ENTROPY: Final = _rule(
     accept=_random,
 )
 
-SECRETS: Final[tuple[Rule, ...]] = (*KNOWN_FORMS, *_NAMED, HIGH_ENTROPY)
+SECRETS: Final[tuple[RedactionRule, ...]] = (*KNOWN_FORMS, *_NAMED, HIGH_ENTROPY)
 """Everything that gives access, what looks random included."""
 
 _SECRET_NAME: Final = re.compile(

@@ -98,12 +98,12 @@ class Alerts:
             connection.execute(update(alerts).where(alerts.c.id == id).values(values))
         return (before[0] or "") if changed else None
 
-    def claim_telling(
+    def claim_notification(
         self, row: AlertRow, state: str, *, at: datetime, untold: Mapping[str, Any] | None = None
     ) -> bool:
         """Notes that `state` is being told now; False when another process told something since `row` was read.
 
-        `untold` is what is still owed when this process ends before `note_untold`.
+        `untold` is what is still owed when this process ends before `set_pending`.
         """
         same = alerts.c.told_at.is_(None) if row.told_at is None else alerts.c.told_at == row.told_at
         change = (
@@ -114,7 +114,7 @@ class Alerts:
         with self._database.write() as connection:
             return connection.execute(change).rowcount > 0
 
-    def note_untold(self, id: int, untold: Mapping[str, Any]) -> None:
+    def set_pending(self, id: int, untold: Mapping[str, Any]) -> None:
         """Notes who was not reached."""
         change = update(alerts).where(alerts.c.id == id).values(untold=dict(untold))
         with self._database.write() as connection:

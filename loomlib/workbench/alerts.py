@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..alerts import AlertCheck, Checked, Rule
+from ..alerts import AlertCheck, AlertResult, AlertRule
 from ..errors import StoreError
 from .frames import rows_frame
 from .overview_page import overview_page, table_html
@@ -28,12 +28,12 @@ class AlertCheckView:
         self.found, self._labels = found, tuple(labels)
 
     @property
-    def checked(self) -> tuple[Checked, ...]:
+    def checked(self) -> tuple[AlertResult, ...]:
         """Each alert."""
         return self.found.checked
 
     @property
-    def alarms(self) -> tuple[Checked, ...]:
+    def alarms(self) -> tuple[AlertResult, ...]:
         """Those in alarm."""
         return self.found.alarms
 
@@ -82,7 +82,7 @@ def _alert(row: AlertRow) -> dict[str, Any]:
         "checked_at": row.checked_at,
     }
     try:
-        rule = Rule.read(row.rule)
+        rule = AlertRule.read(row.rule)
     except StoreError:
         return found | dict.fromkeys(_OF_THE_RULE) | {"state": "unreadable"}
     return found | {

@@ -11,7 +11,7 @@ from .bench_operations import BenchOperations
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..alerts import Notify, Rule
+    from ..alerts import AlertRule, Notify
     from ..metrics import Window
     from ..statistics import Estimate
     from .alerts import AlertCheckView
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 class BenchAlerts(BenchOperations):
     """What `Workbench` offers about alerts."""
 
-    def add_alert(self, rule: Rule | str, **options: Any) -> Rule:
-        """Store a rule: a `loomlib.alerts.Rule`, or the name of its number with the rule's own options.
+    def add_alert(self, rule: AlertRule | str, **options: Any) -> AlertRule:
+        """Store a rule: a `loomlib.alerts.AlertRule`, or the name of its number with the rule's own options.
 
         bench.add_alert("error_rate", above=0.05, agent="calculator", window=timedelta(hours=1), min_n=20)
         """
-        from ..alerts import Rule
+        from ..alerts import AlertRule
 
-        made = Rule(rule, **options) if isinstance(rule, str) else rule
+        made = AlertRule(rule, **options) if isinstance(rule, str) else rule
         self.store.alerts.add(self.where, made.name, made.to_dict(), at=datetime.now(UTC))
         return made
 
@@ -63,6 +63,6 @@ class BenchAlerts(BenchOperations):
         found = check_alerts(self.store, self.where, self._measure, teller, now=datetime.now(UTC))
         return AlertCheckView(found, labels=self.labels)
 
-    def _measure(self, rule: Rule, window: Window) -> Estimate:
+    def _measure(self, rule: AlertRule, window: Window) -> Estimate:
         entries = self.catalog.list() if rule.agent is None else (self.catalog.get(rule.agent),)
         return self.read_figures(entries, since=window.since, until=window.until).total.number(rule.number)

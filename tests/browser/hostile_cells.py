@@ -63,10 +63,10 @@ class Quiet:
 run = loom.evaluate(speak, evalset, [judge, "exact"], name=texts[4], progress=Quiet())
 again = loom.evaluate(lambda prompt: "no", evalset, [judge, "exact"], name=texts[5], progress=Quiet())
 display(evalset, run, run.summary(), run.rows(), run.scores(), run.compare(again), run.failures())""",
-    """from loomlib.alerts import Rule
+    """from loomlib.alerts import AlertRule
 from loomlib.reports import Listing, Verdict
 for each in texts:
-    bench.add_alert(Rule("error_rate", above=0.05, name=each, notify=["team"]))
+    bench.add_alert(AlertRule("error_rate", above=0.05, name=each, notify=["team"]))
 display(bench.check_alerts(notify=False), bench.alerts(), bench.plugins())
 display(Verdict(title=texts[0], sentences=texts, gates=[("missed", each) for each in texts]))
 display(Listing(items=[(each, each, each) for each in texts]))""",

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from loomlib.alerts import ALARM, NO_DATA, OK, UNCLEAR, Addresses, Rule, Telling, apprise_notify, check_alerts
+from loomlib.alerts import ALARM, NO_DATA, OK, UNCLEAR, Addresses, AlertRule, Notification, apprise_notify, check_alerts
 from loomlib.alerts.delivery import MOST_TRIES
 from loomlib.errors import AgentNotFoundError, StoreError
 from loomlib.metrics import Window
@@ -38,22 +38,22 @@ class Inbox:
         self.titles: list[str] = []
         self.broken = ""
 
-    def __call__(self, telling: Telling) -> Sequence[str]:
+    def __call__(self, notification: Notification) -> Sequence[str]:
         if self.broken:
-            return [f"{name!r} {self.broken}" for name in telling.names]
-        self.titles.append(telling.title)
+            return [f"{name!r} {self.broken}" for name in notification.names]
+        self.titles.append(notification.title)
         return []
 
 
 def shares(failed: int, n: int) -> Any:
-    def measure(rule: Rule, window: Window) -> Estimate:
+    def measure(rule: AlertRule, window: Window) -> Estimate:
         return estimate_share(failed, n)
 
     return measure
 
 
-def errors(**more: Any) -> Rule:
-    return Rule("error_rate", above=0.05, name="errors", notify=["team"], **more)
+def errors(**more: Any) -> AlertRule:
+    return AlertRule("error_rate", above=0.05, name="errors", notify=["team"], **more)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_below_the_wanted_n_nothing_is_decided() -> None:
 
 def test_no_traffic_is_a_number_too() -> None:
     nothing = Estimate(value=0, low=0, high=0, n=0, confidence=1.0, method="counted")
-    assert Rule("invocations", below=1).judge(nothing) == ALARM
-    assert Rule("invocations", above=10).judge(nothing) == OK
+    assert AlertRule("invocations", below=1).judge(nothing) == ALARM
+    assert AlertRule("invocations", above=10).judge(nothing) == OK
 
 
 def test_a_cost_of_which_a_part_is_unknown_is_not_below_a_limit() -> None:
     at_least = Estimate(value=2.0, low=2.0, high=2.0, n=9, confidence=1.0, method="", open_above=True)
-    assert Rule("cost", above=5.0).judge(at_least) == UNCLEAR
-    assert Rule("cost", above=1.0).judge(at_least) == ALARM
+    assert AlertRule("cost", above=5.0).judge(at_least) == UNCLEAR
+    assert AlertRule("cost", above=1.0).judge(at_least) == ALARM
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_a_cost_of_which_a_part_is_unknown_is_not_below_a_limit() -> None:
 )
 def test_a_rule_that_cannot_be_meant_is_refused_without_repeating_an_address(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError) as raised:
-        Rule("error_rate", **options)
+        AlertRule("error_rate", **options)
     assert "hunter2" not in str(raised.value)
 
 
 def test_a_rule_comes_back_as_it_was_stored() -> None:
-    rule = Rule("duration_p90_ms", above=900, agent="a", window=HOUR, min_n=7, notify=["Team"], remind_every=None)
-    assert Rule.read(json.loads(json.dumps(rule.to_dict()))) == rule
+    rule = AlertRule("duration_p90_ms", above=900, agent="a", window=HOUR, min_n=7, notify=["Team"], remind_every=None)
+    assert AlertRule.read(json.loads(json.dumps(rule.to_dict()))) == rule
     assert rule.name == "p90 answer of a above 900 ms"
 
 
@@ -149,13 +149,15 @@ class Inboxes:
         self.broken = set(broken)
         self.told: list[tuple[str, str]] = []
 
-    def __call__(self, telling: Telling) -> Sequence[str]:
-        self.told += [(name, telling.title.split(" ", 1)[1]) for name in telling.names if name not in self.broken]
-        return [f"{name!r} could not be reached" for name in telling.names if name in self.broken]
+    def __call__(self, notification: Notification) -> Sequence[str]:
+        self.told += [
+            (name, notification.title.split(" ", 1)[1]) for name in notification.names if name not in self.broken
+        ]
+        return [f"{name!r} could not be reached" for name in notification.names if name in self.broken]
 
 
-def both(store: Store, **more: Any) -> Rule:
-    rule = Rule("error_rate", above=0.05, name="errors", notify=["team", "night"], **more)
+def both(store: Store, **more: Any) -> AlertRule:
+    rule = AlertRule("error_rate", above=0.05, name="errors", notify=["team", "night"], **more)
     store.alerts.add("local", "errors", rule.to_dict(), at=NOON)
     return rule
 
@@ -216,7 +218,9 @@ def test_who_never_heard_of_an_alarm_does_not_hear_of_its_end(store: Store) -> N
 def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store: Store) -> None:
     both(store)
     (row,) = store.alerts.list("local")
-    assert store.alerts.claim_telling(row, ALARM, at=NOON, untold={"kind": "alarm", "tries": {"team": 0, "night": 0}})
+    assert store.alerts.claim_notification(
+        row, ALARM, at=NOON, untold={"kind": "alarm", "tries": {"team": 0, "night": 0}}
+    )
     inbox = Inboxes()
     assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE / 4).checked[0].told == ()
     assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE).checked[0].told == ("team", "night")
@@ -225,7 +229,7 @@ def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store
 def test_a_teller_that_breaks_reaches_nobody_and_shows_no_address(store: Store) -> None:
     both(store)
 
-    def notify(telling: Telling) -> Sequence[str]:
+    def notify(notification: Notification) -> Sequence[str]:
         raise RuntimeError("json://user:hunter2@example.com")
 
     found = check_alerts(store, "local", shares(30, 90), notify, now=NOON).checked[0]
@@ -247,14 +251,14 @@ def test_a_rule_that_cannot_be_read_keeps_no_other_from_being_checked(store: Sto
 
 def test_of_two_who_check_at_once_one_tells(store: Store) -> None:
     row = store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
-    assert store.alerts.claim_telling(row, ALARM, at=NOON)
-    assert not store.alerts.claim_telling(row, ALARM, at=NOON + HOUR)
+    assert store.alerts.claim_notification(row, ALARM, at=NOON)
+    assert not store.alerts.claim_notification(row, ALARM, at=NOON + HOUR)
 
 
 def test_a_number_that_cannot_be_had_is_no_data_with_the_reason(store: Store) -> None:
     store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
 
-    def measure(rule: Rule, window: Window) -> Estimate:
+    def measure(rule: AlertRule, window: Window) -> Estimate:
         raise AgentNotFoundError("No such agent in the catalog", on="gone")
 
     found = check_alerts(store, "local", measure, Inbox(), now=NOON)
@@ -315,7 +319,7 @@ def test_apprise_tells_a_loopback_server_and_the_address_is_nowhere(
     )
     assert addresses.names() == ("night", "odd", "team")
     assert "s3cr3t" not in repr(addresses.find("team"))
-    rule = Rule("error_rate", above=0.05, name="errors", notify=["team", "night", "odd", "nobody"])
+    rule = AlertRule("error_rate", above=0.05, name="errors", notify=["team", "night", "odd", "nobody"])
     store.alerts.add("local", "errors", rule.to_dict(), at=NOON)
     found = check_alerts(store, "local", shares(30, 90), apprise_notify(addresses), now=NOON)
     assert found.checked[0].told == ("team",)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import EvalRun
 from loomlib.evals.compare.gate_words import GateWish, judge_gates
-from loomlib.evals.evaluators.builtins import MAKERS
-from loomlib.evals.judges.factories import FACTORIES
+from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES
+from loomlib.evals.judges.factories import JUDGE_FACTORIES
 from loomlib.evals.runs import Snapshot
 from loomlib.evals.runs.panel import Panel as Judges
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
@@ -252,7 +252,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             agents=[entry.name for entry in self.bench.catalog.list()][:500],
             sets=set_choices(runs),
             runs=[[row["id"], f"{row['target']} on {row['set']} · {row['id']}"] for row in runs[:100]],
-            known=[*MAKERS, *FACTORIES],
+            known=[*EVALUATOR_FACTORIES, *JUDGE_FACTORIES],
             labels=list(self.bench.labels),
             run=self.state.get("run", ""),
             filter=self.state.get("filter", {}),

@@ -10,7 +10,7 @@ from .case_making import asked_key, case_of
 from .conversation import conversation_of
 
 if TYPE_CHECKING:
-    from loomlib.redaction import Redactor, Rule
+    from loomlib.redaction import RedactionRule, Redactor
 
     from ..values.eval_set import EvalSet
 
@@ -21,7 +21,7 @@ def capture(
     *,
     expected: bool = True,
     tags: Sequence[str] = (),
-    redact: Redactor | Sequence[Rule] | None = None,
+    redact: Redactor | Sequence[RedactionRule] | None = None,
     id: str | None = None,
     replace_known: bool = False,
 ) -> EvalSet:
@@ -47,7 +47,7 @@ def capture(
     return evalset.with_cases(replace(case, id=known.id))
 
 
-def redactor_of(given: Redactor | Sequence[Rule] | None) -> Redactor:
+def redactor_of(given: Redactor | Sequence[RedactionRule] | None) -> Redactor:
     """What strikes out: Loom's own rules where nothing else is said."""
     from loomlib.redaction import DEFAULT_RULES, Redactor
 

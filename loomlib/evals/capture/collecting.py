@@ -19,7 +19,7 @@ from .scoring import failed_scores
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loomlib.redaction import Redactor, Rule
+    from loomlib.redaction import RedactionRule, Redactor
 
     from ..runs.eval_run import EvalRun
     from ..runs.panel import Choice
@@ -98,7 +98,7 @@ def collect_cases(
     is_failure: Callable[[Conversation], bool | str] | None = None,
     evaluators: Sequence[Choice] = (),
     tags: Sequence[str] = (),
-    redact: Redactor | Sequence[Rule] | None = None,
+    redact: Redactor | Sequence[RedactionRule] | None = None,
     leave: Sequence[str] = OURS,
     complete: Callable[[Sequence[Conversation]], Sequence[Conversation]] | None = None,
 ) -> Collection:

@@ -1,4 +1,4 @@
-"""Evaluators that ask nobody: of the answer (level 1), the trajectory (2) and each tool call (3)."""
+"""Evaluators that need no model: of the answer (level 1), the trajectory (level 2) and each tool call (level 3)."""
 
 from .components import CHECKS, ToolCalls
 from .efficiency import Efficiency

@@ -1,4 +1,4 @@
-"""What the agent spent against the reference: steps and tokens."""
+"""Steps and tokens that the agent used, against the reference."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ KINDS: Final = ("both", "steps", "tokens")
 
 @dataclass(frozen=True, kw_only=True)
 class Efficiency(Judgement):
-    """reference / spent, 1 at most: 0.5 is twice as much as the reference, which is the bar unless `threshold` says so.
+    """Reference usage divided by actual usage, at most 1: 0.5 means twice as much as the reference.
 
-    Steps are tool calls against `reference_steps`, else as many as the case expects; tokens are the models', both
-    directions, against `reference_tokens`. Of both, the mean, each a part. An agent that skips its tools is efficient:
-    whether it did what it should is for `trajectory` to say.
+    Steps are tool calls against `reference_steps`, or else the number of expected calls. Tokens are those of the
+    models, input and output, against `reference_tokens`. With both, the score is their mean and each is a part.
+    Skipping a needed tool looks efficient; combine with `trajectory`.
+
+    Attributes:
+        threshold: Least value that passes; 0.5 by default.
+        of: "both", "steps" or "tokens".
     """
 
     level: ClassVar[str] = "trajectory"
@@ -32,10 +36,10 @@ class Efficiency(Judgement):
 
     def __post_init__(self) -> None:
         if self.of not in KINDS:
-            raise ValueError(f"efficiency is of {', '.join(KINDS)}, not {self.of!r}")
+            raise ValueError(f"of must be one of {', '.join(KINDS)}, not {self.of!r}")
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
-        """The mean of what the case has a reference for."""
+        """Return the mean over the references that the case has."""
         parts: list[Score] = []
         expected = case.expected_tools
         steps = (
@@ -45,14 +49,14 @@ class Efficiency(Judgement):
             parts.append(self._part("steps", steps, len(tools_of_answer(case, answer))))
         if self.of != "steps" and case.reference_tokens is not None:
             if answer.tokens is None:
-                raise JudgeFailedError("Nobody knows how many tokens were used", kind="no_trajectory", on=case.id)
+                raise JudgeFailedError("The number of tokens used is unknown", kind="no_trajectory", on=case.id)
             parts.append(self._part("tokens", case.reference_tokens, answer.tokens))
         if not parts:
-            return NotApplicable("the case has no reference of steps or tokens")
+            return NotApplicable("the case has no reference steps or tokens")
         value = sum(part.value for part in parts) / len(parts)
         return [self.score(value, "; ".join(part.rationale for part in parts if part.rationale)), *parts]
 
     def _part(self, part: str, reference: int, spent: int) -> Score:
         value = 1.0 if spent <= reference else reference / spent
-        rationale = "" if spent <= reference else f"{spent} {part} where {reference} would do"
+        rationale = "" if spent <= reference else f"{spent} {part}, reference {reference}"
         return self.score(value, rationale, part=part, details={"reference": reference, "spent": spent})

@@ -1,4 +1,4 @@
-"""What the session held at the end."""
+"""The session's state at the end of the conversation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from .turn_by_turn import Judgement
 
 @dataclass(frozen=True, kw_only=True)
 class FinalState(Judgement):
-    """The share of the expected keys that the session's state holds with the expected value; more keys do no harm.
+    """Share of the expected keys that hold the expected value in the session's state; additional keys are ignored.
 
-    `key` looks at one of them, and `value` takes the place of what the case expects of it.
+    Attributes:
+        key: Check only this key.
+        value: The expected value of `key`, in place of the case's.
     """
 
     level: ClassVar[str] = "session"
@@ -27,18 +29,18 @@ class FinalState(Judgement):
     value: Any = None
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Score | NotApplicable:
-        """Each key's verdict is in the details."""
+        """Return the share; the verdict for each key is in the details."""
         wanted = dict(case.final_state or {})
         if self.key is not None:
             one = self.value if self.value is not None else wanted.get(self.key, ABSENT)
             wanted = {} if one is ABSENT else {self.key: one}
         if not wanted:
-            return NotApplicable("the case expects no state")
+            return NotApplicable("the case expects no final state")
         if answer.state is None:
-            raise JudgeFailedError("The agent did not tell its state", kind="no_state", on=case.id)
+            raise JudgeFailedError("The agent did not report its state", kind="no_state", on=case.id)
         verdicts = {
             key: key in answer.state and json_equal(expected, answer.state[key]) for key, expected in wanted.items()
         }
-        wrong = ", ".join(printable(key) for key, fits in verdicts.items() if not fits)
+        wrong = ", ".join(printable(key) for key, matches in verdicts.items() if not matches)
         value = sum(verdicts.values()) / len(verdicts)
-        return self.score(value, f"not as expected: {wrong}" if wrong else "", details={"state": verdicts})
+        return self.score(value, f"unexpected values: {wrong}" if wrong else "", details={"state": verdicts})

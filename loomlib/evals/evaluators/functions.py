@@ -1,4 +1,4 @@
-"""A function of one's own as an evaluator."""
+"""A user's function as an evaluator."""
 
 from __future__ import annotations
 
@@ -20,13 +20,23 @@ _PLAIN: Final = (str, int, float, bool, bytes, type(None))
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionEvaluator:
-    """Judges with `function(answer_text, case)`, `function(answer_text)`, or one that names its parameter `answer:
-    CaseAnswer`, plain or async.
+    """Judges with a function, plain or async.
 
-    It returns a bool, a number, a `Score`, a `NotApplicable`, or Scores of parts; anything else, and raising, is a
-    failure to judge. `threshold` is the least number that passes. Its digest is made of its code, its defaults and the
-    plain values that it has captured, not of the functions that it calls: give `version` another value when those
-    change.
+    The function takes `(answer_text, case)`, `(answer_text)`, or the whole answer in a parameter annotated
+    `CaseAnswer`. It returns a bool, a number, a `Score`, a `NotApplicable`, or scores of parts; anything else, or an
+    exception, is recorded as a failure to judge.
+
+    Attributes:
+        function: The function.
+        name: Name of the score column.
+        level: What it judges, one of `LEVELS`.
+        threshold: Least number that passes, None for a score without a threshold.
+        needs_tools: Whether the function needs the trajectory.
+        is_quick: Whether the function may run in the event loop's thread.
+        version: Part of the digest. The digest covers the function's code, defaults and captured plain values, but not
+            the functions it calls: set another version when those change.
+
+    >>> FunctionEvaluator(function=lambda answer: len(answer) < 200, name="short")
     """
 
     function: Callable[..., Any]
@@ -39,11 +49,11 @@ class FunctionEvaluator:
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
-            raise ValueError(f"a level is one of {', '.join(LEVELS)}, not {self.level!r}")
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {self.level!r}")
 
     @property
     def digest(self) -> str:
-        """Of the function's code, defaults and captured plain values, the bar and the version."""
+        """Hash of the function's code, defaults, captured plain values, threshold and version."""
         return self._digest
 
     @cached_property
@@ -52,64 +62,65 @@ class FunctionEvaluator:
 
     @cached_property
     def _takes(self) -> tuple[int, bool]:
-        """How many parameters it takes, and whether the first wants all that the agent answered."""
+        """Return how many parameters to pass, and whether the first takes the whole answer."""
         signature = inspect.signature(self.function, eval_str=False)
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        found = [each for each in signature.parameters.values() if each.kind in positional]
-        if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in signature.parameters.values()):
+        parameters = signature.parameters.values()
+        if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
             return 2, False
-        first = found[0].annotation if found else ""
-        return min(len(found), 2), getattr(first, "__name__", str(first)).strip("'\"").endswith("CaseAnswer")
+        taken = [parameter for parameter in parameters if parameter.kind in positional]
+        first = taken[0].annotation if taken else ""
+        return min(len(taken), 2), getattr(first, "__name__", str(first)).strip("'\"").endswith("CaseAnswer")
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Any:
-        """What the function says, as a verdict; an awaitable of it for an async one."""
+        """Return the function's verdict, or an awaitable of it for an async function."""
         count, whole = self._takes
-        given = (answer if whole else answer.text, case)[:count]
-        found = self.function(*given)
-        return self._awaited(found) if inspect.isawaitable(found) else self._verdict(found)
+        arguments = (answer if whole else answer.text, case)[:count]
+        verdict = self.function(*arguments)
+        return self._awaited(verdict) if inspect.isawaitable(verdict) else self._verdict(verdict)
 
-    async def _awaited(self, found: Any) -> Any:
-        return self._verdict(await found)
+    async def _awaited(self, verdict: Any) -> Any:
+        return self._verdict(await verdict)
 
-    def _verdict(self, found: Any) -> object:
-        if hasattr(found, "item") and getattr(found, "ndim", 1) == 0:
-            found = found.item()  # a scalar of NumPy's
-        if isinstance(found, (bool, Score, NotApplicable, CaseFailure)):
-            return found
-        if isinstance(found, (int, float)):
-            value = float(found)
+    def _verdict(self, verdict: Any) -> object:
+        if hasattr(verdict, "item") and getattr(verdict, "ndim", 1) == 0:
+            verdict = verdict.item()  # a NumPy scalar
+        if isinstance(verdict, (bool, Score, NotApplicable, CaseFailure)):
+            return verdict
+        if isinstance(verdict, (int, float)):
+            value = float(verdict)
             if value - value != 0:
-                raise JudgeFailedError(f"{self.name} returned {value}", kind="malformed", try_="a finite number")
+                raise JudgeFailedError(f"{self.name} returned {value}", kind="malformed", try_="return a finite number")
             return Score(value=value, passed=None if self.threshold is None else value >= self.threshold)
-        if isinstance(found, (list, tuple)):
-            parts = cast("Sequence[object]", found)
-            if all(isinstance(each, Score) for each in parts):
+        if isinstance(verdict, (list, tuple)):
+            parts = cast("Sequence[object]", verdict)
+            if all(isinstance(part, Score) for part in parts):
                 return parts
-        said = type(cast("object", found)).__name__
+        kind = type(cast("object", verdict)).__name__
         raise JudgeFailedError(
-            f"{self.name} returned {said}", kind="malformed", try_="return a bool, a number or a Score"
+            f"{self.name} returned {kind}", kind="malformed", try_="return a bool, a number or a Score"
         )
 
 
 def _words(value: object, depth: int = 0) -> Any:
-    """What of a function its verdict depends on, the same in every process."""
+    """Return what a function's verdict depends on as plain values, equal in every process."""
     if isinstance(value, _PLAIN):
         return repr(value)
     if depth > 8:
         return type(value).__qualname__
     if isinstance(value, types.CodeType):
-        consts = [_words(each, depth + 1) for each in value.co_consts]
+        consts = [_words(item, depth + 1) for item in value.co_consts]
         return [value.co_code.hex(), consts, list(value.co_names), list(value.co_varnames)]
     if isinstance(value, (tuple, list)):
-        return [_words(each, depth + 1) for each in cast("Sequence[object]", value)]
+        return [_words(item, depth + 1) for item in cast("Sequence[object]", value)]
     if isinstance(value, (set, frozenset)):
-        return sorted(repr(each) for each in cast("frozenset[object]", value))
+        return sorted(repr(item) for item in cast("frozenset[object]", value))
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value).items()
-        return sorted([repr(key), repr(_words(each, depth + 1))] for key, each in items)
+        return sorted([repr(key), repr(_words(item, depth + 1))] for key, item in items)
     if isinstance(value, partial):
-        made = cast("partial[Any]", value)
-        return [_words(part, depth + 1) for part in (made.func, made.args, made.keywords)]
+        partial_call = cast("partial[Any]", value)
+        return [_words(part, depth + 1) for part in (partial_call.func, partial_call.args, partial_call.keywords)]
     if isinstance(value, type):
         return value.__qualname__
     if isinstance(value, types.MethodType):

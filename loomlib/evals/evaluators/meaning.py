@@ -1,4 +1,4 @@
-"""How close the answer's meaning lies to the expected one, by vectors made offline."""
+"""Semantic similarity between the answer and the expected one, by embeddings computed offline."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from .turn_by_turn import AnswerJudgement
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding(AnswerJudgement):
-    """The cosine of the two texts' vectors, 0 where it is negative. `threshold` None: no bar.
+    """Cosine similarity of the two texts' embeddings; negative values count as 0.
 
-    Words count, their order does not: it cannot tell "A paid B" from "B paid A", nor a yes from a no.
+    The model ignores word order: it cannot tell "A paid B" from "B paid A", nor a yes from a no.
+
+    Attributes:
+        threshold: Least value that passes; None (the default) for a score without a threshold.
+        model: Name of the embedding model, shown as a label.
     """
 
     is_quick: ClassVar[bool] = False
@@ -24,7 +28,7 @@ class Embedding(AnswerJudgement):
     model: str = MODEL_NAME
 
     def compare(self, expected: str, answer: str) -> Score:
-        """Between 0 and 1."""
+        """Return the similarity, between 0 and 1."""
         value = max(0.0, similarity(expected, answer))
-        rationale = "" if self.passes(value) is not False else f"similarity {value:.2f}, where 1 is the same"
+        rationale = "" if self.passes(value) is not False else f"similarity {value:.2f} (1 = identical)"
         return self.score(value, rationale, labels=(self.model,))

@@ -1,4 +1,4 @@
-"""Numbers in the answer, within a tolerance."""
+"""Numbers in the answer, compared within a tolerance."""
 
 from __future__ import annotations
 
@@ -20,13 +20,19 @@ _LONGEST: Final = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Numeric(AnswerJudgement):
-    """The share of the expected numbers that the answer holds: `value`, else all numbers of the expected answer.
+    """Share of the expected numbers that occur in the answer.
 
-    A number fits when it is no further away than `tolerance`, or than `relative` × the expected number. `pick` says
-    which number of the answer counts for a single expected one: "any", the "first" or the "last".
+    The expected numbers are `value`, or else all numbers in the expected answer. A number matches when it differs by at
+    most `tolerance`, or by at most `relative` times the expected number.
+
+    Attributes:
+        tolerance: Absolute tolerance.
+        relative: Relative tolerance; 0.01 is 1 %.
+        value: The expected number, in place of those in the expected answer.
+        pick: Which number of the answer counts when one is expected: "any", "first" or "last".
     """
 
-    NOTHING: ClassVar[NotApplicable] = NotApplicable("the expected answer holds no number")
+    NOTHING: ClassVar[NotApplicable] = NotApplicable("the expected answer contains no number")
 
     tolerance: float = 0.0
     relative: float = 0.0
@@ -35,44 +41,44 @@ class Numeric(AnswerJudgement):
 
     def __post_init__(self) -> None:
         if self.pick not in PICKS:
-            raise ValueError(f"pick is one of {', '.join(PICKS)}, not {self.pick!r}")
+            raise ValueError(f"pick must be one of {', '.join(PICKS)}, not {self.pick!r}")
         if self.tolerance < 0 or self.relative < 0:
-            raise ValueError("a tolerance is not negative")
+            raise ValueError("a tolerance must not be negative")
 
     def expected(self, turn: Turn) -> str | None:
-        """The evaluator's value goes before the expected answer."""
+        """Return the evaluator's value, or else the expected answer."""
         return turn.expected_answer if self.value is None else repr(self.value)
 
     def compare(self, expected: str, answer: str) -> Score | None:
-        """How many of the expected numbers are there, each answered by a number of its own."""
+        """Return the share of expected numbers that are matched, each by another number of the answer."""
         wanted = [self.value] if self.value is not None else numbers_in(expected)
         if not wanted:
             return None
-        found = numbers_in(answer)
+        numbers = numbers_in(answer)
         if self.pick != "any" and len(wanted) == 1:
-            found = found[:1] if self.pick == "first" else found[-1:]
-        met = assign(
+            numbers = numbers[:1] if self.pick == "first" else numbers[-1:]
+        matched = assign(
             len(wanted),
-            len(found),
-            lambda i, j: is_near(wanted[i], found[j], tolerance=self.tolerance, share=self.relative),
+            len(numbers),
+            lambda i, j: is_near(wanted[i], numbers[j], tolerance=self.tolerance, share=self.relative),
         )
-        if len(met) == len(wanted):
+        if len(matched) == len(wanted):
             return PASSED
-        missing = ", ".join(f"{each:g}" for place, each in enumerate(wanted) if place not in met)
-        seen = ", ".join(f"{each:g}" for each in found[:5]) or "none"
-        return self.score(len(met) / len(wanted), f"{missing} is not among the answer's numbers ({seen})")
+        missing = ", ".join(f"{number:g}" for index, number in enumerate(wanted) if index not in matched)
+        answered = ", ".join(f"{number:g}" for number in numbers[:5]) or "none"
+        return self.score(len(matched) / len(wanted), f"missing {missing}; the answer's numbers: {answered}")
 
 
 def numbers_in(text: str) -> list[float]:
-    """At most 2,000 numbers, from a text's first million characters.
+    """Return the numbers in a text: at most 2,000, from its first million characters.
 
-    1,234.5, -3, −3, .5 and 1e-3 are read; 7 in "v7" is part of a word.
+    1,234.5, -3, −3, .5 and 1e-3 are numbers; the 7 in "v7" is part of a word.
     """
-    found: list[float] = []
+    numbers: list[float] = []
     for match in _NUMBER.finditer(text[:_LONGEST]):
         number = number_in(match.group())
         if number is not None:
-            found.append(number)
-            if len(found) == _MOST:
+            numbers.append(number)
+            if len(numbers) == _MOST:
                 break
-    return found
+    return numbers

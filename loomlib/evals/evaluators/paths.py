@@ -1,4 +1,4 @@
-"""The trajectory against the expected one: EXACT, IN_ORDER, ANY_ORDER, and how many edits lie between the two."""
+"""Compare the trajectory with the expected one: EXACT, IN_ORDER, ANY_ORDER, or by edit distance."""
 
 from __future__ import annotations
 
@@ -23,11 +23,20 @@ SPANS: Final = ("turns", "conversation")
 
 
 def tools_known(case: EvalCase, tools: Sequence[ToolUse] | None, state: str) -> Sequence[ToolUse]:
-    """The tools; not to know them is a failure to judge, never a zero."""
+    """Return the tool calls.
+
+    Args:
+        case: The case, for the error.
+        tools: The calls, None when unknown.
+        state: Why the calls are unknown, "" when there is no reason to give.
+
+    Raises:
+        JudgeFailedError: The calls are unknown ("no_trajectory"): a failure to judge, never a zero.
+    """
     if tools is None:
         why = f": {state}" if state else ""
         raise JudgeFailedError(
-            f"Nobody knows which tools were used{why}",
+            f"The tool calls are unknown{why}",
             kind="no_trajectory",
             on=case.id,
             try_="export the agent's traces",
@@ -36,31 +45,33 @@ def tools_known(case: EvalCase, tools: Sequence[ToolUse] | None, state: str) -> 
 
 
 def tools_of_answer(case: EvalCase, answer: CaseAnswer) -> Sequence[ToolUse]:
-    """The tools of all turns, or a failure to judge."""
+    """Return the tool calls of all turns; raise `JudgeFailedError` when they are unknown."""
     state = next((turn.tools_state for turn in answer.turns if turn.tools is None), "")
     return tools_known(case, answer.tools, state)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathJudgement(Judgement):
-    """Compares each turn's tool calls with the expected ones.
+    """Base of the evaluators that compare tool calls with the expected ones.
 
-    `arguments` True: they count, as the case states them; False: only names count; a mapping: fields that a matcher
-    compares ({"date": "ignore"}). `over` says what is compared: the "turns" one by one (ADK), or the "conversation"
-    with all that its turns expect (AgentCore). A case that expects tools of the whole conversation and of no turn
-    (`session_tools`) is always compared so.
+    A case that states `session_tools` only, and no tools of single turns, is always compared over the conversation.
+
+    Attributes:
+        arguments: True to compare arguments as the case states, False to compare names only, or a mapping of fields to
+            matchers, such as {"date": "ignore"}.
+        over: Compare "turns" one by one (as ADK does), or the whole "conversation" (as AgentCore does).
     """
 
     level: ClassVar[str] = "trajectory"
     needs_tools: ClassVar[bool] = True
-    NOTHING: ClassVar[NotApplicable] = NotApplicable("the case expects nothing of the tools")
+    NOTHING: ClassVar[NotApplicable] = NotApplicable("the case expects no particular tool calls")
 
     arguments: Arguments = True
     over: str = "turns"
 
     def __post_init__(self) -> None:
         if self.over not in SPANS:
-            raise ValueError(f"over is one of {', '.join(SPANS)}, not {self.over!r}")
+            raise ValueError(f"over must be one of {', '.join(SPANS)}, not {self.over!r}")
         _ = self.matching
 
     @cached_property
@@ -69,21 +80,21 @@ class PathJudgement(Judgement):
         return ToolMatching(self.arguments)
 
     def compare(self, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], case: EvalCase) -> Score:
-        """The score of one path."""
-        raise TypeError(f"{type(self).__name__} compares no paths")
+        """Return the score of one trajectory."""
+        raise TypeError(f"{type(self).__name__} must implement compare()")
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
-        """The mean over the turns that expect something of the tools; an empty expectation expects no call."""
+        """Return the mean over the turns with an expectation; an empty expectation expects no call."""
         if self.over == "conversation" or case.has_session_tools_only:
             expected = case.expected_tools
             return self.NOTHING if expected is None else self.compare(expected, tools_of_answer(case, answer), case)
 
-        def judge_turn(turn: Turn, given: TurnAnswer) -> Score | None:
+        def judge_turn(turn: Turn, turn_answer: TurnAnswer) -> Score | None:
             if turn.expected_tools is None:
                 return None
-            tools = given.tools
+            tools = turn_answer.tools
             if tools is None:
-                tools = tools_known(case, tools, given.tools_state)
+                tools = tools_known(case, tools, turn_answer.tools_state)
             return self.compare(turn.expected_tools, tools, case)
 
         return judge_turns(case, answer, judge_turn, self.passes, self.NOTHING)
@@ -91,9 +102,14 @@ class PathJudgement(Judgement):
 
 @dataclass(frozen=True, kw_only=True)
 class TrajectoryMatch(PathJudgement):
-    """1 when the calls are the expected ones: EXACT (these, in this order, no other), IN_ORDER (these in this order,
-    others between them), ANY_ORDER (these, others among them). Each expected call needs a call of its own, so a
-    tool that is expected twice must be called twice. `extra=False` allows no others. The semantics are ADK's.
+    """1 when the tool calls are the expected ones, else 0; the semantics are ADK's.
+
+    Each expected call needs a call of its own: a tool that is expected twice must be called twice.
+
+    Attributes:
+        match: "EXACT" (these calls in this order and no others), "IN_ORDER" (these in this order, others between them)
+            or "ANY_ORDER" (these in any order, others among them).
+        extra: False to allow no other calls in any mode.
     """
 
     match: str = "EXACT"
@@ -103,23 +119,23 @@ class TrajectoryMatch(PathJudgement):
         PathJudgement.__post_init__(self)
         match = self.match.upper()
         if match not in MATCHES:
-            raise ValueError(f"match is one of {', '.join(MATCHES)}, not {self.match!r}")
+            raise ValueError(f"match must be one of {', '.join(MATCHES)}, not {self.match!r}")
         object.__setattr__(self, "match", match)
 
     def compare(self, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], case: EvalCase) -> Score:
-        """1 or 0; a 0 has the alignment in its details."""
+        """Return 1 or 0; the details of a 0 hold the alignment."""
         is_met, possible = _MET[self.match], self.extra or len(expected) == len(actual)
         if possible and is_met(expected, actual, self.matching, False):
             return PASSED
         if possible and is_met(expected, actual, self.matching, True):
             raise JudgeFailedError(
-                "Nobody recorded the arguments of a call that may be the expected one",
+                "The arguments of a call that could match were not recorded",
                 kind="no_trajectory",
                 on=case.id,
-                try_="arguments=False, or traces with their content",
+                try_="arguments=False, or traces that record content",
             )
-        found = align(expected, actual, arguments=self.matching)
-        return self.score(0.0, found.sentence(), details={"alignment": found.table()})
+        alignment = align(expected, actual, arguments=self.matching)
+        return self.score(0.0, alignment.sentence(), details={"alignment": alignment.table()})
 
 
 def _exact(expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], matching: ToolMatching, unknown: bool) -> bool:
@@ -131,14 +147,14 @@ def _exact(expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], matching
 def _in_order(
     expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], matching: ToolMatching, unknown: bool
 ) -> bool:
-    """Taking the first call that fits leaves most calls to those after it, so this finds an order if there is one."""
-    place = 0
-    for came in actual:
-        if place == len(expected):
+    """Match greedily: taking the first call that fits leaves the most calls for the rest, so no match is missed."""
+    position = 0
+    for call in actual:
+        if position == len(expected):
             break
-        if matching.fits(expected[place], came, unknown):
-            place += 1
-    return place == len(expected)
+        if matching.fits(expected[position], call, unknown):
+            position += 1
+    return position == len(expected)
 
 
 def _any_order(
@@ -146,8 +162,8 @@ def _any_order(
 ) -> bool:
     if len(expected) > len(actual):
         return False
-    met = assign(len(expected), len(actual), lambda i, j: matching.fits(expected[i], actual[j], unknown))
-    return len(met) == len(expected)
+    matched = assign(len(expected), len(actual), lambda i, j: matching.fits(expected[i], actual[j], unknown))
+    return len(matched) == len(expected)
 
 
 _MET: Final[Mapping[str, Callable[[Sequence[ExpectedTool], Sequence[ToolUse], ToolMatching, bool], bool]]] = {
@@ -159,16 +175,16 @@ _MET: Final[Mapping[str, Callable[[Sequence[ExpectedTool], Sequence[ToolUse], To
 
 @dataclass(frozen=True, kw_only=True)
 class EditDistance(PathJudgement):
-    """1 for the expected path, less for each call to insert, remove or replace: 1 - edits / the longer path."""
+    """1 − edits ÷ length of the longer trajectory, where an edit inserts, removes or replaces a call."""
 
     def compare(self, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], case: EvalCase) -> Score:
-        """Between 0 and 1; the alignment and the number of edits are in the details."""
+        """Return a value between 0 and 1; the details hold the alignment and the number of edits."""
         if self.matching.fits_all(expected, actual):
             return PASSED
         if any(use.arguments is None for use in actual) and self.matching.needs_arguments(expected):
             raise JudgeFailedError(
-                "Nobody recorded the arguments", kind="no_trajectory", on=case.id, try_="arguments=False"
+                "The arguments were not recorded", kind="no_trajectory", on=case.id, try_="arguments=False"
             )
-        found = align(expected, actual, arguments=self.matching)
-        details = {"edits": found.distance, "alignment": found.table()}
-        return self.score(found.similarity, found.sentence(), details=details)
+        alignment = align(expected, actual, arguments=self.matching)
+        details = {"edits": alignment.distance, "alignment": alignment.table()}
+        return self.score(alignment.similarity, alignment.sentence(), details=details)

@@ -1,9 +1,9 @@
-"""ROUGE-1 and ROUGE-L: the words that answer and expectation share (C.-Y. Lin, "ROUGE", 2004).
+"""ROUGE-1 and ROUGE-L: words that the answer shares with the expected one (C.-Y. Lin, "ROUGE", 2004).
 
-The definition of rouge-score 0.1 with its stemmer, and the tokens of ADK's `response_match_score`, so that the
-numbers are those of ADK: NFKC and lower case, words of letters, marks and digits; Chinese, Japanese and Korean by the
-character, Thai, Lao, Khmer and Burmese by the letter with its marks; English words of more than three letters by
-their stem. Counting is thirty lines; the package would bring NLTK and absl.
+The definition is that of rouge-score 0.1 with its stemmer, with the tokens of ADK's `response_match_score`, so that the
+numbers equal ADK's: NFKC and lower case; words of letters, marks and digits; Chinese, Japanese and Korean by the
+character; Thai, Lao, Khmer and Burmese by the letter with its marks; English words of more than three letters by their
+stem. It is implemented here because the rouge-score package depends on NLTK and absl.
 """
 
 from __future__ import annotations
@@ -22,15 +22,19 @@ from .turn_by_turn import AnswerJudgement
 KINDS: Final = ("rouge1", "rougeL")
 MEASURES: Final = ("fmeasure", "precision", "recall")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
-_LONGEST: Final = 4_000  # words that ROUGE-L looks at
+_LONGEST: Final = 4_000  # words that ROUGE-L compares
 _LONGEST_TEXT: Final = 200_000  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rouge(AnswerJudgement):
-    """How many words the answer shares with the expected one ("rouge1"), or how many in the same order ("rougeL").
+    """Words that the answer shares with the expected one.
 
-    `measure` is the harmonic mean of precision and recall ("fmeasure"), or one of them. `threshold` None: no bar.
+    Attributes:
+        kind: "rouge1" counts shared words, "rougeL" the longest common subsequence of words.
+        measure: "fmeasure" (harmonic mean of precision and recall), "precision" or "recall".
+        stems: Whether English words are compared by their stems.
+        threshold: Least value that passes; None (the default) for a score without a threshold.
     """
 
     kind: str = "rouge1"
@@ -40,10 +44,10 @@ class Rouge(AnswerJudgement):
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or self.measure not in MEASURES:
-            raise ValueError(f"ROUGE is one of {', '.join(KINDS)}, measured as {', '.join(MEASURES)}")
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, and measure one of {', '.join(MEASURES)}")
 
     def compare(self, expected: str, answer: str) -> Score:
-        """Between 0 and 1; all three measures are in the details."""
+        """Return the measure, between 0 and 1; the details hold all three measures."""
         wanted, given = tokens(expected, stems=self.stems), tokens(answer, stems=self.stems)
         if self.kind == "rouge1":
             shared = (Counter(wanted) & Counter(given)).total()
@@ -54,24 +58,31 @@ class Rouge(AnswerJudgement):
         mean = 2 * precision * recall / (precision + recall) if shared else 0.0
         measures = {"fmeasure": mean, "precision": precision, "recall": recall}
         value = measures[self.measure]
-        rationale = "" if self.passes(value) is not False else f"{shared} of {len(wanted)} expected words are there"
+        rationale = (
+            "" if self.passes(value) is not False else f"the answer contains {shared} of {len(wanted)} expected words"
+        )
         return self.score(value, rationale, details=measures)
 
 
 def tokens(text: str, *, stems: bool = True) -> list[str]:
-    """The words that ROUGE counts, of the first 200,000 characters."""
+    """Return the words that ROUGE counts, from the first 200,000 characters of a text.
+
+    Args:
+        text: The text.
+        stems: Whether English words of more than three letters are replaced by their stems.
+    """
     folded = unicodedata.normalize("NFKC", text[:_LONGEST_TEXT]).lower()
-    found: list[str] = []
+    words: list[str] = []
     for word in folded.split() if folded.isascii() else _spaced(folded).split():
         if word.isascii():
-            found += [stem(each) if stems and len(each) > 3 else each for each in _ASCII_WORD.findall(word)]
+            words += [stem(match) if stems and len(match) > 3 else match for match in _ASCII_WORD.findall(word)]
         else:
-            found.append(word)
-    return found
+            words.append(word)
+    return words
 
 
 def _spaced(text: str) -> str:
-    """The text with a space wherever a word ends, in scripts that write none as well."""
+    """Return the text with a space between words, also in scripts that write none."""
     out: list[str] = []
     for letter in text:
         code = ord(letter)
@@ -86,13 +97,16 @@ def _spaced(text: str) -> str:
 
 
 def longest_common(a: Sequence[str], b: Sequence[str]) -> int:
-    """The length of the longest common subsequence, by bits (Allison and Dix, 1986): one addition a word of `b`."""
-    places: dict[str, int] = {}
-    for place, word in enumerate(a):
-        places[word] = places.get(word, 0) | 1 << place
+    """Return the length of the longest common subsequence.
+
+    Bit-parallel (Allison and Dix, 1986): one addition of integers per word of `b`.
+    """
+    positions: dict[str, int] = {}
+    for position, word in enumerate(a):
+        positions[word] = positions.get(word, 0) | 1 << position
     all_ones = (1 << len(a)) - 1
     row = all_ones
     for word in b:
-        met = row & places.get(word, 0)
-        row = ((row + met) | (row - met)) & all_ones
+        matches = row & positions.get(word, 0)
+        row = ((row + matches) | (row - matches)) & all_ones
     return len(a) - row.bit_count()

@@ -1,8 +1,8 @@
-"""English words without their endings, as ROUGE's reference implementations compare them.
+"""Stems of English words, as the reference implementations of ROUGE compute them.
 
-Porter's algorithm ("An algorithm for suffix stripping", Program 14(3), 1980) with the departures of NLTK's
-`PorterStemmer` in its default mode, on which rouge-score and thereby ADK's `response_match_score` rest. Written out
-here because NLTK would be the heaviest package of the whole evaluation for one function.
+Porter's algorithm ("An algorithm for suffix stripping", Program 14(3), 1980) with the extensions of NLTK's
+`PorterStemmer` in its default mode, which rouge-score and so ADK's `response_match_score` use. It is implemented here
+because NLTK would be by far the heaviest dependency of the evaluators, for one function.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STEP_4: Final = tuple(_TO_NONE.split())
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """The stem of a word in lower case: "relational" and "relate" give "relat"."""
+    """Return the stem of a lower-case word: "relational" and "relate" give "relat"."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) <= 2:

@@ -1,4 +1,4 @@
-"""The answer as JSON, field by field."""
+"""Compare JSON answers field by field."""
 
 from __future__ import annotations
 
@@ -20,21 +20,25 @@ _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.DOTALL)
 _START: Final = re.compile(r"[{\[]")
 _MOST_STARTS: Final = 64
 _MOST_FIELDS: Final = 10_000
-_MOST_TOLD: Final = 200
+_MOST_DETAILS: Final = 200
 _NOTHING: Final = object()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Structured(AnswerJudgement):
-    """The share of fields with the right value, of those that are expected and (unless `extra`) those that came along.
+    """Share of the JSON fields that have the right value; unexpected fields count as wrong unless `extra`.
 
-    Both answers are JSON; the agent's may lie within words or a code fence. `fields` names matchers
-    (`loomlib.evals.matching.matchers`) for fields by path ("order.date", "items[0].price", or "items[].price" for all
-    of a list); `ordered=False` compares lists as sets with repetition.
+    Both answers are JSON; the agent's may be surrounded by prose or in a code fence.
+
+    Attributes:
+        fields: Matchers (see `loomlib.evals.matching.matchers`) by field path, such as "order.date", "items[0].price", or
+            "items[].price" for all items of a list.
+        extra: Whether fields that are not expected are allowed.
+        ordered: False to compare lists as multisets.
     """
 
     VERSION: ClassVar[int] = 2
-    NOTHING: ClassVar[NotApplicable] = NotApplicable("the expected answer is no JSON")
+    NOTHING: ClassVar[NotApplicable] = NotApplicable("the expected answer is not JSON")
 
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     extra: bool = False
@@ -45,25 +49,29 @@ class Structured(AnswerJudgement):
             matcher(spec)
 
     def compare(self, expected: str, answer: str) -> Score | None:
-        """Each field's verdict is in the details, by its path. Of too many fields: `JudgeFailedError` ("too_large")."""
+        """Return the share of right fields; the details hold each field's verdict by its path.
+
+        Raises:
+            JudgeFailedError: There are too many fields to compare ("too_large").
+        """
         wanted = _parsed(expected)
         if wanted is _NOTHING:
             return None
-        given = json_in(answer)
-        if given is _NOTHING:
-            return self.score(0.0, f"the answer holds no JSON: {shown(answer)}")
+        actual = json_in(answer)
+        if actual is _NOTHING:
+            return self.score(0.0, f"the answer contains no JSON: {shown(answer)}")
         verdicts: dict[str, bool] = {}
-        self._compare(wanted, given, "", verdicts)
+        self._compare(wanted, actual, "", verdicts)
         right = sum(verdicts.values())
-        told = sorted(verdicts.items(), key=lambda pair: pair[1])[:_MOST_TOLD]
-        details = {"fields": {printable(path): fits for path, fits in told}}
+        listed = sorted(verdicts.items(), key=lambda pair: pair[1])[:_MOST_DETAILS]
+        details = {"fields": {printable(path): matches for path, matches in listed}}
         if right == len(verdicts):
             return self.score(1.0, details=details) if verdicts else PASSED
-        wrong = ", ".join(shown(path, 40) for path, fits in told[:10] if not fits)
-        return self.score(right / len(verdicts), f"not as expected: {wrong}", details=details)
+        wrong = ", ".join(shown(path, 40) for path, matches in listed[:10] if not matches)
+        return self.score(right / len(verdicts), f"unexpected values: {wrong}", details=details)
 
-    def _compare(self, wanted: Any, given: Any, where: str, verdicts: dict[str, bool]) -> None:
-        waiting: list[tuple[Any, Any, str]] = [(wanted, given, where)]
+    def _compare(self, wanted: Any, actual: Any, root: str, verdicts: dict[str, bool]) -> None:
+        waiting: list[tuple[Any, Any, str]] = [(wanted, actual, root)]
         while waiting:
             one, other, path = waiting.pop()
             spec = self.fields.get(path) or self.fields.get(re.sub(r"\[\d+\]", "[]", path))
@@ -82,7 +90,7 @@ class Structured(AnswerJudgement):
             else:
                 verdicts[path or "$"] = other is not ABSENT and json_equal(cast("object", one), cast("object", other))
             if len(verdicts) > _MOST_FIELDS:
-                raise JudgeFailedError(f"There are more than {_MOST_FIELDS:,} fields to compare", kind="too_large")
+                raise JudgeFailedError(f"The answers have more than {_MOST_FIELDS:,} fields", kind="too_large")
 
     def _of_mapping(self, one: Mapping[str, Any], other: Mapping[str, Any], path: str) -> list[tuple[Any, Any, str]]:
         keys = [*one, *(key for key in other if key not in one)]
@@ -91,27 +99,27 @@ class Structured(AnswerJudgement):
 
     def _of_list(self, one: list[Any], other: list[Any], path: str) -> list[tuple[Any, Any, str]]:
         if not self.ordered and max(len(one), len(other)) <= 500:
-            met = assign(len(one), len(other), lambda i, j: json_equal(one[i], other[j]))
-            left = [each for place, each in enumerate(other) if place not in set(met.values())]
+            matched = assign(len(one), len(other), lambda i, j: json_equal(one[i], other[j]))
+            left = [item for index, item in enumerate(other) if index not in set(matched.values())]
             pairs = [
-                (each, other[met[place]] if place in met else left.pop(0) if left else ABSENT)
-                for place, each in enumerate(one)
+                (item, other[matched[index]] if index in matched else left.pop(0) if left else ABSENT)
+                for index, item in enumerate(one)
             ]
-            pairs += [(ABSENT, each) for each in left]
+            pairs += [(ABSENT, item) for item in left]
         else:
             longest = max(len(one), len(other))
             pairs = [
                 (one[i] if i < len(one) else ABSENT, other[i] if i < len(other) else ABSENT) for i in range(longest)
             ]
-        return [(a, b, f"{path}[{place}]") for place, (a, b) in reversed(list(enumerate(pairs)))]
+        return [(a, b, f"{path}[{index}]") for index, (a, b) in reversed(list(enumerate(pairs)))]
 
 
 def _inside(value: Any, path: str) -> list[tuple[Any, Any, str]]:
-    """All that is missing is missing field by field, so that a lost object costs as much as its fields."""
+    """Compare a missing object field by field, so that it costs as much as all of its fields."""
     if isinstance(value, Mapping):
         prefix = f"{path}." if path else ""
-        return [(each, ABSENT, f"{prefix}{key}") for key, each in cast("Mapping[str, Any]", value).items()]
-    return [(each, ABSENT, f"{path}[{place}]") for place, each in enumerate(cast("list[Any]", value))]
+        return [(item, ABSENT, f"{prefix}{key}") for key, item in cast("Mapping[str, Any]", value).items()]
+    return [(item, ABSENT, f"{path}[{index}]") for index, item in enumerate(cast("list[Any]", value))]
 
 
 def _parsed(text: str) -> Any:
@@ -122,14 +130,17 @@ def _parsed(text: str) -> Any:
 
 
 def json_in(text: str) -> Any:
-    """The JSON value that a text is, or that lies in its code fence or among its words (then the largest)."""
+    """Return the JSON value in a text.
+
+    The whole text, or the first JSON code fence, or the largest JSON value in its prose.
+    """
     whole = _parsed(text.strip())
     if whole is not _NOTHING:
         return whole
     for match in _FENCE.finditer(text):
-        found = _parsed(match.group(1))
-        if found is not _NOTHING:
-            return found
+        fenced = _parsed(match.group(1))
+        if fenced is not _NOTHING:
+            return fenced
     best: Any = _NOTHING
     longest = tried = end = 0
     for match in _START.finditer(text):

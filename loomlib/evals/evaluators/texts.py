@@ -19,19 +19,22 @@ _LONGEST_SEARCHED = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Exact(AnswerJudgement):
-    """1 when the answer is the expected one, character by character."""
+    """1 when the answer equals the expected one, character by character, else 0."""
 
     def compare(self, expected: str, answer: str) -> Score:
-        """1 or 0; a 0 says where they part."""
+        """Return 1 or 0; the rationale of a 0 shows the first difference."""
         return PASSED if expected == answer else self.score(0.0, difference(expected, answer))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Normalized(AnswerJudgement):
-    """1 when the answer is the expected one but for case, width, spacing and punctuation. Numbers keep their signs."""
+    """1 when the answer equals the expected one, ignoring case, character width, spacing and punctuation.
+
+    Signs of numbers are not ignored.
+    """
 
     def compare(self, expected: str, answer: str) -> Score:
-        """1 or 0; a 0 says where the normalized texts part."""
+        """Return 1 or 0; the rationale of a 0 shows the first difference between the normalized texts."""
         if expected == answer:
             return PASSED
         one, other = normalized(expected), normalized(answer)
@@ -40,29 +43,32 @@ class Normalized(AnswerJudgement):
 
 @dataclass(frozen=True, kw_only=True)
 class Contains(AnswerJudgement):
-    """The share of the wanted texts that the answer contains: `texts`, else the expected answer."""
+    """Share of the wanted texts that the answer contains: `texts`, or else the expected answer."""
 
     texts: tuple[str, ...] = ()
     case_sensitive: bool = True
 
     def expected(self, turn: Turn) -> str | None:
-        """The expected answer counts only where no texts are given."""
+        """Return the expected answer, which counts only where no `texts` are given."""
         return "" if self.texts else turn.expected_answer
 
     def compare(self, expected: str, answer: str) -> Score:
-        """How many of the wanted texts are there; the missing ones are named."""
+        """Return the share; the rationale lists the missing texts."""
         wanted = self.texts or (expected,)
-        text = answer if self.case_sensitive else answer.casefold()
-        missing = [each for each in wanted if (each if self.case_sensitive else each.casefold()) not in text]
+        searched = answer if self.case_sensitive else answer.casefold()
+        missing = [text for text in wanted if (text if self.case_sensitive else text.casefold()) not in searched]
         if not missing:
             return PASSED
-        said = ", ".join(shown(each) for each in missing)
-        return self.score(1 - len(missing) / len(wanted), f"the answer does not contain {said}")
+        listed = ", ".join(shown(text) for text in missing)
+        return self.score(1 - len(missing) / len(wanted), f"the answer does not contain {listed}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regex(AnswerJudgement):
-    """1 when a pattern is found in the answer (its first million characters): `pattern`, else the expected answer."""
+    """1 when a pattern is found in the first million characters of the answer, else 0.
+
+    The pattern is `pattern`, or else the expected answer.
+    """
 
     NOTHING: ClassVar[NotApplicable] = NotApplicable("neither the evaluator nor the case has a pattern")
 
@@ -74,7 +80,7 @@ class Regex(AnswerJudgement):
             re.compile(self.pattern)
 
     def expected(self, turn: Turn) -> str | None:
-        """The evaluator's pattern goes before the expected answer."""
+        """Return the evaluator's pattern, or else the expected answer."""
         return turn.expected_answer if self.pattern is None else self.pattern
 
     @cached_property
@@ -82,30 +88,30 @@ class Regex(AnswerJudgement):
         return re.NOFLAG if self.case_sensitive else re.IGNORECASE
 
     def compare(self, expected: str, answer: str) -> Score:
-        """1 or 0."""
+        """Return 1 or 0."""
         if re.search(expected, answer[:_LONGEST_SEARCHED], self._flags):
             return PASSED
-        return self.score(0.0, f"nothing in the answer fits the pattern {shown(expected)}")
+        return self.score(0.0, f"nothing in the answer matches the pattern {shown(expected)}")
 
 
 def shown(text: str, limit: int = 60) -> str:
-    """A text in quotes, printable, cut at `limit` characters."""
+    """Return a text in quotes, printable, cut at `limit` characters."""
     return f'"{printable(text)}"' if len(text) <= limit else f'"{printable(text[: limit - 1])}…"'
 
 
 def difference(expected: str, answer: str) -> str:
-    """Where two texts part, in one line."""
-    place = first_difference(expected, answer)
-    start = max(0, place - 10)
+    """Describe the first difference between two texts, in one line."""
+    position = first_difference(expected, answer)
+    start = max(0, position - 10)
     lead = "…" if start else ""
     return (
-        f"they part at character {place + 1}: "
-        f"expected {lead}{shown(expected[start:], 40)}, the answer has {lead}{shown(answer[start:], 40)}"
+        f"first difference at character {position + 1}: "
+        f"expected {lead}{shown(expected[start:], 40)}, got {lead}{shown(answer[start:], 40)}"
     )
 
 
 def first_difference(a: Sequence[object], b: Sequence[object]) -> int:
-    """The length of the common beginning. By halves, since comparing slices is quick even for 10 MB."""
+    """Return the length of the common prefix, by bisection: comparing slices is fast even for 10 MB."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2

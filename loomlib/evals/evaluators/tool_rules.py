@@ -1,4 +1,4 @@
-"""Rules of a whole conversation's tool calls: a tool that must be used, tools that may not, calls without use."""
+"""Rules on all tool calls of a conversation: required tools, forbidden tools, redundant calls."""
 
 from __future__ import annotations
 
@@ -22,9 +22,14 @@ from .turn_by_turn import PASSED, Judgement
 
 @dataclass(frozen=True, kw_only=True)
 class ToolUsed(Judgement):
-    """1 when `tool` was called (`at_least` and `at_most` so many times), with `arguments` where they are given.
+    """1 when a tool was called, else 0; without `tool`, the share of the case's expected tools that were called.
 
-    Without `tool` it is the share of the tools that the case expects, by name, of which there was a call.
+    Attributes:
+        tool: The tool's name, None to use the case's expected tools.
+        at_least: Least number of calls.
+        at_most: Greatest number of calls, None for no limit.
+        arguments: Count only calls with these arguments, None for any.
+        matchers: How arguments are compared, as in `trajectory`.
     """
 
     level: ClassVar[str] = "trajectory"
@@ -41,7 +46,7 @@ class ToolUsed(Judgement):
         return ToolMatching(self.matchers)
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Score | NotApplicable:
-        """Of all turns together."""
+        """Return the score over all turns together."""
         if self.tool is None:
             return self._of_case(case, answer)
         wanted = ExpectedTool(name=self.tool, arguments=self.arguments)
@@ -49,12 +54,12 @@ class ToolUsed(Judgement):
         count = sum(self._matching.fits(wanted, use) for use in tools)
         most = sum(self._matching.fits(wanted, use, True) for use in tools)
         if most != count and self._is_right(count) != self._is_right(most):
-            raise JudgeFailedError("Nobody recorded the arguments of a call", kind="no_trajectory", on=case.id)
+            raise JudgeFailedError("The arguments of a call were not recorded", kind="no_trajectory", on=case.id)
         if self._is_right(count):
             return PASSED
         asked = f"at least {self.at_least}" if count < self.at_least else f"at most {self.at_most}"
         name = call_text(self.tool, self.arguments) if self.arguments is not None else self.tool
-        return self.score(0.0, f"{name} was called {count} times, {asked} was wanted")
+        return self.score(0.0, f"{name} was called {count} times; required: {asked}")
 
     def _is_right(self, count: int) -> bool:
         return count >= self.at_least and (self.at_most is None or count <= self.at_most)
@@ -62,7 +67,7 @@ class ToolUsed(Judgement):
     def _of_case(self, case: EvalCase, answer: CaseAnswer) -> Score | NotApplicable:
         if not case.expected_tools:
             return NotApplicable("the case expects no tool")
-        wanted = dict.fromkeys(each.name for each in case.expected_tools)
+        wanted = dict.fromkeys(tool.name for tool in case.expected_tools)
         used = {use.name for use in tools_of_answer(case, answer)}
         missing = [name for name in wanted if name not in used]
         if not missing:
@@ -72,7 +77,10 @@ class ToolUsed(Judgement):
 
 @dataclass(frozen=True, kw_only=True)
 class ForbiddenTools(Judgement):
-    """1 when no forbidden tool was called: the case's `forbidden_tools` and `tools`; `*` in one stands for any text."""
+    """1 when no forbidden tool was called, else 0.
+
+    Forbidden are the case's `forbidden_tools` and `tools`; `*` in a name stands for any text.
+    """
 
     level: ClassVar[str] = "trajectory"
     needs_tools: ClassVar[bool] = True
@@ -80,52 +88,53 @@ class ForbiddenTools(Judgement):
     tools: tuple[str, ...] = ()
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Score | NotApplicable:
-        """1 or 0; the calls are in the details."""
+        """Return 1 or 0; the details list the forbidden calls."""
         forbidden = (*case.forbidden_tools, *self.tools)
         if not forbidden:
             return NotApplicable("no tool is forbidden")
         calls = [
-            (place, use)
-            for place, use in enumerate(tools_of_answer(case, answer), 1)
-            if any(fnmatchcase(use.name, each) for each in forbidden)
+            (position, use)
+            for position, use in enumerate(tools_of_answer(case, answer), 1)
+            if any(fnmatchcase(use.name, pattern) for pattern in forbidden)
         ]
         if not calls:
             return PASSED
-        told = [f"call {place}: {call_text(use.name, use.arguments)}" for place, use in calls[:50]]
-        return self.score(0.0, f"forbidden: {'; '.join(told[:3])}", details={"calls": told})
+        listed = [f"call {position}: {call_text(use.name, use.arguments)}" for position, use in calls[:50]]
+        return self.score(0.0, f"forbidden calls: {'; '.join(listed[:3])}", details={"calls": listed})
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedundantCalls(Judgement):
-    """The share of calls that were not redundant. Redundant: the same tool with the same arguments again, and the same
-    came back, so that nothing new was learned. Polling that sees something change, and a second try after a failure
-    that then succeeds, are not.
+    """Share of the calls that were not redundant.
+
+    A call is redundant when it repeats an earlier call of the same tool with the same arguments and gets the same
+    result. Polling that observes a change is not redundant, nor is a retry that succeeds after a failure.
     """
 
     level: ClassVar[str] = "trajectory"
     needs_tools: ClassVar[bool] = True
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Score:
-        """1 when none is; the redundant calls are in the details."""
+        """Return the share; the details list the redundant calls."""
         tools = tools_of_answer(case, answer)
         by_name: defaultdict[str, list[ToolUse]] = defaultdict(list)
-        told: list[str] = []
-        for place, use in enumerate(tools, 1):
-            before = by_name[use.name]
-            if any(_says_nothing_new(use, earlier, case) for earlier in before):
-                told.append(f"call {place}: {call_text(use.name, use.arguments)}")
-            elif len(before) < 1000:
-                before.append(use)
-        if not told:
+        listed: list[str] = []
+        for position, use in enumerate(tools, 1):
+            earlier_calls = by_name[use.name]
+            if any(_is_repeated(use, earlier, case) for earlier in earlier_calls):
+                listed.append(f"call {position}: {call_text(use.name, use.arguments)}")
+            elif len(earlier_calls) < 1000:
+                earlier_calls.append(use)
+        if not listed:
             return PASSED
-        rationale = f"{len(told)} of {len(tools)} calls brought nothing new: {'; '.join(told[:3])}"
-        return self.score(1 - len(told) / len(tools), rationale, details={"calls": told[:50]})
+        rationale = f"{len(listed)} of {len(tools)} calls were redundant: {'; '.join(listed[:3])}"
+        return self.score(1 - len(listed) / len(tools), rationale, details={"calls": listed[:50]})
 
 
-def _says_nothing_new(use: ToolUse, earlier: ToolUse, case: EvalCase) -> bool:
+def _is_repeated(use: ToolUse, earlier: ToolUse, case: EvalCase) -> bool:
     if use.arguments is None or earlier.arguments is None:
         raise JudgeFailedError(
-            f"Nobody recorded the arguments of {printable(use.name)}, which was called again",
+            f"The arguments of {printable(use.name)}, which was called again, were not recorded",
             kind="no_trajectory",
             on=case.id,
         )

@@ -1,4 +1,4 @@
-"""One judgement a turn: the whole is their mean, and the turns are named parts of it."""
+"""Base of the evaluators that judge turn by turn: the score of a case is the mean, and each turn is a named part."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 
 Judged: TypeAlias = "Score | NotApplicable | list[Score]"
-"""The whole alone; or the whole first (its `part` is "") and its parts behind it."""
+"""The score of the case alone, or first the score of the case (its `part` is "") and then its parts."""
 
 PASSED: Final = Score(value=1.0, passed=True)
-"""Shared by every judgement that has nothing more to say: most of a good agent's."""
+"""One shared score for passes without details, which are most of a good agent's scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What the evaluators of this package have in common: a name, a bar, and a digest of all options.
+    """Base of the evaluators in this package: a name, a threshold, and a digest of all options.
 
-    `threshold` is the least value that passes, None for a score without a bar.
+    `threshold` is the least value that passes, None for a score without a threshold.
     """
 
     VERSION: ClassVar[int] = 1
@@ -38,24 +38,24 @@ class Judgement:
 
     @property
     def digest(self) -> str:
-        """Of the kind of evaluator, its version and its options; the column's name is no part of it."""
+        """Hash of the evaluator's kind, version and options; the column name is excluded."""
         return self._digest
 
     @cached_property
     def _digest(self) -> str:
-        options = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "name"}
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
         return digest_of(type(self).__name__, self.VERSION, options)
 
     @abstractmethod
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
-        """The score of the whole, its parts behind it where there are several."""
+        """Return the score of the case, followed by its parts where there are several."""
 
     def passes(self, value: float) -> bool | None:
-        """Whether a value reaches the bar; None when there is none."""
+        """Return whether a value reaches the threshold, None when there is none."""
         return None if self.threshold is None else value >= self.threshold
 
     def score(self, value: float, rationale: str = "", **more: Any) -> Score:
-        """A score with `passed` by this evaluator's bar."""
+        """Return a score with `passed` set by this evaluator's threshold."""
         return Score(value=value, passed=self.passes(value), rationale=rationale, **more)
 
 
@@ -66,20 +66,31 @@ def judge_turns(
     passes: Callable[[float], bool | None],
     otherwise: NotApplicable,
 ) -> Judged:
-    """`judge_turn` of each turn; None from it leaves the turn out, and all of them left out is `otherwise`.
+    """Judge each turn and combine the scores.
 
-    Of a single turn its score; of several their mean, then each as "turn 2". A turn without an answer in an answer that
-    did not fail is a failure to judge.
+    A case with one turn gets that turn's score; with several turns it gets their mean, followed by each as "turn 2".
+
+    Args:
+        case: The case.
+        answer: The answer; every turn of the case must have one.
+        judge_turn: Judges one turn; None leaves the turn out.
+        passes: Decides whether the mean passes.
+        otherwise: Returned when every turn is left out.
+
+    Raises:
+        JudgeFailedError: A turn has no answer although the case did not fail ("malformed").
     """
     turns, answers = case.turns, answer.turns
     if len(answers) < len(turns):
-        raise JudgeFailedError(f"{len(answers)} of {len(turns)} turns have an answer", kind="malformed", on=case.id)
+        raise JudgeFailedError(
+            f"Only {len(answers)} of {len(turns)} turns have an answer", kind="malformed", on=case.id
+        )
     if len(turns) == 1:
         return judge_turn(turns[0], answers[0]) or otherwise
     parts = [
-        replace(score, part=f"turn {place}")
-        for place, (turn, given) in enumerate(zip(turns, answers, strict=False), 1)
-        if (score := judge_turn(turn, given)) is not None
+        replace(score, part=f"turn {number}")
+        for number, (turn, turn_answer) in enumerate(zip(turns, answers, strict=False), 1)
+        if (score := judge_turn(turn, turn_answer)) is not None
     ]
     if not parts:
         return otherwise
@@ -92,20 +103,20 @@ def judge_turns(
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerJudgement(Judgement):
-    """Judges each turn's answer against the expected one."""
+    """Base of the evaluators that compare each turn's answer with the expected one."""
 
     NOTHING: ClassVar[NotApplicable] = NotApplicable("the case expects no answer")
 
     def expected(self, turn: Turn) -> str | None:
-        """What the turn's answer is compared with, None to leave the turn out."""
+        """Return what the turn's answer is compared with, None to leave the turn out."""
         return turn.expected_answer
 
     @abstractmethod
     def compare(self, expected: str, answer: str) -> Score | None:
-        """The score of one answer; None when the expectation says nothing to this evaluator."""
+        """Return the score of one answer; None when the expectation contains nothing to compare."""
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
-        """The mean over the turns that expect an answer."""
+        """Return the mean over the turns with an expected answer."""
         return judge_turns(case, answer, self._turn, self.passes, self.NOTHING)
 
     def _turn(self, turn: Turn, answer: TurnAnswer) -> Score | None:

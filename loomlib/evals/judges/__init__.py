@@ -1,16 +1,16 @@
-"""Judges: models that judge answers by a rubric, alone or in panels, and how far they may be trusted."""
+"""Judges: evaluators that ask a model, alone or in panels, and measures of how far to trust them."""
 
-from ..evaluators.stored_spans import StoredSpans
+from ..evaluators.connecting import StoredSpans
 from ..values.judge_error import JudgeFailedError
 from .agentcore import AgentCoreJudge
 from .answer_judges import AssertionJudge, CorrectnessJudge, HelpfulnessJudge, RubricJudge
 from .calibration import Calibration, calibrate
-from .factories import FACTORIES
+from .factories import JUDGE_FACTORIES
 from .judge import ModelJudge
 from .judge_input import JudgeInput
 from .model import DEFAULT_MODEL, SIMULATED_JUDGE, ConverseJudge, JudgeModel, JudgeReply
 from .pairwise import PairVerdict, PairwiseJudge, PairwiseSummary, summarize_pairs
-from .panel import Panel, panel_agreement
+from .panel import JudgePanel, panel_agreement
 from .question import AnswerForm, Question
 from .ranking import Ranking, RankingJudge
 from .recorded import RecordedJudge, RecordingJudge
@@ -24,8 +24,8 @@ __all__ = [
     "BINARY",
     "CORRECTNESS",
     "DEFAULT_MODEL",
-    "FACTORIES",
     "FIVE",
+    "JUDGE_FACTORIES",
     "SCALES",
     "SIMULATED_JUDGE",
     "STRANDS_EVALUATORS",
@@ -39,13 +39,13 @@ __all__ = [
     "JudgeFailedError",
     "JudgeInput",
     "JudgeModel",
+    "JudgePanel",
     "JudgeReply",
     "JudgeVariance",
     "ModelJudge",
     "PairVerdict",
     "PairwiseJudge",
     "PairwiseSummary",
-    "Panel",
     "Question",
     "Ranking",
     "RankingJudge",

@@ -2,20 +2,20 @@
 
 | criterion | judged by |
 |---|---|
-| `tool_trajectory_avg_score`, `response_match_score` | `trajectory`, `rouge1`: the same figures, nobody is asked |
+| `tool_trajectory_avg_score`, `response_match_score` | `trajectory`, `rouge1`: the same figures without a model |
 | `final_response_match_v2` | each turn's answer against the expected one |
 | `rubric_based_final_response_quality_v1`, `rubric_based_tool_use_quality_v1` | each turn by each rubric of that type |
 | `rubric_based_multi_turn_trajectory_quality_v1` | the conversation by each rubric of that type |
-| `hallucinations_v1` | each turn: what share of its claims the steps bear out, in one verdict (ADK: each sentence) |
+| `hallucinations_v1` | each turn: share of its claims that the steps support, in one verdict (ADK: per sentence) |
 | `safety_v1` | each turn: harmless or not (ADK asks Vertex AI) |
-| `response_evaluation_score` | each turn's coherence on five steps (ADK asks Vertex AI; its 1…5 are 0…1 here) |
+| `response_evaluation_score` | each turn's coherence on five steps (ADK asks Vertex AI; its 1 to 5 are 0 to 1 here) |
 | `multi_turn_task_success_v1`, `…_trajectory_quality_v1`, `…_tool_use_quality_v1` | the conversation |
 
-What ADK asks its judging model `num_samples` times is asked so often here too: each part by majority, a tie against
-the agent, and the mean of the parts against the threshold. A judging model that Bedrock does not have (Gemini) is
-replaced by Loom's, which a label says. `judge_model_config` and `parallelism_limit` are Gemini's own and not used; a
-run has `judge_concurrency`. The criteria without a counterpart (the user simulator's quality, counts without a bar)
-apply to no case and say why; a criterion that nobody knows is an `EvalError`.
+As in ADK, a judge is asked `num_samples` times: each part is decided by majority (a tie fails), and the mean of the
+parts is compared with the threshold. A judge model that Bedrock does not offer (Gemini) is replaced by Loom's default,
+and a label says so. `judge_model_config` and `parallelism_limit` are specific to Gemini and ignored; use
+`judge_concurrency` of a run. Criteria without a counterpart (quality of the user simulator, counts without a threshold)
+are not applicable to any case and state why. An unknown criterion is an `EvalError`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.errors import EvalError
 
-from ..evaluators.builtins import MAKERS
+from ..evaluators.factories import EVALUATOR_FACTORIES
 from ..values.answers import CaseAnswer
 from ..values.cases import EvalCase, Rubric
 from ..values.digests import digest_of
@@ -36,15 +36,15 @@ from ..values.evaluator import Evaluator, NotApplicable, Score
 from .adk_kinds import ASKED_ONCE, EXACT, JUDGES, WITHOUT_COUNTERPART
 from .judge import ModelJudge
 from .model import DEFAULT_MODEL
-from .panel import Panel
+from .panel import JudgePanel
 from .turn_judges import TurnRubricJudge
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
 
 ADK_SAMPLES: Final = 5
-OTHER_MODEL: Final = "another judge than ADK's"
-"""The label of verdicts by Loom's judging model where the criterion names one that Bedrock does not have."""
+OTHER_MODEL: Final = "substitute judge model"
+"""Provenance label of verdicts by Loom's default judge model when Bedrock does not offer the criterion's."""
 _PREFIX: Final = "adk:"
 _OF_BEDROCK: Final = re.compile(r"arn:|(?:[a-z-]{2,10}\.)?[a-z][a-z0-9]*\.[a-z]")
 _NOT_USED: Final = ("judge_model_config", "parallelism_limit")
@@ -52,7 +52,16 @@ _NOT_USED: Final = ("judge_model_config", "parallelism_limit")
 
 @dataclass(frozen=True, kw_only=True)
 class AdkJudge:
-    """A criterion of ADK: `judge` asked `samples` times; passes where the mean of the parts reaches `threshold`."""
+    """A criterion of ADK: asks a judge several times and compares the mean of the parts with a threshold.
+
+    Attributes:
+        criterion: The criterion's name in ADK.
+        judge_of: The judge that is asked.
+        samples: How many times it is asked.
+        threshold: Least mean of the parts that passes.
+        with_texts: Whether intermediate texts are judged as part of the answers.
+        asked_for: The judge model that the criterion names when Bedrock does not offer it, else "".
+    """
 
     criterion: str
     judge_of: ModelJudge
@@ -65,43 +74,51 @@ class AdkJudge:
 
     @property
     def name(self) -> str:
+        """Name of the score column, such as "adk:safety_v1"."""
         return _PREFIX + self.criterion
 
     @property
     def level(self) -> str:
+        """What is judged: one of `LEVELS`."""
         return self.judge_of.level
 
     @property
     def needs_tools(self) -> bool:
+        """Whether judging needs the trajectory."""
         return self.judge_of.needs_tools
 
     @property
     def digest(self) -> str:
+        """Hash of the criterion, its judge and all options."""
         return digest_of(
             "AdkJudge", self.criterion, self.judge_of.digest, self.samples, self.threshold, self.with_texts,
             self.asked_for,
         )  # fmt: skip
 
     def connected_to(self, clients: Clients) -> AdkJudge:
-        """This judge with its model behind `clients`."""
+        """Return this judge with a connection to its model."""
         return replace(self, judge_of=self.judge_of.connected_to(clients))
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """The mean of the parts first, then each. Raises `JudgeFailedError`."""
+        """Return the mean of the parts first, then each part.
+
+        Raises:
+            JudgeFailedError: A part cannot be judged.
+        """
         if self.with_texts:
             case, answer = _with_texts(case, answer)
         judges = tuple(replace(self.judge_of, sample=sample) for sample in range(self.samples))
-        said = await Panel(judges=judges, rule=_rule(self.judge_of)).judge(case, answer)
-        if isinstance(said, NotApplicable):
-            return said
-        parts = [self._part(each) for each in said]
-        value = sum(each.value for each in parts) / len(parts)
+        scores = await JudgePanel(judges=judges, rule=_rule(self.judge_of)).judge(case, answer)
+        if isinstance(scores, NotApplicable):
+            return scores
+        parts = [self._part(score) for score in scores]
+        value = sum(part.value for part in parts) / len(parts)
         passed = value >= self.threshold
         if len(parts) == 1:
             return [replace(parts[0], passed=passed, part="")]
-        labels = tuple(dict.fromkeys(label for each in parts for label in each.labels))
-        low = [each.part for each in parts if not each.passed]
-        rationale = f"mean of {len(parts)} parts" + (f"; not passed: {', '.join(low)}" if low else "")
+        labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))
+        low = [part.part for part in parts if not part.passed]
+        rationale = f"mean of {len(parts)} parts" + (f"; failed: {', '.join(low)}" if low else "")
         return [Score(value=value, passed=passed, rationale=rationale, labels=labels), *parts]
 
     def _part(self, score: Score) -> Score:
@@ -124,7 +141,7 @@ class AdkJudge:
 
 @dataclass(frozen=True, kw_only=True)
 class NoCounterpart:
-    """A criterion of ADK that nothing here answers to: it applies to no case, and says why."""
+    """A criterion of ADK without a counterpart here: not applicable to any case, with the reason."""
 
     criterion: str
     reason: str
@@ -135,92 +152,102 @@ class NoCounterpart:
 
     @property
     def name(self) -> str:
+        """Name of the score column, such as "adk:token_usage_v1"."""
         return _PREFIX + self.criterion
 
     @property
     def digest(self) -> str:
+        """Hash of the criterion and the reason."""
         return digest_of("NoCounterpart", self.criterion, self.reason)
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> NotApplicable:
-        """Why there is no score."""
+        """Return why there is no score."""
         return NotApplicable(self.reason)
 
 
 def make_adk(criterion: str, **options: Any) -> Evaluator:
-    """The evaluator for a criterion with the options of ADK's config, in either spelling."""
-    said = {_snake(name): value for name, value in options.items()}
-    threshold = said.pop("threshold", None)
+    """Make the evaluator for a criterion of ADK.
+
+    Args:
+        criterion: The criterion's name, without "adk:".
+        **options: The options of ADK's config, in snake case or camel case.
+
+    Raises:
+        EvalError: The criterion or one of the options is unknown.
+    """
+    config = {_snake(name): value for name, value in options.items()}
+    threshold = config.pop("threshold", None)
     if criterion in EXACT:
-        return _exact(criterion, said, threshold)
+        return _exact(criterion, config, threshold)
     if criterion in WITHOUT_COUNTERPART:
         return NoCounterpart(criterion=criterion, reason=WITHOUT_COUNTERPART[criterion])
     if criterion not in JUDGES:
         raise unknown(criterion)
     judge = JUDGES[criterion]
-    models = {_snake(name): value for name, value in dict(said.pop("judge_model_options", None) or {}).items()}
+    models = {_snake(name): value for name, value in dict(config.pop("judge_model_options", None) or {}).items()}
     model, asked_for = _model(str(models.pop("judge_model", "") or ""))
     samples = models.pop("num_samples", 1 if criterion in ASKED_ONCE else ADK_SAMPLES)
     if not isinstance(samples, int) or samples < 1:
-        raise EvalError("num_samples is a whole number of at least 1", on=f"{_PREFIX}{criterion}: {samples!r}")
-    rubrics = said.pop("rubrics", ())
-    with_texts = [said.pop(each, False) for each in _WITH_TEXTS]
-    left = [each for each in (*said, *models) if each not in (*_NOT_USED, "stop_signal")]
-    if left:
-        raise EvalError(f"Loom knows no option {', '.join(left)} of this criterion", on=_PREFIX + criterion)
+        raise EvalError("num_samples must be an integer of at least 1", on=f"{_PREFIX}{criterion}: {samples!r}")
+    rubrics = config.pop("rubrics", ())
+    with_texts = [config.pop(name, False) for name in _WITH_TEXTS]
+    unknown_options = [name for name in (*config, *models) if name not in (*_NOT_USED, "stop_signal")]
+    if unknown_options:
+        raise EvalError(f"Unknown option of this criterion: {', '.join(unknown_options)}", on=_PREFIX + criterion)
     if isinstance(judge, TurnRubricJudge):
-        judge = replace(judge, rubrics=tuple(_rubric(each, criterion) for each in rubrics))
-    bar = 0.5 if threshold is None else float(threshold)
+        judge = replace(judge, rubrics=tuple(_rubric(rubric, criterion) for rubric in rubrics))
+    least = 0.5 if threshold is None else float(threshold)
     if criterion == "response_evaluation_score" and threshold is not None:
-        bar = max(0.0, (bar - 1) / 4)
+        least = max(0.0, (least - 1) / 4)
     return AdkJudge(
         criterion=criterion,
         judge_of=replace(judge, model=model),
         samples=samples,
-        threshold=bar,
+        threshold=least,
         with_texts=any(with_texts),
         asked_for=asked_for,
     )
 
 
 def unknown(criterion: str) -> EvalError:
-    """The error for a criterion that ADK does not have: a custom metric's name, or a slip of the pen."""
+    """Return the error for a criterion that ADK does not have, with the nearest known name."""
     near = difflib.get_close_matches(criterion, [*EXACT, *JUDGES, *WITHOUT_COUNTERPART], n=1)
     return EvalError(
-        "ADK has no such criterion, and Loom runs no custom metric of ADK's",
+        "ADK has no criterion of this name; Loom cannot run custom ADK metrics",
         on=_PREFIX + criterion,
-        try_=f"{_PREFIX}{near[0]}" if near else "the metric as a function in evaluators=[…], or a plugin of that name",
+        try_=f"{_PREFIX}{near[0]}" if near else "pass the metric as a function in evaluators=[…], or as a plugin",
     )
 
 
-def _exact(criterion: str, said: dict[str, Any], threshold: float | None) -> Evaluator:
-    """The two criteria that ask nobody, with ADK's options."""
+def _exact(criterion: str, config: dict[str, Any], threshold: float | None) -> Evaluator:
+    """Make one of the two criteria that need no model, with ADK's options."""
     options: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
     if criterion == "tool_trajectory_avg_score":
-        said.pop("include_intermediate_responses_in_final", None)  # of every criterion, though tools have no texts
-        if (match := said.pop("match_type", None)) is not None:
+        config.pop("include_intermediate_responses_in_final", None)  # allowed for every criterion; has no effect here
+        if (match := config.pop("match_type", None)) is not None:
             options["match"] = match
-        options["arguments"] = not said.pop("ignore_args", False)
-    elif not said.get("include_intermediate_responses_in_final", True):
-        said.clear()
-    if said:
-        raise EvalError(f"Loom knows no option {', '.join(said)} of this criterion", on=_PREFIX + criterion)
-    return cast("Evaluator", MAKERS[EXACT[criterion]](name=_PREFIX + criterion, **options))
+        options["arguments"] = not config.pop("ignore_args", False)
+    elif not config.get("include_intermediate_responses_in_final", True):
+        config.clear()
+    if config:
+        raise EvalError(f"Unknown option of this criterion: {', '.join(config)}", on=_PREFIX + criterion)
+    return cast("Evaluator", EVALUATOR_FACTORIES[EXACT[criterion]](name=_PREFIX + criterion, **options))
 
 
 _WITH_TEXTS: Final = ("include_intermediate_responses_in_final", "evaluate_intermediate_nl_responses")
 
 
 def _rule(judge: ModelJudge) -> str:
-    """Graded verdicts by their mean, the others by majority."""
+    """Return how samples are combined: graded verdicts by their mean, others by majority."""
     return "majority" if len(judge.scale.steps) < 4 else "mean"
 
 
-def _model(said: str) -> tuple[str, str]:
-    """A model's id at Bedrock, and the name that was asked for where it is another."""
-    name = said.removeprefix("bedrock/").removeprefix("converse/")
+def _model(requested: str) -> tuple[str, str]:
+    """Return a Bedrock model id, and the requested name when it was replaced."""
+    name = requested.removeprefix("bedrock/").removeprefix("converse/")
     if not name:
         return DEFAULT_MODEL, ""
-    return (name, "") if _OF_BEDROCK.match(name) else (DEFAULT_MODEL, said)
+    return (name, "") if _OF_BEDROCK.match(name) else (DEFAULT_MODEL, requested)
 
 
 def _rubric(value: object, criterion: str) -> Rubric:
@@ -230,26 +257,26 @@ def _rubric(value: object, criterion: str) -> Rubric:
         return Rubric(text=value)
     if isinstance(value, Mapping):
         value = cast("Mapping[str, Any]", value)
-        said = {_snake(str(k)): each for k, each in value.items()}
-        content = said.get("rubric_content")
+        fields = {_snake(str(k)): item for k, item in value.items()}
+        content = fields.get("rubric_content")
         if isinstance(content, Mapping):
-            texts = {_snake(str(k)): each for k, each in cast("Mapping[str, Any]", content).items()}
+            texts = {_snake(str(k)): item for k, item in cast("Mapping[str, Any]", content).items()}
             content = texts.get("text_property")
         if isinstance(content, str):
-            return Rubric(text=content, id=str(said.get("rubric_id") or ""), kind=str(said.get("type") or ""))
-    raise EvalError("This is no rubric", on=f"{_PREFIX}{criterion}: {str(value)[:80]}", try_='"rubric_content"')
+            return Rubric(text=content, id=str(fields.get("rubric_id") or ""), kind=str(fields.get("type") or ""))
+    raise EvalError("Not a rubric", on=f"{_PREFIX}{criterion}: {str(value)[:80]}", try_='a text, or "rubric_content"')
 
 
 def _with_texts(case: EvalCase, answer: CaseAnswer) -> tuple[EvalCase, CaseAnswer]:
-    """Both with the texts on the way as part of the answers."""
+    """Return both with intermediate texts joined to the answers."""
     turns = tuple(
         turn
         if turn.expected_answer is None
         else replace(turn, expected_answer="\n".join((*turn.expected_texts, turn.expected_answer)))
         for turn in case.turns
     )
-    said = tuple(replace(turn, text="\n".join((*turn.texts, turn.text))) for turn in answer.turns)
-    return replace(case, turns=turns), replace(answer, turns=said)
+    turn_answers = tuple(replace(turn, text="\n".join((*turn.texts, turn.text))) for turn in answer.turns)
+    return replace(case, turns=turns), replace(answer, turns=turn_answers)
 
 
 def _snake(name: str) -> str:

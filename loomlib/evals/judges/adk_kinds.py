@@ -1,4 +1,4 @@
-"""The judge that each of ADK's criteria has a counterpart in, and why others have none."""
+"""The judge for each of ADK's criteria, and why some criteria have none."""
 
 from __future__ import annotations
 
@@ -81,23 +81,21 @@ JUDGES: Final[Mapping[str, ModelJudge]] = {
         name="adk:multi_turn_tool_use_quality_v1", instructions=_CALLS, level="session"
     ),
 }
-"""The judges by criterion, without a model's connection, a threshold or rubrics."""
+"""The judges by criterion, not connected to a model, without thresholds or rubrics."""
 
 EXACT: Final[Mapping[str, str]] = {"tool_trajectory_avg_score": "trajectory", "response_match_score": "rouge1"}
-"""Criteria that ask nobody, and the evaluators that say the same."""
+"""Criteria that need no model, and the evaluators that compute the same figure."""
 
 ASKED_ONCE: Final = frozenset(
-    ("safety_v1", "response_evaluation_score", *(each for each in JUDGES if each.startswith("multi_turn_")))
+    ("safety_v1", "response_evaluation_score", *(name for name in JUDGES if name.startswith("multi_turn_")))
 )
-"""Criteria that ADK asks Vertex AI about, once."""
+"""Criteria for which ADK asks Vertex AI once."""
 
 WITHOUT_COUNTERPART: Final[Mapping[str, str]] = {
-    "per_turn_user_simulator_quality_v1": (
-        "it judges the simulated user and not the agent; Loom's scores are of the agent alone"
-    ),
-    "tool_call_count_v1": "it is a count without a bar: the column tool_calls of run.rows() has it",
-    "inference_call_count_v1": "it is a count without a bar: the column model_calls of run.rows() has it",
-    "token_usage_v1": "it is a count without a bar: input_tokens and output_tokens of run.rows() have it",
-    "invocation_duration_v1": "it is a time without a bar: the column duration_ms of run.rows() has it",
+    "per_turn_user_simulator_quality_v1": ("it judges the simulated user; Loom scores the agent only"),
+    "tool_call_count_v1": "it is a count without a threshold; see the column tool_calls of run.rows()",
+    "inference_call_count_v1": "it is a count without a threshold; see the column model_calls of run.rows()",
+    "token_usage_v1": "it is a count without a threshold; see the columns input_tokens and output_tokens of run.rows()",
+    "invocation_duration_v1": "it is a duration without a threshold; see the column duration_ms of run.rows()",
 }
-"""Criteria that nothing here answers to, and why."""
+"""Criteria without a counterpart, and why."""

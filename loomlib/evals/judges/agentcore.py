@@ -1,4 +1,4 @@
-"""AgentCore's evaluators as judges: boto3's Evaluate, with reference inputs, and with error codes that are kept."""
+"""AgentCore's evaluators as judges, through the Evaluate API with reference inputs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ _LOWER_IS_BETTER: Final = frozenset({"Builtin.Refusal"})
 
 @dataclass(frozen=True, kw_only=True)
 class AgentCoreJudge:
-    """One of AgentCore's evaluators, by id: a built-in one ("Builtin.Helpfulness") or one of the account's.
+    """One of AgentCore's evaluators: a built-in one ("Builtin.Helpfulness") or a custom one of the account.
 
-    `kind` is the level of a custom evaluator (SESSION, TRACE, TOOL_CALL); of a built-in one it is known. `threshold`
-    is the value that passes; without one a score has no bar, save those of the trajectory evaluators, which pass at 1.
-    `spans` reads the spans that the agent exported; without it, or where it has none, spans are written from the
-    answer (`details["spans"]` says which).
+    Attributes:
+        evaluator_id: The evaluator's id.
+        kind: Level of a custom evaluator (SESSION, TRACE or TOOL_CALL); known for a built-in one.
+        threshold: Value that passes. Without one scores have no threshold, except those of the trajectory evaluators,
+            which pass at 1.
+        clients: Connection to AgentCore; set by `connected_to`.
+        spans: Source of the spans that the agent exported. Without it, or where it has none, spans are generated from
+            the answer; `details["spans"]` of a score says which were used.
     """
 
     evaluator_id: str
@@ -50,26 +54,30 @@ class AgentCoreJudge:
         from loomlib.aws.evaluation import BUILTIN_LEVELS, EVALUATOR_ID
 
         if not EVALUATOR_ID.fullmatch(self.evaluator_id):
-            raise ValueError(f"{self.evaluator_id!r} is no id of an AgentCore evaluator, such as Builtin.Helpfulness")
+            raise ValueError(f"{self.evaluator_id!r} is not an AgentCore evaluator id, such as Builtin.Helpfulness")
         known = BUILTIN_LEVELS.get(self.evaluator_id)
         if (known is None and self.kind not in _LEVELS) or (known is not None and self.kind not in ("", known)):
-            raise ValueError(f"kind is {known or ', '.join(_LEVELS)} for {self.evaluator_id}, not {self.kind!r}")
+            raise ValueError(f"kind must be {known or ' or '.join(_LEVELS)} for {self.evaluator_id}, not {self.kind!r}")
         object.__setattr__(self, "kind", known or self.kind)
 
     @property
     def name(self) -> str:
+        """Name of the score column, such as "agentcore:Builtin.Helpfulness"."""
         return f"agentcore:{self.evaluator_id}"
 
     @property
     def level(self) -> str:
+        """What is judged: one of `LEVELS`."""
         return "trajectory" if self._is_trajectory else _LEVELS[self.kind]
 
     @property
     def needs_tools(self) -> bool:
+        """Whether judging needs the trajectory."""
         return self._is_trajectory or self.kind == "TOOL_CALL"
 
     @property
     def digest(self) -> str:
+        """Hash of the evaluator, its threshold and where it runs."""
         local = self.clients is not None and bool(self.clients.connection.environment)
         return digest_of("AgentCoreJudge", self.evaluator_id, self.kind, self.threshold, local, self.spans is not None)
 
@@ -78,19 +86,23 @@ class AgentCoreJudge:
         return self.evaluator_id.startswith("Builtin.Trajectory")
 
     def connected_to(self, clients: Clients) -> AgentCoreJudge:
-        """This judge behind `clients`."""
+        """Return this judge with a connection to AgentCore; itself when it has one."""
         return self if self.clients is not None else replace(self, clients=clients)
 
     def with_spans(self, source: SpanSource) -> AgentCoreJudge:
-        """This judge reading the agent's own spans from `source`."""
+        """Return this judge reading the agent's exported spans from `source`; itself when it has a source."""
         return self if self.spans is not None else replace(self, spans=source)
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """A score for each result. Raises `JudgeFailedError`; AWS's error codes are kept as "aws:<code>"."""
+        """Return one score for each result of Evaluate.
+
+        Raises:
+            JudgeFailedError: The evaluation failed; AWS's error codes are kept as "aws:<code>".
+        """
         from loomlib.aws.evaluation import evaluate
 
         if self._is_trajectory and case.expected_tools is None:
-            return NotApplicable("the case expects nothing of the tools")
+            return NotApplicable("the case expects no particular tool calls")
         if not answer.turns:
             return NotApplicable("there is no answer to judge")
         if self.kind == "TOOL_CALL" and answer.tools == ():
@@ -100,7 +112,7 @@ class AgentCoreJudge:
         exported = None if self.spans is None else await self.spans(case, answer)
         if not exported and answer.tools is None and self.needs_tools:
             raise JudgeFailedError(
-                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+                "The trajectory is unknown", kind="no_trajectory", on=case.id, try_="export the agent's traces"
             )
         spans = exported or spans_from_answer(case, answer)
         try:
@@ -111,38 +123,38 @@ class AgentCoreJudge:
             raise JudgeFailedError.of_aws(error) from error
         if not results:
             return NotApplicable("AgentCore found nothing to judge")
-        if failed := next((each for each in results if each.value is None), None):
+        if failed := next((result for result in results if result.value is None), None):
             raise JudgeFailedError(
-                f"AgentCore could not judge: {failed.error_message or 'no value, and no reason given'}",
+                f"AgentCore could not judge: {failed.error_message or 'it returned no value and no reason'}",
                 kind=f"aws:{failed.error_code or 'NoValue'}",
                 on=self.evaluator_id,
             )
-        return [self._score(each, at, len(results), bool(exported)) for at, each in enumerate(results, 1)]
+        return [self._score(result, number, len(results), bool(exported)) for number, result in enumerate(results, 1)]
 
     def _references(
         self, case: EvalCase, answer: CaseAnswer, spans: Sequence[Mapping[str, Any]]
     ) -> tuple[Reference, ...]:
-        """What the case expects: tools and assertions of the session, an answer of each trace."""
+        """Return what the case expects: tools and assertions of the session, an answer of each trace."""
         from loomlib.aws.evaluation import Reference
 
         session_id = _session_in(spans) or session_of(case, answer)
         expected = case.expected_tools
-        found: list[Reference] = []
+        references: list[Reference] = []
         if expected is not None or case.assertions:
-            names = None if expected is None else tuple(each.name for each in expected)
-            found.append(Reference(session_id=session_id, assertions=case.assertions, tool_names=names))
+            names = None if expected is None else tuple(tool.name for tool in expected)
+            references.append(Reference(session_id=session_id, assertions=case.assertions, tool_names=names))
         for at, turn in enumerate(case.turns[: len(answer.turns)]):
             if turn.expected_answer:
                 trace_id = _trace_in(spans, trace_of(case, answer, at), at, len(answer.turns))
-                found.append(
+                references.append(
                     Reference(session_id=session_id, trace_id=trace_id, expected_response=turn.expected_answer)
                 )
-        return tuple(found)
+        return tuple(references)
 
-    def _score(self, result: EvaluationResult, number: int, of: int, exported: bool) -> Score:
+    def _score(self, result: EvaluationResult, number: int, results: int, exported: bool) -> Score:
         value = result.value or 0.0
-        bar = 1.0 if self.threshold is None and self._is_trajectory else self.threshold
-        passed = None if bar is None else value <= bar if self.evaluator_id in _LOWER_IS_BETTER else value >= bar
+        least = 1.0 if self.threshold is None and self._is_trajectory else self.threshold
+        passed = None if least is None else value <= least if self.evaluator_id in _LOWER_IS_BETTER else value >= least
         known = result.input_tokens is not None and result.output_tokens is not None
         simulated = result.explanation.startswith(_SIMULATED) or _SIMULATED.lower() in result.label
         details: dict[str, Any] = {
@@ -159,7 +171,9 @@ class AgentCoreJudge:
             value=value,
             passed=passed,
             rationale=result.explanation[:RATIONALE_LIMIT],
-            part="" if of == 1 else result.dimension or f"{'call' if self.kind == 'TOOL_CALL' else 'turn'} {number}",
+            part=""
+            if results == 1
+            else result.dimension or f"{'call' if self.kind == 'TOOL_CALL' else 'turn'} {number}",
             details=details,
             labels=(SIMULATED_JUDGE,) if simulated else (),
             tokens=(result.input_tokens or 0) + (result.output_tokens or 0) if known else None,
@@ -168,8 +182,8 @@ class AgentCoreJudge:
 
 
 def _trace_in(spans: Sequence[Mapping[str, Any]], trace_id: str, turn: int, turns: int) -> str:
-    """The trace of a turn: the one it is known by, or the turn's by order where an agent begins traces of its own."""
-    known = list(dict.fromkeys(str(each["traceId"]) for each in sorted(spans, key=_start) if each.get("traceId")))
+    """Return the trace id of a turn: the given one, or by order when the agent started traces of its own."""
+    known = list(dict.fromkeys(str(span["traceId"]) for span in sorted(spans, key=_start) if span.get("traceId")))
     return known[turn] if trace_id not in known and len(known) == turns else trace_id
 
 
@@ -178,7 +192,7 @@ def _start(span: Mapping[str, Any]) -> int:
 
 
 def _session_in(spans: Sequence[Mapping[str, Any]]) -> str:
-    """The session id that the spans themselves name."""
+    """Return the session id found in the spans' attributes, or ""."""
     for span in spans:
         attributes: Any = span.get("attributes")
         if isinstance(attributes, Mapping) and attributes.get("session.id"):  # pyright: ignore[reportUnknownMemberType]

@@ -1,4 +1,4 @@
-"""Judges of answers: by a rubric, against the golden answer, by helpfulness, by a case's assertions."""
+"""Judges of answers: by rubrics, against the golden answer, by helpfulness, by the case's assertions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ASSERTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class RubricJudge(ModelJudge):
-    """Judges by rubrics: its own, else those of the case and its turns. Each is a question, and a part, of its own.
+    """Judges by rubrics: its own, or else those of the case and its turns. Each rubric is one question and one part.
 
     >>> agent.evaluate(evalset, RubricJudge(rubrics=(Rubric(text="Names the order's state"),)))
     """
@@ -42,20 +42,28 @@ class RubricJudge(ModelJudge):
 
     @property
     def options(self) -> Sequence[object]:
+        """The rubrics, as part of the digest."""
         return (self.rubrics,)
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        """Return one input for each rubric."""
         whole = self.rubrics or case.rubrics
-        found = [(_named(each, at), of_case(case, answer).with_rubric(each.text)) for at, each in enumerate(whole, 1)]
+        inputs = [
+            (_rubric_name(rubric, place), of_case(case, answer).with_rubric(rubric.text))
+            for place, rubric in enumerate(whole, 1)
+        ]
         if not self.rubrics:
-            found += [
-                (f"turn {number}: {_named(each, at)}", of_turn(case, answer, number - 1).with_rubric(each.text))
+            inputs += [
+                (
+                    f"turn {number}: {_rubric_name(rubric, at)}",
+                    of_turn(case, answer, number - 1).with_rubric(rubric.text),
+                )
                 for number, turn in enumerate(case.turns[: len(answer.turns)], 1)
-                for at, each in enumerate(turn.rubrics, 1)
+                for at, rubric in enumerate(turn.rubrics, 1)
             ]
-        if not found:
+        if not inputs:
             return NotApplicable("the case has no rubric")
-        return [("", found[0][1])] if len(found) == 1 else found
+        return [("", inputs[0][1])] if len(inputs) == 1 else inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +75,7 @@ class CorrectnessJudge(ModelJudge):
     scale: Scale = CORRECTNESS
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        """Return one input for each turn with an expected answer."""
         asked = [at for at, turn in enumerate(case.turns[: len(answer.turns)]) if turn.expected_answer is not None]
         if not asked:
             return NotApplicable("the case has no expected answer")
@@ -77,20 +86,21 @@ class CorrectnessJudge(ModelJudge):
 
 @dataclass(frozen=True, kw_only=True)
 class HelpfulnessJudge(ModelJudge):
-    """Judges the last answer without knowing a good one."""
+    """Judges how helpful the last answer is, without a golden answer."""
 
     name: str = "judge:helpfulness"
     instructions: str = _HELPFUL
     scale: Scale = FIVE
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        """Return the last answer and its prompt."""
         given = of_case(case, answer)
         return [("", JudgeInput(output=given.output, prompt=given.prompt))]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AssertionJudge(ModelJudge):
-    """Judges each of a case's assertions: it holds or it does not. Tools are shown where they are known."""
+    """Judges whether each of the case's assertions holds; tool calls are shown where they are known."""
 
     name: str = "judge:assertions"
     instructions: str = _ASSERTION
@@ -98,13 +108,16 @@ class AssertionJudge(ModelJudge):
     level: str = "session"
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        """Return one input for each assertion."""
         if not case.assertions:
-            return NotApplicable("the case makes no assertion")
-        given = of_case(case, answer)
-        path = None if answer.tools is None else trajectory_text(case, answer)
-        shown = JudgeInput(output=given.output, prompt=given.prompt, trajectory=path)
-        return [(f"assertion {at}", shown.with_rubric(each)) for at, each in enumerate(case.assertions, 1)]
+            return NotApplicable("the case has no assertion")
+        answered = of_case(case, answer)
+        trajectory = None if answer.tools is None else trajectory_text(case, answer)
+        shown = JudgeInput(output=answered.output, prompt=answered.prompt, trajectory=trajectory)
+        return [
+            (f"assertion {number}", shown.with_rubric(assertion)) for number, assertion in enumerate(case.assertions, 1)
+        ]
 
 
-def _named(rubric: Rubric, number: int) -> str:
+def _rubric_name(rubric: Rubric, number: int) -> str:
     return rubric.id or f"rubric {number}"

@@ -1,4 +1,4 @@
-"""A judge against people: how often it says what they say, and to which side it errs."""
+"""Compare a judge with human labels: how often they agree, and in which direction the judge errs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loomlib.presentation.formats import percent
+
 if TYPE_CHECKING:
     from loomlib.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """What a judge's verdicts are worth, by human labels of the same answers.
+    """How far a judge's verdicts agree with human labels of the same answers.
 
-    `confusion` counts (human, judge) pairs of passed and not passed. `sensitivity` is the share of answers that people
-    pass which the judge passes, `specificity` that of failing ones which it fails. `bias` is the mean of judge minus
-    human value: above 0 the judge is kind. `alpha` is Krippendorff's, of the values (interval); `kappa` Cohen's, of
-    passed and not. Answers that only one of both judged are counted and left out.
+    Answers that only one of both judged are counted and left out.
+
+    Attributes:
+        n: Answers with a verdict and a label.
+        confusion: Counts of (human, judge) pairs of passed and not passed.
+        agreement: Share of answers on which both agree.
+        sensitivity: Share of the answers that people pass which the judge passes.
+        specificity: Share of the answers that people fail which the judge fails.
+        kappa: Cohen's kappa of passed and not passed.
+        alpha: Krippendorff's alpha of the values (interval level).
+        bias: Mean of judge minus human value; above 0 the judge is lenient.
+        unjudged: Labelled answers without a verdict.
+        unlabelled: Verdicts without a label.
+        disagreements: Case ids on which they disagree.
     """
 
     n: int
@@ -34,7 +46,7 @@ class Calibration:
     disagreements: tuple[str, ...] = field(default=(), repr=False)
 
     def table(self) -> list[dict[str, Any]]:
-        """One row a figure, ready for a DataFrame."""
+        """Return one row for each figure, ready for a DataFrame."""
         figures = {
             "agreement": self.agreement,
             "sensitivity": self.sensitivity,
@@ -44,24 +56,37 @@ class Calibration:
             "bias": self.bias,
         }
         return [
-            {"figure": name, "value": each.value, "low": each.low, "high": each.high, "n": each.n, "text": str(each)}
-            for name, each in figures.items()
+            {
+                "figure": name,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+                "text": str(estimate),
+            }
+            for name, estimate in figures.items()
         ]
 
     def sentence(self) -> str:
-        """The outcome in words."""
+        """Summarize the agreement in one sentence."""
         if self.agreement.value is None:
-            return "No answer was judged by both."
+            return "No answer has both a verdict and a human label."
         side = ""
         if self.bias.low is not None and self.bias.high is not None:
-            side = ", and is too kind" if self.bias.low > 0 else ", and is too strict" if self.bias.high < 0 else ""
-        return f"The judge agrees with people on {self.agreement.value:.0%} of {self.n} answers{side}."
+            side = " and is too lenient" if self.bias.low > 0 else " and is too strict" if self.bias.high < 0 else ""
+        return f"The judge agrees with the human labels on {percent(self.agreement.value)} of {self.n} answers{side}."
 
 
 def calibrate(
     judged: Mapping[str, float | bool], human: Mapping[str, float | bool], *, threshold: float = 0.5, seed: int = 0
 ) -> Calibration:
-    """`judged` and `human` are values between 0 and 1 (or passed) by case id. Passing is `threshold` and above.
+    """Compare a judge's verdicts with human labels.
+
+    Args:
+        judged: The judge's values (0 to 1, or passed) by case id.
+        human: The human values (0 to 1, or passed) by case id.
+        threshold: Least value that passes.
+        seed: Seed of the bootstrap intervals.
 
     >>> calibrate({"a": 1.0, "b": 0.0}, {"a": True, "b": True}).disagreements
     ('b',)
@@ -72,7 +97,7 @@ def calibrate(
     mine = [float(judged[key]) for key in shared]
     theirs = [float(human[key]) for key in shared]
     if any(value != value for value in (*mine, *theirs)):
-        raise ValueError("a label is a number or a bool: leave out what has none")
+        raise ValueError("a label must be a number or a bool; leave out cases without one")
     passes = [value >= threshold for value in mine]
     wanted = [value >= threshold for value in theirs]
     confusion = Counter(zip(wanted, passes, strict=True))

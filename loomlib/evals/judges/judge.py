@@ -1,4 +1,4 @@
-"""A judge: an evaluator that asks a model, and says with which model, at what price and how surely."""
+"""A judge: an evaluator that asks a model and records the model, the cost and the rationale."""
 
 from __future__ import annotations
 
@@ -24,11 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelJudge:
-    """What judges have in common. A judge names the material it needs in `inputs`; the rest is here.
+    """Base of the judges. A subclass returns the material to judge from `inputs`; asking and scoring are done here.
 
-    `model` is a judging model, or the id of one: then the judge has to be connected (`connected_to`) before it can
-    judge, which `loom.evaluate` does with the agent's connection. `threshold` is the value that passes; the scale's
-    own bar when it is None.
+    Attributes:
+        name: Name of the score column.
+        instructions: What the model is told to judge; part of the digest.
+        scale: The verdicts that the model may give.
+        threshold: Value that passes; the scale's own threshold when None.
+        model: A judge model, or a model id. With an id the judge must be connected (`connected_to`) before it can
+            judge; `loom.evaluate` does this with the agent's connection.
+        level: What is judged, one of `LEVELS`.
+        needs_tools: Whether judging needs the trajectory.
+        sample: Number of the repetition, to distinguish repeated questions.
     """
 
     name: str
@@ -44,11 +51,11 @@ class ModelJudge:
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
-            raise ValueError(f"a judge's level is one of {', '.join(LEVELS)}, not {self.level!r}")
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {self.level!r}")
 
     @property
     def digest(self) -> str:
-        """Everything that a verdict depends on, apart from the case, the answer and chance."""
+        """Hash of everything that a verdict depends on, apart from the case, the answer and randomness."""
         return digest_of(
             type(self).__name__, PROMPT_VERSION, self.name, self.instructions, self.scale, self.threshold,
             model_key(self.model), self.level, self.sample, self.options,
@@ -56,27 +63,31 @@ class ModelJudge:
 
     @property
     def options(self) -> Sequence[object]:
-        """What else a kind of judge depends on."""
+        """Further options that a verdict of this kind of judge depends on."""
         return ()
 
     def connected_to(self, clients: Clients) -> ModelJudge:
-        """This judge with its model behind `clients`; itself when it has a model already."""
+        """Return this judge with a connection to its model; itself when it has a model already."""
         if not isinstance(self.model, str):
             return self
         return replace(self, model=ConverseJudge(clients=clients, model_id=self.model))
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
-        """The parts to judge, each with its name ("" for the whole case)."""
-        raise TypeError(f"{type(self).__name__} does not say what it judges")
+        """Return the parts to judge with their names ("" for the whole case), or why there are none."""
+        raise TypeError(f"{type(self).__name__} must implement inputs()")
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """A score of each part. Raises `JudgeFailedError` when one of them cannot be judged."""
-        wanted = self.inputs(case, answer)
-        if isinstance(wanted, NotApplicable):
-            return wanted
+        """Return a score for each part.
+
+        Raises:
+            JudgeFailedError: A part cannot be judged.
+        """
+        inputs = self.inputs(case, answer)
+        if isinstance(inputs, NotApplicable):
+            return inputs
         model = connected(self.model)
-        questions = [(part, given.question(self.instructions, self.scale)) for part, given in wanted]
-        replies = await asyncio.gather(*(model.ask(each, sample=self.sample) for _, each in questions))
+        questions = [(part, material.question(self.instructions, self.scale)) for part, material in inputs]
+        replies = await asyncio.gather(*(model.ask(question, sample=self.sample) for _, question in questions))
         return [
             self._score(part, question.digest, reply)
             for (part, question), reply in zip(questions, replies, strict=True)
@@ -85,13 +96,13 @@ class ModelJudge:
     def _score(self, part: str, digest: str, reply: JudgeReply) -> Score:
         verdict = str(reply.values["verdict"])
         value = self.scale.values[verdict]
-        bar = self.scale.bar if self.threshold is None else self.threshold
+        least = self.scale.bar if self.threshold is None else self.threshold
         details: dict[str, Any] = {"verdict": verdict, "scale": self.scale.name, "question": digest}
         if reply.attempts > 1:
             details["attempts"] = reply.attempts
         return Score(
             value=value,
-            passed=value >= bar,
+            passed=value >= least,
             rationale=str(reply.values["rationale"])[:RATIONALE_LIMIT],
             part=part,
             details=details,
@@ -102,10 +113,10 @@ class ModelJudge:
 
 
 def connected(model: JudgeModel | str) -> JudgeModel:
-    """`model`, if it can be asked; raises `JudgeFailedError` ("no_model") for a mere id."""
+    """Return `model` if it can be asked; raise `JudgeFailedError` ("no_model") for a model id without a connection."""
     if isinstance(model, str):
         raise JudgeFailedError(
-            f"The judge has a model's name ({model}) and no connection to it",
+            f"The judge is not connected to its model ({model})",
             kind="no_model",
             try_="judge.connected_to(bench.clients), or model=ConverseJudge(clients=…)",
         )
@@ -113,7 +124,7 @@ def connected(model: JudgeModel | str) -> JudgeModel:
 
 
 def model_key(model: JudgeModel | str) -> str:
-    """What names a model in a digest."""
+    """Return what identifies a model in a digest."""
     return model if isinstance(model, str) else model.key
 
 

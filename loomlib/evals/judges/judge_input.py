@@ -1,4 +1,4 @@
-"""The four parts that a judge is given: the output, the prompt, the golden answer, the rubric."""
+"""The material that a judge is given: output, prompt, golden answer, rubric, trajectory and reference."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ VERDICT_TOOL = "give_verdict"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeInput:
-    """What is judged (`output`), what it answers (`prompt`), what a good answer says (`golden`), and by what rule.
+    """The material for one verdict; parts that are None are not shown.
 
-    `trajectory` and `reference` are the steps taken and the steps expected, where the way there is judged too. Parts
-    that are None are not shown; everything shown is data to the judge.
+    Attributes:
+        output: The text to judge.
+        prompt: What the output answers.
+        golden: A correct answer.
+        rubric: The rule to judge by.
+        trajectory: The steps that the agent took.
+        reference: The steps that were expected.
     """
 
     output: str
@@ -31,7 +36,7 @@ class JudgeInput:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """The parts that there are, by name. The output is the last: a judge has read the rule before it."""
+        """The parts that are present, by name; the output comes last, after the rule."""
         known = (
             ("rubric", self.rubric),
             ("prompt", self.prompt),
@@ -43,10 +48,11 @@ class JudgeInput:
         return tuple((name, text) for name, text in known if text is not None)
 
     def with_rubric(self, rubric: str | None) -> JudgeInput:
+        """Return a copy with another rubric."""
         return replace(self, rubric=rubric)
 
     def question(self, instructions: str, scale: Scale) -> Question:
-        """The question about this material, to be answered on `scale` with a rationale first."""
+        """Return the question about this material, answered on `scale` with a rationale first."""
         return Question(
             instructions=f"{instructions}\n\nThe verdicts are:\n{scale.explained()}",
             parts=self.parts,
@@ -62,7 +68,7 @@ class JudgeInput:
 
 
 def of_turn(case: EvalCase, answer: CaseAnswer, index: int) -> JudgeInput:
-    """The input for one turn: its prompt after what was said before."""
+    """Return the input for one turn: its prompt after the conversation so far."""
     turn: Turn | None = case.turns[index] if index < len(case.turns) else None
     asked = prompts_of(case, answer)
     return JudgeInput(
@@ -73,7 +79,7 @@ def of_turn(case: EvalCase, answer: CaseAnswer, index: int) -> JudgeInput:
 
 
 def of_case(case: EvalCase, answer: CaseAnswer) -> JudgeInput:
-    """The input for the last answer, after the whole conversation before it."""
+    """Return the input for the last answer, after the conversation before it."""
     if not answer.turns:
         return JudgeInput(output="", prompt=case.prompt, golden=case.expected_answer)
     last = len(answer.turns) - 1
@@ -81,19 +87,26 @@ def of_case(case: EvalCase, answer: CaseAnswer) -> JudgeInput:
 
 
 def prompts_of(case: EvalCase, answer: CaseAnswer) -> list[str]:
-    """What the agent was told turn by turn; by a simulated user, too."""
-    said: Sequence[object] = answer.metadata.get("prompts") or ()
-    return [turn.prompt for turn in case.turns] or [str(each) for each in said] or [case.prompt]
+    """Return the prompts turn by turn, including those of a simulated user."""
+    simulated: Sequence[object] = answer.metadata.get("prompts") or ()
+    return [turn.prompt for turn in case.turns] or [str(prompt) for prompt in simulated] or [case.prompt]
 
 
 def conversation(case: EvalCase, before: Sequence[TurnAnswer], prompt: str, asked: Sequence[str] | None = None) -> str:
-    """What was said so far, and then the prompt; the prompt alone in the first turn."""
+    """Return the conversation so far followed by the prompt; the prompt alone in the first turn.
+
+    Args:
+        case: The case.
+        before: The answers of the turns so far.
+        prompt: The current prompt, "" to leave it out.
+        asked: The prompts of all turns, by default the case's.
+    """
     if not before:
         return prompt or case.prompt
     asked = asked or [turn.prompt for turn in case.turns] or [case.prompt]
     lines: list[str] = []
-    for at, each in enumerate(before):
+    for at, turn_answer in enumerate(before):
         if at < len(asked):
             lines.append(one_entry(f"User: {asked[at]}"))
-        lines.append(one_entry(f"Agent: {each.text}"))
+        lines.append(one_entry(f"Agent: {turn_answer.text}"))
     return "\n".join([*lines, one_entry(f"User: {prompt}")] if prompt else lines)

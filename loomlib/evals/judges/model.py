@@ -1,4 +1,4 @@
-"""Who is asked: the port to a judging model, and the one behind Converse."""
+"""The interface to a judge model, and the implementation on Bedrock's Converse API."""
 
 from __future__ import annotations
 
@@ -22,15 +22,21 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL: Final = "global.anthropic.claude-sonnet-4-6"
 SIMULATED_JUDGE: Final = "simulated judge"
-"""The label of every verdict that comes from the local scripted model."""
+"""Provenance label of verdicts by the local scripted model."""
 _FIRST_PAUSE_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeReply:
-    """A judge's answer: `values` in the question's form, and what it took. `cost` is in US dollars.
+    """A judge model's reply.
 
-    `labels` stay beside everything that is made of it. `attempts` counts the calls, the first included.
+    Attributes:
+        values: The reply in the question's form.
+        input_tokens: Input tokens, None when unknown.
+        output_tokens: Output tokens, None when unknown.
+        cost: US dollars, None when unknown.
+        labels: Provenance labels of everything derived from the reply.
+        attempts: Requests made, including the first.
     """
 
     values: Mapping[str, Any]
@@ -42,31 +48,50 @@ class JudgeReply:
 
     @property
     def tokens(self) -> int | None:
-        """Both directions together."""
+        """Input and output tokens together, None when one is unknown."""
         known = self.input_tokens is not None and self.output_tokens is not None
         return (self.input_tokens or 0) + (self.output_tokens or 0) if known else None
 
 
 @runtime_checkable
 class JudgeModel(Protocol):
-    """A model that judges. `key` names it in digests: another key makes stored verdicts stale.
+    """A model that judges.
 
-    `ask` answers in the question's form or raises `JudgeFailedError`; `sample` tells repeats of one question apart.
+    Attributes:
+        key: Identifies the model in digests; with another key stored verdicts are not reused.
     """
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """What identifies the model in digests."""
+        ...
 
-    async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply: ...
+    async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
+        """Answer a question in its form.
+
+        Args:
+            question: The question.
+            sample: Number of the repetition, to distinguish repeats of one question.
+
+        Raises:
+            JudgeFailedError: The model cannot be asked, or its reply is not in the form.
+        """
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConverseJudge:
-    """A model behind Converse, on AWS or local.
+    """A judge model on Bedrock's Converse API, on AWS or local.
 
-    `structured` is "tool" (the model is made to call a tool, which Anthropic's and Amazon's models can) or "json" (its
-    whole answer is one JSON object). Throttling, 5xx and transport failures are tried again up to `retries` times.
-    `prices` are the list prices unless others are given.
+    Attributes:
+        clients: The connection.
+        model_id: A model id or inference profile.
+        structured: "tool" to have the model call a tool (Anthropic's and Amazon's models support this), "json" to have
+            it reply with one JSON object.
+        temperature: Sampling temperature, None for the model's default.
+        max_tokens: Limit of the reply.
+        retries: Retries after throttling, server errors (5xx) and transport failures.
+        prices: Price table, by default the list prices.
     """
 
     clients: Clients = field(repr=False)
@@ -79,16 +104,27 @@ class ConverseJudge:
 
     def __post_init__(self) -> None:
         if self.structured not in ("tool", "json"):
-            raise ValueError(f"structured is 'tool' or 'json', not {self.structured!r}")
+            raise ValueError(f"structured must be 'tool' or 'json', not {self.structured!r}")
 
     @property
     def key(self) -> str:
-        """The model and how it is asked; where it runs makes no other judge of it, save the local one."""
+        """The model and how it is asked.
+
+        The account and region are excluded: they do not change the judge. The local model is marked, because it does.
+        """
         local = "local " if self.clients.connection.environment else ""
         return f"{local}{self.model_id} {self.structured} t={self.temperature}"
 
     async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
-        """The verdict. Raises `JudgeFailedError`: "malformed", "timeout", "transport", "aws:<error code>"."""
+        """Ask the model.
+
+        Args:
+            question: The question.
+            sample: Number of the repetition.
+
+        Raises:
+            JudgeFailedError: Of the kind "malformed", "timeout", "transport" or "aws:<error code>".
+        """
         attempt = 1
         while True:
             try:
@@ -130,20 +166,28 @@ class ConverseJudge:
     def _values(self, question: Question, answer: ModelAnswer) -> Mapping[str, Any]:
         if self.structured == "json":
             return question.form.parsed(answer.text)
-        calls = [given for name, given in answer.calls if name == question.form.name]
+        calls = [arguments for name, arguments in answer.calls if name == question.form.name]
         if len(calls) != 1:
-            said = f"it stopped because of {answer.stop_reason}" if answer.stop_reason else "it said something else"
+            reason = f" (stop reason: {answer.stop_reason})" if answer.stop_reason else ""
             raise JudgeFailedError(
-                f"The judge gave {len(calls)} verdicts instead of one; {said}",
+                f"The judge gave {len(calls)} verdicts instead of one{reason}",
                 kind="malformed",
                 on=self.model_id,
-                try_='more max_tokens, another model, or structured="json"',
+                try_='a higher max_tokens, another model, or structured="json"',
             )
         return question.form.checked(calls[0])
 
 
 def cost_of(answer: ModelAnswer, model_id: str, prices: PriceTable | None = None) -> float | None:
-    """US dollars at list prices; nobody is billed for a simulated answer; None where a price or a count is missing."""
+    """Return the cost of an answer in US dollars at list prices.
+
+    A simulated answer costs 0; None when a price or a token count is missing.
+
+    Args:
+        answer: The model's answer.
+        model_id: The model, as the price table names it.
+        prices: Price table, by default the list prices.
+    """
     if answer.is_simulated:
         return 0.0
     table = prices or _list_prices()
@@ -162,10 +206,10 @@ def cost_of(answer: ModelAnswer, model_id: str, prices: PriceTable | None = None
     prompt = read + answer.cache_read_tokens + answer.cache_write_tokens
     total = Decimal(0)
     for kind, count in counts.items():
-        each = price.price(kind, prompt)
-        if count and each is None:
+        unit_price = price.price(kind, prompt)
+        if count and unit_price is None:
             return None
-        total += count * (each or Decimal(0)) / 1_000_000
+        total += count * (unit_price or Decimal(0)) / 1_000_000
     return float(total)
 
 

@@ -1,4 +1,4 @@
-"""Two answers against each other, asked in both orders, so that a judge's love of a place decides nothing."""
+"""Compare two answers in both orders, so that a judge's position bias decides nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from loomlib.presentation.formats import percent
 
 from ..values.cases import EvalCase
 from .judge import connected
@@ -26,10 +28,17 @@ _BETTER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVerdict:
-    """Who is better, asked twice. `votes` are what each order said of the answers ("first", "second", "tie").
+    """Which of two answers is better, asked in both orders.
 
-    Where the orders differ the winner is "tie" and `is_consistent` is False. `favoured` is the place that then won
-    both times ("shown first", "shown second"), None when one of the votes was a tie.
+    Attributes:
+        case_id: The case.
+        winner: "first", "second" or "tie"; "tie" when the two orders disagree.
+        votes: The vote of each order ("first", "second" or "tie").
+        rationales: The rationale of each order.
+        favoured: "shown first" or "shown second" when the same position won both times, else None.
+        labels: Provenance labels.
+        tokens: Tokens used, None when unknown.
+        cost: US dollars, None when unknown.
     """
 
     case_id: str
@@ -43,6 +52,7 @@ class PairVerdict:
 
     @property
     def is_consistent(self) -> bool:
+        """Whether both orders gave the same vote."""
         return self.votes[0] == self.votes[1]
 
 
@@ -60,37 +70,46 @@ class PairwiseJudge:
     instructions: str = _BETTER
 
     def connected_to(self, clients: Clients) -> PairwiseJudge:
-        """This judge with its model behind `clients`."""
+        """Return this judge with a connection to its model; itself when it has a model already."""
         if not isinstance(self.model, str):
             return self
         model = ConverseJudge(clients=clients, model_id=self.model)
         return PairwiseJudge(model=model, rubric=self.rubric, instructions=self.instructions)
 
     async def compare(self, case: EvalCase, first: str, second: str) -> PairVerdict:
-        """Which of two answers is better. Raises `JudgeFailedError` when either order cannot be judged."""
+        """Judge which of two answers is better.
+
+        Args:
+            case: The case that both answer.
+            first: One answer.
+            second: The other answer.
+
+        Raises:
+            JudgeFailedError: Either order cannot be judged.
+        """
         model = connected(self.model)
-        there, back = await asyncio.gather(
+        forward, reverse = await asyncio.gather(
             model.ask(self._question(case, first, second)), model.ask(self._question(case, second, first))
         )
-        votes = (_vote(there, "first", "second"), _vote(back, "second", "first"))
-        seats = (str(there.values["winner"]), str(back.values["winner"]))
-        favoured = {"A": "shown first", "B": "shown second"}.get(seats[0]) if seats[0] == seats[1] else None
+        votes = (_vote(forward, "first", "second"), _vote(reverse, "second", "first"))
+        positions = (str(forward.values["winner"]), str(reverse.values["winner"]))
+        favoured = {"A": "shown first", "B": "shown second"}.get(positions[0]) if positions[0] == positions[1] else None
         return PairVerdict(
             case_id=case.id,
             winner=votes[0] if votes[0] == votes[1] else "tie",
             votes=votes,
             rationales=(
-                str(there.values["rationale"])[:RATIONALE_LIMIT],
-                str(back.values["rationale"])[:RATIONALE_LIMIT],
+                str(forward.values["rationale"])[:RATIONALE_LIMIT],
+                str(reverse.values["rationale"])[:RATIONALE_LIMIT],
             ),
             favoured=favoured,
-            labels=tuple(dict.fromkeys((*there.labels, *back.labels))),
-            tokens=None if there.tokens is None or back.tokens is None else there.tokens + back.tokens,
-            cost=None if there.cost is None or back.cost is None else there.cost + back.cost,
+            labels=tuple(dict.fromkeys((*forward.labels, *reverse.labels))),
+            tokens=None if forward.tokens is None or reverse.tokens is None else forward.tokens + reverse.tokens,
+            cost=None if forward.cost is None or reverse.cost is None else forward.cost + reverse.cost,
         )
 
     def _question(self, case: EvalCase, shown_first: str, shown_second: str) -> Question:
-        rubric = self.rubric or "\n".join(each.text for each in case.rubrics)
+        rubric = self.rubric or "\n".join(item.text for item in case.rubrics)
         parts = [("rubric", rubric), ("prompt", "\n".join(turn.prompt for turn in case.turns) or case.prompt)]
         if case.expected_answer is not None:
             parts.append(("golden answer", case.expected_answer))
@@ -111,11 +130,17 @@ class PairwiseJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairwiseSummary:
-    """Many comparisons: how often each side won, and how often the order decided.
+    """Summary of many comparisons.
 
-    `second_better` is the second's share of all comparisons, a tie counted as half of one (so without an interval).
-    `inconsistent` is the share of comparisons in which both orders did not agree; `position_bias` that in which the
-    same place won both times, which is what a judge does who looks at places.
+    Attributes:
+        n: Number of comparisons.
+        wins: Comparisons won by "first", "second", and ties.
+        second_better: The second's share of all comparisons with ties counted half, so without an interval.
+        first_wins: Share of comparisons that the first won.
+        second_wins: Share of comparisons that the second won.
+        inconsistent: Share of comparisons in which the two orders disagreed.
+        position_bias: Share of comparisons in which the same position won both times.
+        favoured: Comparisons by the position that won both times.
     """
 
     n: int
@@ -128,30 +153,30 @@ class PairwiseSummary:
     favoured: dict[str, int]
 
     def sentence(self) -> str:
-        """The outcome in words."""
+        """Summarize the comparisons in one sentence."""
         if not self.n:
-            return "Nothing was compared."
+            return "There are no comparisons."
         won = ", ".join(f"{side} {self.wins[side]}" for side in WINNERS)
         share = self.position_bias.value or 0.0
-        return f"{won} of {self.n}; the order decided in {share:.0%} (counted as ties)."
+        return f"{won} of {self.n}; the order decided {percent(share)} of the comparisons (counted as ties)."
 
 
 def summarize_pairs(verdicts: Sequence[PairVerdict]) -> PairwiseSummary:
-    """The summary of comparisons; shares have Wilson's interval."""
+    """Summarize comparisons; shares have Wilson's interval."""
     from loomlib.statistics import estimate_share
 
     n = len(verdicts)
-    wins = Counter(each.winner for each in verdicts)
-    favoured = Counter(each.favoured for each in verdicts if each.favoured is not None)
+    wins = Counter(verdict.winner for verdict in verdicts)
+    favoured = Counter(verdict.favoured for verdict in verdicts if verdict.favoured is not None)
     return PairwiseSummary(
         n=n,
         wins={side: wins[side] for side in WINNERS},
         second_better=(wins["second"] + wins["tie"] / 2) / n if n else None,
         first_wins=estimate_share(wins["first"], n),
         second_wins=estimate_share(wins["second"], n),
-        inconsistent=estimate_share(sum(not each.is_consistent for each in verdicts), n),
+        inconsistent=estimate_share(sum(not verdict.is_consistent for verdict in verdicts), n),
         position_bias=estimate_share(sum(favoured.values()), n),
-        favoured={place: favoured[place] for place in ("shown first", "shown second")},
+        favoured={position: favoured[position] for position in ("shown first", "shown second")},
     )
 
 

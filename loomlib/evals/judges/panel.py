@@ -1,4 +1,4 @@
-"""A panel: several judges of one answer, their votes, and how far they agree."""
+"""A panel of judges: their votes on one answer, and how far they agree."""
 
 from __future__ import annotations
 
@@ -27,14 +27,21 @@ RULES: Final = ("majority", "mean", "median")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
-    """Several judges, asked side by side; the panel's score is made of their votes by a rule.
+class JudgePanel:
+    """Several judges asked concurrently; a rule combines their votes into one score.
 
-    majority: the share of judges that let it pass; it passes with more than half of them (a tie does not). mean and
-    median: of the judges' values, passing at `threshold` where there is one, else by the majority. A judge that fails
-    is a vote missing; with fewer votes than `quorum` (more than half of the judges when None) the panel fails.
+    A judge that fails is a missing vote.
 
-    >>> agent.evaluate(evalset, Panel(judges=(CorrectnessJudge(), CorrectnessJudge(model="amazon.nova-pro-v1:0"))))
+    Attributes:
+        judges: The judges.
+        name: Name of the score column.
+        rule: "majority" scores the share of judges that pass the answer, which passes with more than half of them (a
+            tie fails). "mean" and "median" combine the judges' values, and pass at `threshold`, or by majority without
+            one.
+        threshold: Least value that passes with "mean" and "median".
+        quorum: Least number of votes; more than half of the judges by default. With fewer votes the panel fails.
+
+    >>> agent.evaluate(evalset, JudgePanel(judges=(CorrectnessJudge(), CorrectnessJudge(model="amazon.nova-pro-v1:0"))))
     """
 
     judges: tuple[Evaluator, ...]
@@ -47,53 +54,61 @@ class Panel:
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
-            raise ValueError(f"a panel's rule is one of {', '.join(RULES)}, not {self.rule!r}")
+            raise ValueError(f"rule must be one of {', '.join(RULES)}, not {self.rule!r}")
         if not self.judges:
-            raise ValueError("a panel has judges")
+            raise ValueError("a panel needs at least one judge")
 
     @property
     def level(self) -> str:
+        """What is judged: the level of the first judge."""
         return self.judges[0].level
 
     @property
     def needs_tools(self) -> bool:
-        return any(each.needs_tools for each in self.judges)
+        """Whether any judge needs the trajectory."""
+        return any(judge.needs_tools for judge in self.judges)
 
     @property
     def digest(self) -> str:
+        """Hash of the rule and of all judges."""
         return digest_of(
-            "Panel", self.name, self.rule, self.threshold, self.quorum, [each.digest for each in self.judges]
+            "Panel", self.name, self.rule, self.threshold, self.quorum, [judge.digest for judge in self.judges]
         )
 
-    def connected_to(self, clients: Clients) -> Panel:
-        """The panel with every judge that can be connected, connected."""
-        return replace(self, judges=tuple(connected(each, clients) for each in self.judges))
+    def connected_to(self, clients: Clients) -> JudgePanel:
+        """Return the panel with its judges connected to their models."""
+        return replace(self, judges=tuple(connected(judge, clients) for judge in self.judges))
 
-    def with_spans(self, source: SpanSource) -> Panel:
-        """The panel with every judge that reads an agent's spans reading them from `source`."""
-        return replace(self, judges=tuple(_reading(each, source) for each in self.judges))
+    def with_spans(self, source: SpanSource) -> JudgePanel:
+        """Return the panel with its judges reading the agent's spans from `source`."""
+        return replace(self, judges=tuple(_reading(judge, source) for judge in self.judges))
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """One score a part, with all votes in its details. Raises `JudgeFailedError` ("no_quorum")."""
-        said = await asyncio.gather(*(_ask(each, case, answer) for each in self.judges))
+        """Return one score for each part, with all votes in its details.
+
+        Raises:
+            JudgeFailedError: Too few judges voted ("no_quorum").
+        """
+        replies = await asyncio.gather(*(_ask(judge, case, answer) for judge in self.judges))
         names = _names(self.judges)
-        if all(isinstance(each, NotApplicable) for each in said):
-            return cast("NotApplicable", said[0])
-        failed = {name: each for name, each in zip(names, said, strict=True) if isinstance(each, JudgeFailedError)}
-        if len(failed) == len(said) and len({(each.kind, each.what) for each in failed.values()}) == 1:
-            raise next(iter(failed.values()))  # nothing that a panel could say better
+        if all(isinstance(reply, NotApplicable) for reply in replies):
+            return cast("NotApplicable", replies[0])
+        named = list(zip(names, replies, strict=True))
+        failed = {name: reply for name, reply in named if isinstance(reply, JudgeFailedError)}
+        if len(failed) == len(replies) and len({(error.kind, error.what) for error in failed.values()}) == 1:
+            raise next(iter(failed.values()))  # all judges failed alike: their own error is the clearest
         votes: dict[str, dict[str, Score]] = {}
-        for name, each in zip(names, said, strict=True):
-            for score in each if isinstance(each, list) else ():
+        for name, reply in named:
+            for score in reply if isinstance(reply, list) else ():
                 votes.setdefault(score.part, {})[name] = score
         needed = len(self.judges) // 2 + 1 if self.quorum is None else self.quorum
-        fewest = min((len(each) for each in votes.values()), default=0)
+        fewest = min((len(part_votes) for part_votes in votes.values()), default=0)
         if fewest < needed:
-            why = "; ".join(f"{name}: {each.what}" for name, each in failed.items()) or "the others abstained"
+            why = "; ".join(f"{name}: {error.what}" for name, error in failed.items()) or "the others abstained"
             raise JudgeFailedError(
-                f"{fewest} of {len(self.judges)} judges voted, {needed} are needed ({why})", kind="no_quorum"
+                f"Only {fewest} of {len(self.judges)} judges voted; the quorum is {needed} ({why})", kind="no_quorum"
             )
-        return [self._score(part, given, failed) for part, given in votes.items()]
+        return [self._score(part, part_votes, failed) for part, part_votes in votes.items()]
 
     def _score(self, part: str, votes: Mapping[str, Score], failed: Mapping[str, JudgeFailedError]) -> Score:
         values = [vote.value for vote in votes.values()]
@@ -112,24 +127,28 @@ class Panel:
         }
         if failed:
             details["missing"] = [
-                {"judge": name, "kind": each.kind, "message": each.what} for name, each in failed.items()
+                {"judge": name, "kind": error.kind, "message": error.what} for name, error in failed.items()
             ]
         return Score(
             value=value,
             passed=passed,
-            rationale=f"{sum(verdicts)} of {len(verdicts)} judges let it pass.",
+            rationale=f"{sum(verdicts)} of {len(verdicts)} judges passed the answer.",
             part=part,
             details=details,
             labels=tuple(dict.fromkeys(label for vote in votes.values() for label in vote.labels)),
-            tokens=None if None in tokens else sum(each for each in tokens if each is not None),
-            cost=None if None in costs else sum(each for each in costs if each is not None),
+            tokens=None if None in tokens else sum(count for count in tokens if count is not None),
+            cost=None if None in costs else sum(cost for cost in costs if cost is not None),
         )
 
 
 def panel_agreement(scores: Iterable[Score], *, of: str = "value", level: str = "interval", seed: int = 0) -> Estimate:
-    """Krippendorff's alpha of a panel's judges over many of its scores, each a unit.
+    """Return Krippendorff's alpha of a panel's judges over many of its scores, each a unit.
 
-    `of` is "value" or "passed"; `level` is nominal, ordinal or interval.
+    Args:
+        scores: Scores of a `JudgePanel`.
+        of: What is compared, "value" or "passed".
+        level: Level of measurement: "nominal", "ordinal" or "interval".
+        seed: Seed of the bootstrap interval.
     """
     from loomlib.statistics import estimate_alpha
 
@@ -142,30 +161,30 @@ def panel_agreement(scores: Iterable[Score], *, of: str = "value", level: str = 
 
 async def _ask(judge: Evaluator, case: EvalCase, answer: CaseAnswer) -> list[Score] | NotApplicable | JudgeFailedError:
     try:
-        said: Any = judge.judge(case, answer)
-        if hasattr(said, "__await__"):
-            said = await said
+        reply: Any = judge.judge(case, answer)
+        if hasattr(reply, "__await__"):
+            reply = await reply
     except JudgeFailedError as error:
         return error
     except LoomError as error:
         return JudgeFailedError(error.what, kind="exception", on=error.on)
-    except Exception as error:  # noqa: BLE001 - foreign code: a judge of a plugin's
+    except Exception as error:  # noqa: BLE001 - foreign code: the judge may come from a plugin
         return JudgeFailedError(f"{type(error).__name__}: {error}", kind="exception", on=judge.name)
-    if isinstance(said, (NotApplicable, JudgeFailedError)):
-        return said
-    if isinstance(said, bool):
-        return [Score(value=float(said), passed=said)]
-    if isinstance(said, (int, float)):
-        return [Score(value=float(said))]
-    return [said] if isinstance(said, Score) else list(cast("Sequence[Score]", said))
+    if isinstance(reply, (NotApplicable, JudgeFailedError)):
+        return reply
+    if isinstance(reply, bool):
+        return [Score(value=float(reply), passed=reply)]
+    if isinstance(reply, (int, float)):
+        return [Score(value=float(reply))]
+    return [reply] if isinstance(reply, Score) else list(cast("Sequence[Score]", reply))
 
 
 def _reading(judge: Evaluator, source: SpanSource) -> Evaluator:
-    give = getattr(judge, "with_spans", None)
-    return judge if give is None else give(source)
+    read_spans_from = getattr(judge, "with_spans", None)
+    return judge if read_spans_from is None else read_spans_from(source)
 
 
 def _names(judges: Sequence[Evaluator]) -> list[str]:
-    """Each judge's name, numbered where two have one."""
-    names = [each.name for each in judges]
+    """Return the judges' names, numbered where two have the same."""
+    names = [judge.name for judge in judges]
     return [f"{name} {at + 1}" if names.count(name) > 1 else name for at, name in enumerate(names)]

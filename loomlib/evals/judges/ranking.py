@@ -1,4 +1,4 @@
-"""Several answers put in order by a judge, asked forwards and backwards."""
+"""Rank several answers, asked in forward and reverse order."""
 
 from __future__ import annotations
 
@@ -25,11 +25,17 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """The answers from the best to the worst, by their places in what was given (from 0).
+    """Answers ranked from best to worst, by their index in the given answers (from 0).
 
-    `ranks` is the mean rank of each answer over both orders (1 is best); equal ones are ties, and stand in `order` as
-    they were given. `consistency` is Kendall's tau between the two orders: 1 the same, −1 the reverse, None for one
-    answer.
+    Attributes:
+        case_id: The case.
+        order: Indices from best to worst; ties keep the given order.
+        ranks: Mean rank of each answer over both orders; 1 is best.
+        consistency: Kendall's tau between the two orders: 1 identical, −1 reversed, None for one answer.
+        rationales: The rationale of each order.
+        labels: Provenance labels.
+        tokens: Tokens used, None when unknown.
+        cost: US dollars, None when unknown.
     """
 
     case_id: str
@@ -44,7 +50,7 @@ class Ranking:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingJudge:
-    """Puts up to 20 answers to a case in order.
+    """Ranks up to 20 answers to a case.
 
     >>> (await RankingJudge(model=ConverseJudge(clients=bench.clients)).rank(case, ["4", "about four", "5"])).order
     (0, 1, 2)
@@ -55,48 +61,53 @@ class RankingJudge:
     instructions: str = _ORDER
 
     def connected_to(self, clients: Clients) -> RankingJudge:
-        """This judge with its model behind `clients`."""
+        """Return this judge with a connection to its model; itself when it has a model already."""
         if not isinstance(self.model, str):
             return self
         model = ConverseJudge(clients=clients, model_id=self.model)
         return RankingJudge(model=model, rubric=self.rubric, instructions=self.instructions)
 
     async def rank(self, case: EvalCase, answers: Sequence[str]) -> Ranking:
-        """The order of `answers`. Raises `JudgeFailedError` when it cannot be judged."""
+        """Rank `answers`.
+
+        Raises:
+            ValueError: There are fewer than 2 or more than 20 answers.
+            JudgeFailedError: Either order cannot be judged.
+        """
         if not 2 <= len(answers) <= MOST_ANSWERS:
-            raise ValueError(f"2 to {MOST_ANSWERS} answers can be put in order, not {len(answers)}")
+            raise ValueError(f"a ranking takes 2 to {MOST_ANSWERS} answers, not {len(answers)}")
         model = connected(self.model)
         forwards = list(range(len(answers)))
         backwards = forwards[::-1]
-        there, back = await asyncio.gather(
+        forward, reverse = await asyncio.gather(
             model.ask(self._question(case, answers, forwards)), model.ask(self._question(case, answers, backwards))
         )
-        one = _ranks(there.values["ranking"], forwards)
-        other = _ranks(back.values["ranking"], backwards)
-        ranks = tuple((one[at] + other[at]) / 2 for at in forwards)
+        forward_ranks = _ranks(forward.values["ranking"], forwards)
+        reverse_ranks = _ranks(reverse.values["ranking"], backwards)
+        ranks = tuple((forward_ranks[index] + reverse_ranks[index]) / 2 for index in forwards)
         return Ranking(
             case_id=case.id,
-            order=tuple(sorted(forwards, key=lambda at: ranks[at])),
+            order=tuple(sorted(forwards, key=lambda index: ranks[index])),
             ranks=ranks,
-            consistency=_tau(one, other),
+            consistency=_tau(forward_ranks, reverse_ranks),
             rationales=(
-                str(there.values["rationale"])[:RATIONALE_LIMIT],
-                str(back.values["rationale"])[:RATIONALE_LIMIT],
+                str(forward.values["rationale"])[:RATIONALE_LIMIT],
+                str(reverse.values["rationale"])[:RATIONALE_LIMIT],
             ),
-            labels=tuple(dict.fromkeys((*there.labels, *back.labels))),
-            tokens=None if there.tokens is None or back.tokens is None else there.tokens + back.tokens,
-            cost=None if there.cost is None or back.cost is None else there.cost + back.cost,
+            labels=tuple(dict.fromkeys((*forward.labels, *reverse.labels))),
+            tokens=None if forward.tokens is None or reverse.tokens is None else forward.tokens + reverse.tokens,
+            cost=None if forward.cost is None or reverse.cost is None else forward.cost + reverse.cost,
         )
 
     def _question(self, case: EvalCase, answers: Sequence[str], shown: Sequence[int]) -> Question:
-        rubric = self.rubric or "\n".join(each.text for each in case.rubrics)
+        rubric = self.rubric or "\n".join(item.text for item in case.rubrics)
         parts = [("rubric", rubric), ("prompt", case.prompt), ("golden answer", case.expected_answer or "")]
-        kept = [(name, text) for name, text in parts if text]
-        kept += [(f"answer {place}", answers[at]) for place, at in enumerate(shown, 1)]
-        names = [str(place) for place in range(1, len(shown) + 1)]
+        present = [(name, text) for name, text in parts if text]
+        present += [(f"answer {number}", answers[index]) for number, index in enumerate(shown, 1)]
+        names = [str(number) for number in range(1, len(shown) + 1)]
         return Question(
             instructions=self.instructions,
-            parts=tuple(kept),
+            parts=tuple(present),
             form=AnswerForm(
                 name="rank_answers",
                 description="Gives the order: first why, briefly, then every answer's number once, the best first.",
@@ -109,7 +120,7 @@ class RankingJudge:
 
 
 def _ranks(ranking: Sequence[str], shown: Sequence[int]) -> dict[int, int]:
-    """The rank of each answer; a judge names them by the places in which they were shown."""
+    """Return the rank of each answer; the judge names answers by the positions in which they were shown."""
     return {shown[int(name) - 1]: rank for rank, name in enumerate(ranking, 1)}
 
 

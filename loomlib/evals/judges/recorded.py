@@ -1,9 +1,9 @@
-"""Verdicts written down and read back: a judge that needs no model, and one that records another.
+"""Recorded verdicts: a judge that replays them without a model, and one that records another judge.
 
 A recording is JSON Lines, one verdict a line: {"question": digest, "sample": 0, "judge": key, "values": {…},
-"input_tokens": …, "output_tokens": …, "cost": …, "labels": […]}. It holds no text of the agent's but what the judge
-quoted. Of two lines for one question and sample the later one counts. A line whose end is missing (its writer was
-killed) is passed over: its verdict will be asked for again.
+"input_tokens": …, "output_tokens": …, "cost": …, "labels": […]}. It contains no text of the agent except what the judge
+quoted. Of two lines for one question and sample the later one counts. A truncated line (its writer was killed) is
+skipped, so that its verdict is asked for again.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .model import JudgeModel, JudgeReply
 from .question import Question
 
 RECORDED = "recorded"
-"""The label of a verdict that was read back."""
+"""Provenance label of a verdict that was replayed."""
 
 
 class RecordedJudge:
     """Replays the verdicts of a recording; a question that is not in it fails as "not_recorded".
 
-    Replaying costs nothing: tokens and cost are 0; labels are those of the recorded judge, and "recorded".
+    Replaying costs nothing: tokens and cost are 0. The labels are those of the recorded judge, and "recorded".
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -43,32 +43,40 @@ class RecordedJudge:
 
     @property
     def key(self) -> str:
-        """Names the content: another recording is another judge."""
-        return f"recorded {digest_of(sorted((*key, _canonical(v)) for key, v in self._verdicts.items()))}"
+        """What identifies the recording's content in digests."""
+        return f"recorded {digest_of(sorted((*key, _canonical(verdict)) for key, verdict in self._verdicts.items()))}"
 
     async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
-        """The recorded verdict. Raises `JudgeFailedError`: "not_recorded", or "malformed" when the form has changed."""
-        found = self._verdicts.get((question.digest, sample))
-        if found is None:
+        """Return the recorded verdict.
+
+        Args:
+            question: The question.
+            sample: Number of the repetition.
+
+        Raises:
+            JudgeFailedError: The verdict was not recorded ("not_recorded"), or the form has changed ("malformed").
+        """
+        verdict = self._verdicts.get((question.digest, sample))
+        if verdict is None:
             raise JudgeFailedError(
-                f"No recorded verdict answers this question (sample {sample})",
+                f"The recording has no verdict for this question (sample {sample})",
                 kind="not_recorded",
                 on=f"{question.digest} in {self._path.name}",
                 try_="record it once with RecordingJudge",
             )
-        labels = tuple(str(each) for each in found.get("labels") or ())
+        labels = tuple(str(label) for label in verdict.get("labels") or ())
         return JudgeReply(
-            values=question.form.checked(found.get("values")),
+            values=question.form.checked(verdict.get("values")),
             input_tokens=0,
             output_tokens=0,
             cost=0.0,
-            labels=(*(each for each in labels if each != RECORDED), RECORDED),
+            labels=(*(label for label in labels if label != RECORDED), RECORDED),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingJudge:
-    """Asks `model` and appends each verdict to the recording at `path` before giving it.
+    """Asks `model` and appends each verdict to the recording at `path`.
 
     >>> CorrectnessJudge(model=RecordingJudge(model=ConverseJudge(clients=bench.clients), path="verdicts.jsonl"))
     """
@@ -79,11 +87,16 @@ class RecordingJudge:
 
     @property
     def key(self) -> str:
-        """That of the judge behind it: being written down changes no verdict."""
+        """The key of the recorded judge: recording does not change a verdict."""
         return self.model.key
 
     async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
-        """The verdict of the judge behind it; what it raises is not recorded."""
+        """Ask the recorded judge and append its verdict; an error is not recorded.
+
+        Args:
+            question: The question.
+            sample: Number of the repetition.
+        """
         reply = await self.model.ask(question, sample=sample)
         line = _canonical(
             {
@@ -105,7 +118,7 @@ class RecordingJudge:
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":
-                    line = f"\n{line}"  # what a killed writer left behind stays a line of its own
+                    line = f"\n{line}"  # a line truncated by a killed writer stays a line of its own
             file.write(f"{line}\n".encode("ascii"))  # one write of one line, so that a kill leaves whole lines
 
 
@@ -117,8 +130,8 @@ def _read(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The recorded verdicts cannot be read: {error}", on=str(path)) from error
-    found: dict[tuple[str, int], dict[str, Any]] = {}
+        raise SettingsError(f"Cannot read the recorded verdicts: {error}", on=str(path)) from error
+    verdicts: dict[tuple[str, int], dict[str, Any]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -127,12 +140,12 @@ def _read(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             if number == len(lines) or (line.startswith("{") and isinstance(error, ValueError)):
                 continue
-            raise SettingsError(f"Line {number} is no JSON: {error}", on=str(path)) from error
-        told = cast("dict[str, Any]", verdict) if isinstance(verdict, dict) else {}
-        if not isinstance(told.get("question"), str) or not isinstance(told.get("values"), dict):
-            raise SettingsError(f"Line {number} is no verdict", on=str(path), try_='{"question": …, "values": {…}}')
-        sample: object = told.get("sample", 0)
+            raise SettingsError(f"Line {number} is not valid JSON: {error}", on=str(path)) from error
+        entry = cast("dict[str, Any]", verdict) if isinstance(verdict, dict) else {}
+        if not isinstance(entry.get("question"), str) or not isinstance(entry.get("values"), dict):
+            raise SettingsError(f"Line {number} is not a verdict", on=str(path), try_='{"question": …, "values": {…}}')
+        sample: object = entry.get("sample", 0)
         if not isinstance(sample, int) or isinstance(sample, bool):
-            raise SettingsError(f"Line {number} has a sample that is no whole number", on=str(path))
-        found[told["question"], sample] = told
-    return found
+            raise SettingsError(f"The sample in line {number} is not an integer", on=str(path))
+        verdicts[entry["question"], sample] = entry
+    return verdicts

@@ -1,4 +1,4 @@
-"""The words a judge may answer with, what each means and what it is worth."""
+"""Scales: the verdicts that a judge may give, with their meanings and values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Verdicts from the worst to the best: (label, value between 0 and 1, what it means).
+    """Verdicts from worst to best.
 
-    `bar` is the value from which a verdict passes, unless a judge is given a threshold of its own.
+    Attributes:
+        name: The scale's name.
+        steps: (label, value between 0 and 1, meaning) from worst to best.
+        bar: Least value that passes, unless a judge has its own threshold.
     """
 
     name: str
@@ -21,10 +24,11 @@ class Scale:
     def __post_init__(self) -> None:
         values = [value for _, value, _ in self.steps]
         if len(self.steps) < 2 or values != sorted(values) or len({label for label, _, _ in self.steps}) < len(values):
-            raise ValueError("a scale has two or more different labels, from the worst to the best")
+            raise ValueError("a scale needs two or more different labels, from worst to best")
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The labels from worst to best."""
         return tuple(label for label, _, _ in self.steps)
 
     @property
@@ -33,7 +37,7 @@ class Scale:
         return {label: value for label, value, _ in self.steps}
 
     def explained(self) -> str:
-        """One line a label, for the judge."""
+        """Return one line for each label, for the judge's prompt."""
         return "\n".join(f"- {label}: {meaning}" for label, _, meaning in self.steps)
 
 

@@ -1,4 +1,4 @@
-"""A session's spans for Evaluate: those that the agent exported, or ones written from its answers."""
+"""Spans of a session for Evaluate: those that the agent exported, or spans generated from its answers."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ _SECOND_NS = 1_000_000_000
 
 
 class SpanSource(Protocol):
-    """Gives the spans and message records of an answer's sessions, in ADOT's split form (aws/spans and otel-rt-logs).
+    """Reads the spans and message records of an answer's sessions, in ADOT's split form (aws/spans and otel-rt-logs).
 
-    A workbench reads them from the agent's log groups. None: there are none (yet).
+    Returns None when there are none (yet).
     """
 
-    def __call__(self, case: EvalCase, answer: CaseAnswer, /) -> Awaitable[Sequence[Mapping[str, Any]] | None]: ...
+    def __call__(self, case: EvalCase, answer: CaseAnswer, /) -> Awaitable[Sequence[Mapping[str, Any]] | None]:
+        """Return the spans of the answer's sessions, or None."""
+        ...
 
 
 def spans_from_answer(case: EvalCase, answer: CaseAnswer) -> list[dict[str, Any]]:
-    """Spans that say what the answer says: one trace a turn, its agent, its tool calls, and their messages.
+    """Generate spans from an answer: one trace for each turn, with its agent span, its tool calls and their messages.
 
-    Ids follow from the case and the turn; times only say what came after what. So a target that exports nothing can be
-    evaluated, and so can an agent whose spans are not there yet.
+    Ids are derived from the case and the turn; times only give the order. With these spans Evaluate can judge a target
+    that exports nothing, or whose spans have not arrived yet.
     """
     session_id = session_of(case, answer)
-    found: list[dict[str, Any]] = []
-    for at, turn in enumerate(answer.turns):
-        trace_id = trace_of(case, answer, at)
-        begin = _BEGIN_NS + at * 60 * _SECOND_NS
+    spans: list[dict[str, Any]] = []
+    for index, turn in enumerate(answer.turns):
+        trace_id = trace_of(case, answer, index)
+        begin = _BEGIN_NS + index * 60 * _SECOND_NS
         agent = _id(f"{trace_id} agent", 16)
-        prompt = case.turns[at].prompt if at < len(case.turns) else case.prompt if at == 0 else ""
+        prompt = case.turns[index].prompt if index < len(case.turns) else case.prompt if index == 0 else ""
         for number, use in enumerate(turn.tools or ()):
             span_id = span_of(trace_id, number)
             start = begin + (number + 1) * _SECOND_NS
@@ -47,35 +49,35 @@ def spans_from_answer(case: EvalCase, answer: CaseAnswer) -> list[dict[str, Any]
             if use.status:
                 attributes["gen_ai.tool.status"] = use.status
             name = f"execute_tool {use.name}"
-            found.append(_span(name, trace_id, span_id, agent, start, session_id, attributes))
-            given, result = _plain(dict(use.arguments or {})), _plain(use.result)
-            said = {"content": {"content": given, "role": "tool", "id": f"call_{number}"}, "role": "tool"}
-            told = {"content": {"message": result, "id": f"call_{number}"}, "role": "assistant"}
-            found.append(_record(trace_id, span_id, start, said, told))
+            spans.append(_span(name, trace_id, span_id, agent, start, session_id, attributes))
+            arguments, result = _plain(dict(use.arguments or {})), _plain(use.result)
+            request = {"content": {"content": arguments, "role": "tool", "id": f"call_{number}"}, "role": "tool"}
+            response = {"content": {"message": result, "id": f"call_{number}"}, "role": "assistant"}
+            spans.append(_record(trace_id, span_id, start, request, response))
         attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "agent"}
-        found.append(_span("invoke_agent agent", trace_id, agent, "", begin, session_id, attributes))
-        asked = {"content": {"content": json.dumps([{"text": prompt}])}, "role": "user"}
-        answered = {
+        spans.append(_span("invoke_agent agent", trace_id, agent, "", begin, session_id, attributes))
+        question = {"content": {"content": json.dumps([{"text": prompt}])}, "role": "user"}
+        reply = {
             "content": {"message": readable(folded(turn.text, PART_LIMIT)), "finish_reason": "end_turn"},
             "role": "assistant",
         }
-        found.append(_record(trace_id, agent, begin, asked, answered))
-    return found
+        spans.append(_record(trace_id, agent, begin, question, reply))
+    return spans
 
 
 def session_of(case: EvalCase, answer: CaseAnswer) -> str:
-    """The session's id; one made of the case's where nobody knows it."""
+    """Return the session id, or one derived from the case id when it is unknown."""
     return next((turn.session_id for turn in answer.turns if turn.session_id), f"case-{_id(case.id, 32)}")
 
 
 def trace_of(case: EvalCase, answer: CaseAnswer, turn: int) -> str:
-    """The trace id of a turn (32 hexadecimal digits); made up where nobody knows it."""
+    """Return the trace id of a turn (32 hexadecimal digits), or a derived one when it is unknown."""
     known = answer.turns[turn].trace_id
     return known if len(known) == 32 else _id(f"{session_of(case, answer)} {turn}", 32)
 
 
 def span_of(trace_id: str, call: int) -> str:
-    """The made-up id of the span of a trace's n-th tool call."""
+    """Return the derived id of the span of a trace's n-th tool call."""
     return _id(f"{trace_id} tool {call}", 16)
 
 
@@ -107,7 +109,7 @@ def _span(
 
 
 def _record(
-    trace_id: str, span_id: str, at_ns: int, said: Mapping[str, Any], told: Mapping[str, Any]
+    trace_id: str, span_id: str, at_ns: int, request: Mapping[str, Any], response: Mapping[str, Any]
 ) -> dict[str, Any]:
     return {
         "resource": {"attributes": {"service.name": "loom"}},
@@ -116,7 +118,7 @@ def _record(
         "observedTimeUnixNano": at_ns,
         "severityNumber": 9,
         "severityText": "",
-        "body": {"output": {"messages": [dict(told)]}, "input": {"messages": [dict(said)]}},
+        "body": {"output": {"messages": [dict(response)]}, "input": {"messages": [dict(request)]}},
         "attributes": {"event.name": "strands.telemetry.tracer"},
         "flags": 1,
         "traceId": trace_id,

@@ -1,8 +1,8 @@
-"""strands_evals' evaluators as judges: their prompts and scales, Loom's connection, and errors that are no zeros.
+"""Evaluators of strands_evals as judges: their prompts and scales, Loom's connection, failures instead of zeros.
 
-Of the library only `evaluate_async` is used: its runner, its store and its trajectory scorers err (a crash becomes
-0.0, a case's result is found by its name, [a, b, c] equals [a]). Its prompts put the agent's words between plain
-tags, which an answer can forge: where that matters use Loom's own judges.
+Only `evaluate_async` of the library is used. Its runner, store and trajectory scorers have known defects: a crash
+becomes 0.0, a case's result is found by its name, [a, b, c] equals [a]. Its prompts put the agent's text between plain
+tags, which an answer can forge; use Loom's own judges where that matters.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ STRANDS_EVALUATORS: Final[Mapping[str, str]] = {
     "ToolSelectionAccuracy": "component",
     "ToolParameterAccuracy": "component",
 }
-"""The evaluators that can be asked, and what each judges. Failure, completion and recovery: of cases under chaos."""
+"""The supported evaluators and what each judges. FailureCommunication, PartialCompletion and RecoveryStrategy are for
+cases with injected failures."""
 OPTIONS: Final = (
     "version", "system_prompt", "assertion_system_prompt", "reference_system_prompt", "include_inputs",
     "trajectory_description", "uses_environment_state",
 )  # fmt: skip
-"""What an evaluator of the library may be given beside its rubric, its model and its name."""
+"""Options of the library's evaluators besides rubric, model and name."""
 _BY_RUBRIC: Final = ("Output", "Trajectory")
 _lock = threading.Lock()
 
@@ -65,9 +66,14 @@ _lock = threading.Lock()
 class StrandsJudge:
     """One of strands_evals' evaluators, by its name without "Evaluator".
 
-    `rubric` is for Output and Trajectory; without one the case's rubrics are used. A case with an expected answer is
-    judged against it by Correctness, one with assertions by them in GoalSuccessRate. `options` are the library's own
-    (`OPTIONS`: prompts, a version of them), as an experiment's `to_dict` writes them; `column` is a name of one's own.
+    Correctness uses the case's expected answer and GoalSuccessRate its assertions, where there are any.
+
+    Attributes:
+        evaluator: The evaluator's name, one of `STRANDS_EVALUATORS`.
+        rubric: Rubric for Output and Trajectory; the case's rubrics by default.
+        options: The library's own options (`OPTIONS`), as an experiment's `to_dict` writes them.
+        column: Name of the score column; "strands:<evaluator>" by default.
+        model: The judge model or its id.
     """
 
     evaluator: str
@@ -80,60 +86,70 @@ class StrandsJudge:
 
     def __post_init__(self) -> None:
         if self.evaluator not in STRANDS_EVALUATORS:
-            raise ValueError(f"strands_evals has {', '.join(STRANDS_EVALUATORS)}, not {self.evaluator!r}")
-        if unknown := [each for each in self.options if each not in OPTIONS]:
+            raise ValueError(f"evaluator must be one of {', '.join(STRANDS_EVALUATORS)}, not {self.evaluator!r}")
+        if unknown := [option for option in self.options if option not in OPTIONS]:
             raise ValueError(f"strands:{self.evaluator} has the options {', '.join(OPTIONS)}, not {', '.join(unknown)}")
 
     @property
     def name(self) -> str:
+        """Name of the score column."""
         return self.column or f"strands:{self.evaluator}"
 
     @property
     def level(self) -> str:
+        """What is judged: one of `LEVELS`."""
         return STRANDS_EVALUATORS[self.evaluator]
 
     @property
     def needs_tools(self) -> bool:
+        """Whether judging needs the trajectory."""
         return self.level in ("trajectory", "component")
 
     @property
     def digest(self) -> str:
+        """Hash of the evaluator, its options, the model and the library's version."""
         model = self.model if isinstance(self.model, str) else self.model.key
         more = [dict(self.options)] if self.options else []
         return digest_of("StrandsJudge", self.evaluator, self.rubric, model, _version(), *more)
 
     def connected_to(self, clients: Clients) -> StrandsJudge:
-        """This judge with its model behind `clients`."""
+        """Return this judge with a connection to its model; itself when it has a model already."""
         if not isinstance(self.model, str):
             return self
         return replace(self, model=ConverseJudge(clients=clients, model_id=self.model))
 
     async def judge(self, case: EvalCase, answer: CaseAnswer, /) -> list[Score] | NotApplicable:
-        """The evaluator's outputs as scores, labels kept. Raises `JudgeFailedError` where the library would say 0."""
-        rubric = self.rubric or "\n".join(each.text for each in case.rubrics)
+        """Return the evaluator's outputs as scores with their labels.
+
+        Raises:
+            JudgeFailedError: The evaluator failed; the library would score 0.
+        """
+        rubric = self.rubric or "\n".join(item.text for item in case.rubrics)
         if self.evaluator in _BY_RUBRIC and not rubric:
             return NotApplicable("the case has no rubric")
         if answer.tools is None and self.needs_tools:
             raise JudgeFailedError(
-                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+                "The trajectory is unknown", kind="no_trajectory", on=case.id, try_="export the agent's traces"
             )
         if self.level == "component" and not answer.tools:
             return NotApplicable("the agent called no tool")
         if isinstance(self.model, str):
             raise JudgeFailedError(
-                f"No connection to {self.model}", kind="no_model", try_="judge.connected_to(bench.clients)"
+                f"The judge is not connected to its model ({self.model})",
+                kind="no_model",
+                try_="judge.connected_to(bench.clients)",
             )
         library = await asyncio.to_thread(load_strands_evals)
         model = StrandsModel(self.model)
         named = f"{self.evaluator}Evaluator"
         kind = getattr(library.evaluators, named, None) or getattr(library.evaluators.chaos, named)
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             **self.options,
             "model": model,
             **({"rubric": rubric} if self.evaluator in _BY_RUBRIC else {}),
         }
         try:
-            outputs: Sequence[Any] = await kind(**given).evaluate_async(
+            outputs: Sequence[Any] = await kind(**options).evaluate_async(
                 evaluation_data(library, self.evaluator, case, answer)
             )
         except Exception as error:
@@ -141,22 +157,27 @@ class StrandsJudge:
         return self._scores(outputs, model, answer)
 
     def _scores(self, outputs: Sequence[Any], model: StrandsModel, answer: CaseAnswer) -> list[Score] | NotApplicable:
-        judged = [(at, each) for at, each in enumerate(outputs) if not each.not_applicable]
+        judged = [(index, output) for index, output in enumerate(outputs) if not output.not_applicable]
         if not judged:
-            return NotApplicable("; ".join(str(each.reason) for each in outputs if each.reason) or "nothing to judge")
+            reasons = [str(output.reason) for output in outputs if output.reason]
+            return NotApplicable("; ".join(reasons) or "there is nothing to judge")
         tools, spent = answer.tools or (), [(model.tokens, model.cost)] + [(0, 0.0)] * len(judged)
         scores: list[Score] = []
-        for (at, each), (tokens, cost) in zip(judged, spent, strict=False):  # what all took stands with the first
-            value = float(each.score)
+        for (index, output), (tokens, cost) in zip(
+            judged, spent, strict=False
+        ):  # the first score carries the usage of all
+            value = float(output.score)
             if value != value or value in (float("inf"), float("-inf")):
-                raise JudgeFailedError(f"strands_evals gave the score {each.score}", kind="malformed", on=self.name)
-            label = getattr(each.label, "value", each.label)
-            part = f"call {at + 1}: {tools[at].name}" if self.level == "component" and at < len(tools) else ""
+                raise JudgeFailedError(
+                    f"strands_evals returned the score {output.score}", kind="malformed", on=self.name
+                )
+            label = getattr(output.label, "value", output.label)
+            part = f"call {index + 1}: {tools[index].name}" if self.level == "component" and index < len(tools) else ""
             scores.append(
                 Score(
                     value=value,
-                    passed=bool(each.test_pass),
-                    rationale=str(each.reason or "")[:RATIONALE_LIMIT],
+                    passed=bool(output.test_pass),
+                    rationale=str(output.reason or "")[:RATIONALE_LIMIT],
                     part=part if len(outputs) > 1 or part else "",
                     details={"label": label} if label else {},
                     labels=model.labels,
@@ -168,7 +189,11 @@ class StrandsJudge:
 
 
 def load_strands_evals() -> Any:
-    """The package strands_evals. Importing it sets the root logger's level, which is undone."""
+    """Import strands_evals and return it, restoring the root logger's level, which the import changes.
+
+    Raises:
+        JudgeFailedError: The package cannot be imported ("not_installed").
+    """
     root = logging.getLogger()
     with _lock:
         level = root.level
@@ -178,7 +203,7 @@ def load_strands_evals() -> Any:
                 importlib.import_module(f"strands_evals.{module}")
         except ImportError as error:
             raise JudgeFailedError(
-                "strands_evals cannot be imported",
+                "Cannot import strands_evals",
                 kind="not_installed",
                 on=str(error),
                 try_="pip install 'loomlib[evals]'",
@@ -189,14 +214,14 @@ def load_strands_evals() -> Any:
 
 
 def _failed(error: BaseException, name: str) -> JudgeFailedError:
-    """The failure behind what strands makes of it; AWS's own where there is one."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, JudgeFailedError):
-            return seen
-        if isinstance(seen, AwsError):
-            return JudgeFailedError.of_aws(seen)
-        seen = seen.__cause__ or seen.__context__
+    """Return the root failure among an exception's causes, AWS's own where there is one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, JudgeFailedError):
+            return cause
+        if isinstance(cause, AwsError):
+            return JudgeFailedError.of_aws(cause)
+        cause = cause.__cause__ or cause.__context__
     kind = "malformed" if type(error).__name__ in ("StructuredOutputException", "ValidationError") else "exception"
     return JudgeFailedError(f"{type(error).__name__}: {error}"[:2_000], kind=kind, on=name)
 

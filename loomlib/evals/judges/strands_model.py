@@ -1,7 +1,7 @@
-"""A model for strands agents that judge: the workbench's own Converse client in the shape that strands asks for.
+"""A model for the strands agents that judge, on Loom's own Converse client.
 
-It is made of what strands calls, without importing strands: `stream` with Converse's events, `get_config` and the like.
-So a strands evaluator asks over the same connection, and its tokens, cost and "simulated" are known.
+It implements what strands calls (`stream` with Converse's events, `get_config` and the like) without importing strands,
+so that a strands evaluator uses the same connection, and its tokens, cost and simulated label are known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StrandsModel:
-    """One judge's model for one verdict; `answers` collects what it said."""
+    """The model for one verdict; `answers` collects its replies."""
 
     stateful = False
     context_window_limit = None
@@ -30,28 +30,29 @@ class StrandsModel:
 
     @property
     def tokens(self) -> int | None:
-        """Of all its answers; None when one does not say."""
-        known = [(each.input_tokens, each.output_tokens) for each in self.answers]
-        if any(None in each for each in known):
+        """Tokens of all replies, None when one is unknown."""
+        counts = [(answer.input_tokens, answer.output_tokens) for answer in self.answers]
+        if any(None in pair for pair in counts):
             return None
-        return sum((read or 0) + (wrote or 0) for read, wrote in known)
+        return sum((read or 0) + (wrote or 0) for read, wrote in counts)
 
     @property
     def cost(self) -> float | None:
-        """US dollars of all its answers; None when one has no price."""
-        costs = [cost_of(each, self._judge.model_id, self._judge.prices) for each in self.answers]
-        return None if None in costs else sum(each for each in costs if each is not None)
+        """US dollars of all replies, None when one has no price."""
+        costs = [cost_of(answer, self._judge.model_id, self._judge.prices) for answer in self.answers]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return (SIMULATED_JUDGE,) if any(each.is_simulated for each in self.answers) else ()
+        """Provenance labels: `SIMULATED_JUDGE` when a reply was simulated."""
+        return (SIMULATED_JUDGE,) if any(answer.is_simulated for answer in self.answers) else ()
 
     def get_config(self) -> dict[str, Any]:
-        """What strands reads the model's name from."""
+        """Return the configuration from which strands reads the model's name."""
         return self.config
 
     def update_config(self, **config: Any) -> None:
-        """Takes what strands wants to remember; the model stays the one it is."""
+        """Store settings that strands sets; the model id cannot be changed."""
         self.config.update({name: value for name, value in config.items() if name != "model_id"})
 
     async def stream(
@@ -63,7 +64,17 @@ class StrandsModel:
         tool_choice: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> AsyncGenerator[dict[str, Any]]:
-        """One answer as Converse's stream events. Raises `AwsError`'s kin."""
+        """Yield one reply as Converse stream events.
+
+        Args:
+            messages: The conversation in Converse's form.
+            tool_specs: Tools in Converse's form.
+            system_prompt: The system prompt.
+            tool_choice: Tool choice in Converse's form.
+
+        Raises:
+            AwsError: The request failed.
+        """
         answer = await asyncio.to_thread(self._converse, messages, tool_specs or (), system_prompt or "", tool_choice)
         self.answers.append(answer)
         yield {"messageStart": {"role": "assistant"}}
@@ -88,7 +99,13 @@ class StrandsModel:
     async def structured_output(
         self, output_model: Any, prompt: Sequence[Mapping[str, Any]], system_prompt: str | None = None, **_: Any
     ) -> AsyncGenerator[dict[str, Any]]:
-        """An answer as an object of `output_model` (a pydantic model), by a tool that the model is made to call."""
+        """Yield a reply as an object of a pydantic model, by a tool that the model must call.
+
+        Args:
+            output_model: The pydantic model.
+            prompt: The conversation in Converse's form.
+            system_prompt: The system prompt.
+        """
         spec = {
             "name": str(output_model.__name__),
             "description": str(output_model.__doc__ or "The answer."),
@@ -110,11 +127,11 @@ class StrandsModel:
 
         tools = [
             ToolForm(
-                name=str(each["name"]),
-                description=str(each.get("description") or each["name"]),
-                schema=each["inputSchema"]["json"],
+                name=str(spec["name"]),
+                description=str(spec.get("description") or spec["name"]),
+                schema=spec["inputSchema"]["json"],
             )
-            for each in specs
+            for spec in specs
         ]
         return converse(
             self._judge.clients,

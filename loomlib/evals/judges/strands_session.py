@@ -1,4 +1,4 @@
-"""A case and its answer in strands_evals' own values."""
+"""Convert a case and its answer to the values of strands_evals."""
 
 from __future__ import annotations
 
@@ -16,15 +16,22 @@ _BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def evaluation_data(library: Any, evaluator: str, case: EvalCase, answer: CaseAnswer) -> Any:
-    """The `EvaluationData` that an evaluator is given; `library` is the package strands_evals."""
+    """Return the `EvaluationData` for an evaluator.
+
+    Args:
+        library: The package strands_evals.
+        evaluator: The evaluator's name, one of `STRANDS_EVALUATORS`.
+        case: The case.
+        answer: The answer to it.
+    """
     from_case = {
         "Correctness": case.expected_answer,
         "GoalSuccessRate": "\n".join(case.assertions) or None,
     }
     expected = case.expected_tools
-    path: Any = session_of(library, case, answer)
+    trajectory: Any = session_of(library, case, answer)
     if evaluator == "Trajectory":
-        path = [
+        trajectory = [
             {"name": use.name, "arguments": dict(use.arguments or {}), "result": _plain(use.result)}
             for use in answer.tools or ()
         ]
@@ -34,23 +41,23 @@ def evaluation_data(library: Any, evaluator: str, case: EvalCase, answer: CaseAn
         name=case.id,
         expected_output=case.expected_answer,
         expected_assertion=from_case.get(evaluator),
-        expected_trajectory=None if expected is None else [each.name for each in expected],
-        actual_trajectory=path,
+        expected_trajectory=None if expected is None else [tool.name for tool in expected],
+        actual_trajectory=trajectory,
     )
 
 
 def session_of(library: Any, case: EvalCase, answer: CaseAnswer) -> Any:
-    """The conversation as a `Session`: one trace a turn. Its times only say what came after what."""
+    """Return the conversation as a `Session` with one trace for each turn; times only give the order."""
     types: Any = library.types.trace
     session_id = next((turn.session_id for turn in answer.turns if turn.session_id), "session")
-    asked = prompts_of(case, answer)
+    prompts = prompts_of(case, answer)
     traces = [
         types.Trace(
-            trace_id=turn.trace_id or f"turn-{at + 1}",
+            trace_id=turn.trace_id or f"turn-{index + 1}",
             session_id=session_id,
-            spans=_spans(types, asked[at] if at < len(asked) else "", turn, at, session_id),
+            spans=_spans(types, prompts[index] if index < len(prompts) else "", turn, index, session_id),
         )
-        for at, turn in enumerate(answer.turns)
+        for index, turn in enumerate(answer.turns)
     ]
     return types.Session(traces=traces, session_id=session_id)
 
@@ -59,14 +66,14 @@ def _spans(types: Any, prompt: str, turn: TurnAnswer, number: int, session_id: s
     begin = _BEGIN + timedelta(minutes=number)
     tools = turn.tools or ()
 
-    def info(span_id: str, at: int, parent: str | None = None) -> Any:
+    def info(span_id: str, index: int, parent: str | None = None) -> Any:
         return types.SpanInfo(
             trace_id=turn.trace_id or f"turn-{number + 1}",
             span_id=span_id,
             session_id=session_id,
             parent_span_id=parent,
-            start_time=begin + timedelta(seconds=at),
-            end_time=begin + timedelta(seconds=at, milliseconds=500),
+            start_time=begin + timedelta(seconds=index),
+            end_time=begin + timedelta(seconds=index, milliseconds=500),
         )
 
     agent = types.AgentInvocationSpan(
@@ -77,15 +84,17 @@ def _spans(types: Any, prompt: str, turn: TurnAnswer, number: int, session_id: s
     )
     calls = [
         types.ToolExecutionSpan(
-            span_info=info(f"tool-{number}-{at}", at + 1, f"agent-{number}"),
-            tool_call=types.ToolCall(name=use.name, arguments=dict(use.arguments or {}), tool_call_id=f"{number}-{at}"),
+            span_info=info(f"tool-{number}-{index}", index + 1, f"agent-{number}"),
+            tool_call=types.ToolCall(
+                name=use.name, arguments=dict(use.arguments or {}), tool_call_id=f"{number}-{index}"
+            ),
             tool_result=types.ToolResult(
                 content=_plain(use.result),
                 error="the tool failed" if use.status == "error" else None,
-                tool_call_id=f"{number}-{at}",
+                tool_call_id=f"{number}-{index}",
             ),
         )
-        for at, use in enumerate(tools)
+        for index, use in enumerate(tools)
     ]
     return [agent, *calls]
 

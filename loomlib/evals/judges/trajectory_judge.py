@@ -1,4 +1,4 @@
-"""The judge of the whole way: agent-as-judge over prompts, calls, results and answers."""
+"""Judge the whole trajectory: prompts, tool calls, results and answers (agent-as-a-judge)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .judge_input import JudgeInput, of_case
 from .scales import FIVE, Scale
 from .trajectory_text import RESULT_LIMIT, reference_text, trajectory_text
 
-_WAY = (
+_INSTRUCTIONS = (
     "Judge the way in which the agent worked, step by step: whether each tool call was needed and rightly filled in, "
     "whether results were used as they were, whether anything was guessed that a tool should have told, and whether "
     "the answer follows from the steps. A right answer by a wrong way is a lapse. Where a reference is given, another "
@@ -24,10 +24,10 @@ _WAY = (
 
 @dataclass(frozen=True, kw_only=True)
 class TrajectoryJudge(ModelJudge):
-    """Judges a case's whole trajectory; long results are folded at `result_limit` characters."""
+    """Judges a case's whole trajectory; results longer than `result_limit` characters are shortened."""
 
     name: str = "judge:trajectory"
-    instructions: str = _WAY
+    instructions: str = _INSTRUCTIONS
     scale: Scale = FIVE
     level: str = "trajectory"
     needs_tools: bool = True
@@ -36,22 +36,24 @@ class TrajectoryJudge(ModelJudge):
 
     @property
     def options(self) -> Sequence[object]:
+        """The rubric and the result limit, as part of the digest."""
         return (self.rubric, self.result_limit)
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        """Return the trajectory as one input; raise `JudgeFailedError` when it is unknown."""
         if answer.tools is None:
             raise JudgeFailedError(
-                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+                "The trajectory is unknown", kind="no_trajectory", on=case.id, try_="export the agent's traces"
             )
-        given = of_case(case, answer)
+        material = of_case(case, answer)
         expected = case.expected_tools
         return [
             (
                 "",
                 JudgeInput(
-                    output=given.output,
+                    output=material.output,
                     prompt=case.prompt,
-                    golden=given.golden,
+                    golden=material.golden,
                     rubric=self.rubric,
                     trajectory=trajectory_text(case, answer, result_limit=self.result_limit),
                     reference=None if expected is None else reference_text(expected) or "no tool is needed",

@@ -1,4 +1,4 @@
-"""A trajectory in words, for a judge: what was asked, each call with its arguments and result, what was answered."""
+"""A trajectory as text for a judge: prompts, calls with arguments and results, answers."""
 
 from __future__ import annotations
 
@@ -16,38 +16,43 @@ ARGUMENTS_LIMIT: Final = 1_500
 
 
 def trajectory_text(case: EvalCase, answer: CaseAnswer, *, result_limit: int = RESULT_LIMIT) -> str:
-    """All turns. A result longer than `result_limit` characters is folded, and says how much is left out.
+    """Return all turns as text.
 
-    Lines within a text are indented, so that none of them passes for a step of its own.
+    Lines within a text are indented, so that none of them looks like a step of its own.
+
+    Args:
+        case: The case.
+        answer: The answer with its tool calls.
+        result_limit: Most characters of a result; a longer one is shortened, with a note of how much was left out.
     """
     lines: list[str] = []
     number = 0
-    for at, turn in enumerate(answer.turns):
-        prompt = case.turns[at].prompt if at < len(case.turns) else case.prompt if at == 0 else ""
+    for index, turn in enumerate(answer.turns):
+        prompt = case.turns[index].prompt if index < len(case.turns) else case.prompt if index == 0 else ""
         if prompt:
             lines.append(one_entry(f"User: {prompt}"))
         for use in turn.tools or ():
             number += 1
             lines.append(one_entry(f"Call {number}: {call_text(use)}"))
-            told = _plain(use.result)
+            text = _plain(use.result)
             status = f" [{use.status}]" if use.status else ""
-            result = folded(told, result_limit) if told else "(not recorded)"
+            result = folded(text, result_limit) if text else "(not recorded)"
             lines.append(one_entry(f"Result {number}{status}: {result}"))
         lines.append(one_entry(f"Agent: {turn.text}"))
     return "\n".join(lines)
 
 
 def call_text(use: ToolUse) -> str:
-    """`get_weather({"city": "Paris"})`."""
+    """Return a tool call as text, such as `get_weather({"city": "Paris"})`."""
     arguments = "(arguments not recorded)" if use.arguments is None else f"({_plain(use.arguments)})"
     return f"{use.name}{folded(arguments, ARGUMENTS_LIMIT)}"
 
 
 def reference_text(tools: Sequence[ExpectedTool]) -> str:
-    """The expected calls, one a line."""
+    """Return the expected calls, one per line."""
     return "\n".join(
-        f"{at}. {each.name}({'' if each.arguments is None else _plain(each.arguments)})"
-        for at, each in enumerate(tools, 1)
+        f"{number}. {tool.name}({'' if tool.arguments is None else _plain(tool.arguments)})"
+        for number, tool in enumerate(tools, 1)
     )
 
 

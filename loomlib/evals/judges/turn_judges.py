@@ -1,4 +1,4 @@
-"""Judges of every turn: by rubrics for each, or by one question, with the turn's steps where they matter."""
+"""Judges of every turn, by one question or by rubrics, optionally with the turn's steps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from .trajectory_text import trajectory_text
 
 @dataclass(frozen=True, kw_only=True)
 class TurnJudge(ModelJudge):
-    """Judges each turn by its `instructions`; with `shows_steps` the turn's tool calls are part of the material.
+    """Judges each turn by its `instructions`; with `shows_steps` the material includes the turn's tool calls.
 
-    Where nobody knows them it is judged without, unless it `needs_tools`: then it is a failure to judge.
+    A turn whose tool calls are unknown is judged without them, unless the judge `needs_tools`: then it is a failure to
+    judge.
     """
 
     scale: Scale = BINARY
@@ -28,9 +29,11 @@ class TurnJudge(ModelJudge):
 
     @property
     def options(self) -> Sequence[object]:
+        """The options that are part of the digest."""
         return (self.shows_steps,)
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        """Return one input for each turn."""
         turns = range(len(answer.turns))
         if not turns:
             return NotApplicable("there is no answer to judge")
@@ -40,26 +43,32 @@ class TurnJudge(ModelJudge):
         ]
 
     def material(self, case: EvalCase, answer: CaseAnswer, at: int) -> JudgeInput:
-        """What there is to judge of one turn."""
-        given = of_turn(case, answer, at)
+        """Return the material for one turn.
+
+        Args:
+            case: The case.
+            answer: The answer.
+            at: Index of the turn.
+        """
+        material = of_turn(case, answer, at)
         if not self.shows_steps or (answer.turns[at].tools is None and not self.needs_tools):
-            return given
+            return material
         if answer.turns[at].tools is None:
             raise JudgeFailedError(
-                "The trajectory is not known", kind="no_trajectory", on=case.id, try_="export traces"
+                "The trajectory is unknown", kind="no_trajectory", on=case.id, try_="export the agent's traces"
             )
-        alone = replace(case, turns=case.turns[at : at + 1]) if at < len(case.turns) else case
+        case_of_turn = replace(case, turns=case.turns[at : at + 1]) if at < len(case.turns) else case
         prompts: Any = answer.metadata.get("prompts") or ()  # of a simulated user
         metadata = {**answer.metadata, "prompts": prompts[at : at + 1]} if prompts else answer.metadata
-        one = replace(answer, turns=answer.turns[at : at + 1], metadata=metadata)
-        return replace(given, trajectory=trajectory_text(alone, one))
+        answer_of_turn = replace(answer, turns=answer.turns[at : at + 1], metadata=metadata)
+        return replace(material, trajectory=trajectory_text(case_of_turn, answer_of_turn))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TurnRubricJudge(TurnJudge):
-    """Judges each turn by each of `rubrics`, and by those of the case and the turn that are of `kind`.
+    """Judges each turn by each of `rubrics`, and by the rubrics of the case and the turn that are of `kind`.
 
-    With `whole` the conversation is judged once, by all of them, with all of its steps.
+    With `whole` the conversation is judged once by all of them, with all of its steps.
     """
 
     rubrics: tuple[Rubric, ...] = ()
@@ -68,24 +77,29 @@ class TurnRubricJudge(TurnJudge):
 
     @property
     def options(self) -> Sequence[object]:
+        """The options that are part of the digest."""
         return (self.shows_steps, self.rubrics, self.kind, self.whole)
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
+        """Return one input for each rubric and turn, or for each rubric with `whole`."""
         last = len(answer.turns) - 1
-        found: list[tuple[str, JudgeInput]] = []
-        for at in range(last, last + 1) if self.whole else range(last + 1):
-            own = [turn.rubrics for turn in (case.turns if self.whole else case.turns[at : at + 1])]
-            rubrics = (*self.rubrics, *(r for some in (case.rubrics, *own) for r in some if r.kind == self.kind))
-            given = of_turn(case, answer, at) if self.whole else self.material(case, answer, at)
+        inputs: list[tuple[str, JudgeInput]] = []
+        for index in range(last, last + 1) if self.whole else range(last + 1):
+            own = [turn.rubrics for turn in (case.turns if self.whole else case.turns[index : index + 1])]
+            rubrics = (
+                *self.rubrics,
+                *(rubric for rubrics_of in (case.rubrics, *own) for rubric in rubrics_of if rubric.kind == self.kind),
+            )
+            material = of_turn(case, answer, index) if self.whole else self.material(case, answer, index)
             if self.whole:
                 if answer.tools is None:
-                    raise JudgeFailedError("The trajectory is not known", kind="no_trajectory", on=case.id)
-                given = replace(given, trajectory=trajectory_text(case, answer))
-            before = f"turn {at + 1}: " if last and not self.whole else ""
-            found += [
-                (f"{before}{rubric.id or f'rubric {number}'}", replace(given, golden=None, rubric=rubric.text))
+                    raise JudgeFailedError("The trajectory is unknown", kind="no_trajectory", on=case.id)
+                material = replace(material, trajectory=trajectory_text(case, answer))
+            prefix = f"turn {index + 1}: " if last and not self.whole else ""
+            inputs += [
+                (f"{prefix}{rubric.id or f'rubric {number}'}", replace(material, golden=None, rubric=rubric.text))
                 for number, rubric in enumerate(rubrics, 1)
             ]
-        if not found:
-            return NotApplicable(f"there is no rubric{f' of the type {self.kind}' if self.kind else ''}")
-        return [("", found[0][1])] if len(found) == 1 else found
+        if not inputs:
+            return NotApplicable(f"the case has no rubric{f' of the type {self.kind}' if self.kind else ''}")
+        return [("", inputs[0][1])] if len(inputs) == 1 else inputs

@@ -1,4 +1,4 @@
-"""The same judge asked again: how much of a score is the judge's own chance."""
+"""Repeat a judge's verdicts to measure how much of a score is the judge's own randomness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedVerdict:
-    """One part of one case, judged several times by the same judge; `failed` counts the times it could not."""
+    """One part of one case, judged several times by the same judge.
+
+    Attributes:
+        case_id: The case.
+        part: The part, "" for the whole case.
+        values: The values of the repeats.
+        passes: Whether each repeat passed.
+        failed: Repeats that could not be judged.
+    """
 
     case_id: str
     part: str
@@ -31,7 +39,7 @@ class RepeatedVerdict:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the values (n − 1), 0 for fewer than two."""
+        """Standard deviation of the values (n − 1), 0 for fewer than two."""
         return variance(self.values) ** 0.5 if len(self.values) > 1 else 0.0
 
     @property
@@ -42,11 +50,18 @@ class RepeatedVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeVariance:
-    """How steady a judge is. `within` is the standard deviation of repeats of one verdict, `between` that of verdicts.
+    """How consistent a judge is.
 
-    `reliability` is the share of the variance that is not the judge's chance (one-way ICC(1) of the values); None where
-    nothing varies or fewer than two verdicts were repeated. `flipping` is the share of verdicts that passed some times
-    and not others.
+    Attributes:
+        verdicts: The repeated verdicts.
+        repeats: How many times each was asked.
+        within: Standard deviation of repeats of one verdict.
+        between: Standard deviation between verdicts.
+        reliability: Share of the variance that is not the judge's randomness (one-way ICC(1) of the values); None when
+            nothing varies or fewer than two verdicts were repeated.
+        flipping: Share of verdicts that passed some times and not others.
+        failed: Repeats that could not be judged.
+        labels: Provenance labels.
     """
 
     verdicts: tuple[RepeatedVerdict, ...]
@@ -59,17 +74,17 @@ class JudgeVariance:
     labels: tuple[str, ...] = ()
 
     def table(self) -> list[dict[str, Any]]:
-        """One row a verdict, the least steady first."""
+        """Return one row for each verdict, the least consistent first."""
         rows = [
             {
-                "case": each.case_id,
-                "part": each.part,
-                "mean": mean(each.values) if each.values else None,
-                "sd": each.spread,
-                "flips": each.flips,
-                "failed": each.failed,
+                "case": verdict.case_id,
+                "part": verdict.part,
+                "mean": mean(verdict.values) if verdict.values else None,
+                "sd": verdict.spread,
+                "flips": verdict.flips,
+                "failed": verdict.failed,
             }
-            for each in self.verdicts
+            for verdict in self.verdicts
         ]
         return sorted(rows, key=lambda row: (not row["flips"], -float(row["sd"] or 0)))
 
@@ -77,47 +92,56 @@ class JudgeVariance:
 async def judge_variance(
     judge: ModelJudge, items: Sequence[tuple[EvalCase, CaseAnswer]], *, repeats: int = 5
 ) -> JudgeVariance:
-    """Asks `judge` about each answer `repeats` times. Cases that it does not apply to are left out.
+    """Ask a judge about each answer several times; cases to which it does not apply are left out.
+
+    Args:
+        judge: The judge, connected to its model.
+        items: Cases with their answers.
+        repeats: How many times each is judged, at least 2.
 
     >>> items = [(run.evalset[each.case_id], each.answer) for each in run.judgements()]
     >>> await judge_variance(CorrectnessJudge().connected_to(bench.clients), items)
     """
     if repeats < 2:
-        raise ValueError("a variance needs two repeats or more")
-    found: dict[tuple[str, str], list[Score]] = {}
-    lost = 0
-    misses: dict[str, int] = {}
+        raise ValueError("repeats must be at least 2")
+    scores_by_part: dict[tuple[str, str], list[Score]] = {}
+    failed = 0
+    failed_by_case: dict[str, int] = {}
     for case, answer in items:
-        said = await asyncio.gather(
+        replies = await asyncio.gather(
             *(replace(judge, sample=sample).judge(case, answer) for sample in range(repeats)), return_exceptions=True
         )
-        for each in said:
-            if isinstance(each, JudgeFailedError):
-                lost += 1
-                misses[case.id] = misses.get(case.id, 0) + 1
-            elif isinstance(each, BaseException):
-                raise each
-            elif not isinstance(each, NotApplicable):
-                for score in each:
-                    found.setdefault((case.id, score.part), []).append(score)
+        for reply in replies:
+            if isinstance(reply, JudgeFailedError):
+                failed += 1
+                failed_by_case[case.id] = failed_by_case.get(case.id, 0) + 1
+            elif isinstance(reply, BaseException):
+                raise reply
+            elif not isinstance(reply, NotApplicable):
+                for score in reply:
+                    scores_by_part.setdefault((case.id, score.part), []).append(score)
     verdicts = tuple(
         RepeatedVerdict(
             case_id=case_id,
             part=part,
             values=tuple(score.value for score in scores),
             passes=tuple(bool(score.passed) for score in scores),
-            failed=misses.get(case_id, 0),
+            failed=failed_by_case.get(case_id, 0),
         )
-        for (case_id, part), scores in found.items()
+        for (case_id, part), scores in scores_by_part.items()
     )
-    labels = tuple(dict.fromkeys(label for scores in found.values() for score in scores for label in score.labels))
-    return _summary(verdicts, repeats, lost, labels)
+    labels = tuple(
+        dict.fromkeys(label for scores in scores_by_part.values() for score in scores for label in score.labels)
+    )
+    return _summary(verdicts, repeats, failed, labels)
 
 
-def _summary(verdicts: tuple[RepeatedVerdict, ...], repeats: int, lost: int, labels: tuple[str, ...]) -> JudgeVariance:
+def _summary(
+    verdicts: tuple[RepeatedVerdict, ...], repeats: int, failed: int, labels: tuple[str, ...]
+) -> JudgeVariance:
     from loomlib.statistics import estimate_share
 
-    repeated = [each.values for each in verdicts if len(each.values) > 1]
+    repeated = [verdict.values for verdict in verdicts if len(verdict.values) > 1]
     freedom = sum(len(values) - 1 for values in repeated)
     inside = sum(pvariance(values) * len(values) for values in repeated) / freedom if freedom else None
     outside = reliability = None
@@ -135,7 +159,7 @@ def _summary(verdicts: tuple[RepeatedVerdict, ...], repeats: int, lost: int, lab
         within=None if inside is None else inside**0.5,
         between=None if outside is None else outside**0.5,
         reliability=reliability,
-        flipping=estimate_share(sum(each.flips for each in verdicts), len(verdicts)),
-        failed=lost,
+        flipping=estimate_share(sum(verdict.flips for verdict in verdicts), len(verdicts)),
+        failed=failed,
         labels=labels,
     )

@@ -1,4 +1,4 @@
-"""What judges an answer, and what it says: the protocol of an evaluator, its score, and "not applicable"."""
+"""The protocol of an evaluator and what it may return: scores, or "not applicable"."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ if TYPE_CHECKING:
     from .cases import EvalCase
 
 LEVELS: Final = ("answer", "trajectory", "component", "session")
-"""What is judged: the answer (AWS's TRACE), how it came about, each tool call (TOOL_CALL), the session (SESSION)."""
+"""What an evaluator judges, with AgentCore's levels: the answer (TRACE), the trajectory, each tool call (component,
+TOOL_CALL), or the session (SESSION)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What an evaluator said of one case.
+    """The score that an evaluator gave one case.
 
-    `value` lies between 0 and 1 unless the evaluator says otherwise. `passed` is None for a score that has no bar.
-    `details` are plain values (JSON): the alignment of a trajectory, a judge's votes. `labels` stay beside the number
-    ("simulated judge"). `part` names what was judged when it is not the whole case ("turn 2", "call 3: get_weather").
-    `tokens` and `cost` (US dollars) are what judging took, None when not known, 0 for an evaluator that asks nobody.
+    Attributes:
+        value: Between 0 and 1, unless the evaluator documents another range.
+        passed: Whether the value reaches the evaluator's threshold; None for a score without a threshold.
+        rationale: Why, in one or a few sentences.
+        part: What was judged when it is not the whole case, such as "turn 2" or "call 3: get_weather".
+        details: JSON values, such as the alignment of a trajectory or the votes of several judges.
+        labels: Provenance labels shown beside the number, such as "simulated judge".
+        tokens: Tokens used for judging, None when unknown, 0 for an evaluator that asks no model.
+        cost: US dollars spent on judging, None when unknown, 0 for an evaluator that asks no model.
     """
 
     value: float
@@ -35,40 +41,62 @@ class Score:
 
     def __post_init__(self) -> None:
         if self.value != self.value or self.value in (float("inf"), float("-inf")):
-            raise ValueError("a score is a finite number: what cannot be judged is a CaseFailure")
+            raise ValueError("a score must be a finite number; report a case that cannot be judged as a CaseFailure")
 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The case expects nothing that this evaluator could judge; it takes no part in the mean."""
+    """The case expects nothing that this evaluator could judge; it is excluded from the mean."""
 
     reason: str
 
 
 Verdict: TypeAlias = "Score | NotApplicable | Sequence[Score] | bool | float"
-"""What an evaluator may return: a bool passes or fails (1 or 0), a float is a score without a bar, several scores are
-of parts. Raising is a failure to judge, which is kept as one."""
+"""What an evaluator may return: a bool passes or fails (1 or 0), a float is a score without a threshold, several scores
+are scores of parts. An exception is recorded as a failure to judge."""
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Judges an answer. `judge` may be a plain or an async method; a plain one is never run in the event loop's thread
-    unless `is_quick`.
+    """Judges an answer.
 
-    `name` is a column's name. `digest` is a hash of all that its verdict depends on apart from the case and the answer
-    (options, version): a stored score is used again only under the same one. `needs_tools` says that it cannot judge
-    without the trajectory: a run then waits for traces, and an answer without one is a failure to judge, not a zero.
+    `judge` may be a plain or an async method; a plain one never runs in the event loop's thread unless `is_quick`.
+
+    Attributes:
+        name: Name of the score column.
+        level: One of `LEVELS`.
+        digest: Hash of everything that the verdict depends on apart from the case and the answer (options, version). A
+            stored score is reused only under the same digest.
+        needs_tools: Whether judging needs the trajectory. A run then waits for traces, and an answer without one is a
+            failure to judge, not a zero.
+        is_quick: Whether `judge` may run in the event loop's thread.
     """
 
     @property
-    def name(self) -> str: ...
-    @property
-    def level(self) -> str: ...
-    @property
-    def digest(self) -> str: ...
-    @property
-    def needs_tools(self) -> bool: ...
-    @property
-    def is_quick(self) -> bool: ...
+    def name(self) -> str:
+        """Name of the score column."""
+        ...
 
-    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Any: ...
+    @property
+    def level(self) -> str:
+        """What is judged: one of `LEVELS`."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that the verdict depends on apart from the case and the answer."""
+        ...
+
+    @property
+    def needs_tools(self) -> bool:
+        """Whether judging needs the trajectory."""
+        ...
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether `judge` may run in the event loop's thread."""
+        ...
+
+    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Any:
+        """Judge the answer to one case; see `Verdict` for what may be returned."""
+        ...

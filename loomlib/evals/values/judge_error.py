@@ -1,4 +1,4 @@
-"""The error of whoever judges and cannot: it becomes a `CaseFailure`, never a score."""
+"""The error of an evaluator that cannot judge: it becomes a `CaseFailure`, never a score."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from .answers import CaseFailure
 
 
 class JudgeFailedError(LoomError):
-    """An evaluator could not judge. `kind` is one of `CaseFailure`'s for a judge: "malformed", "no_trajectory",
-    "no_model", "not_recorded", "timeout", "transport", "too_large", "aws:<error code>"."""
+    """An evaluator could not judge.
+
+    `kind` is one of the kinds of `CaseFailure` for a judge: "malformed", "no_trajectory", "no_model", "not_recorded",
+    "timeout", "transport", "too_large" or "aws:<error code>".
+    """
 
     def __init__(self, what: str, *, kind: str, on: str = "", try_: str = "", attempts: int = 1) -> None:
         super().__init__(what, on=on, try_=try_)
@@ -17,7 +20,7 @@ class JudgeFailedError(LoomError):
 
     @classmethod
     def of_aws(cls, error: AwsError, *, attempts: int = 1) -> JudgeFailedError:
-        """The same failure as AWS told it, its error code kept in `kind`."""
+        """Return the same failure as AWS reported it, with its error code in `kind`."""
         kind = (
             f"aws:{error.code}"
             if error.code
@@ -30,7 +33,7 @@ class JudgeFailedError(LoomError):
         return cls(error.what, kind=kind, on=error.on, try_=error.try_, attempts=attempts)
 
     def as_failure(self, evaluator: str) -> CaseFailure:
-        """The value that a run keeps for the case."""
+        """Return the failure as the value that a run stores for the case."""
         return CaseFailure(
             stage="judge", kind=self.kind, message=str(self), evaluator=evaluator, attempts=self.attempts
         )

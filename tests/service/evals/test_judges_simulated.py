@@ -15,8 +15,8 @@ from loomlib.evals.judges import (
     CorrectnessJudge,
     HelpfulnessJudge,
     JudgeFailedError,
+    JudgePanel,
     PairwiseJudge,
-    Panel,
     RankingJudge,
     RubricJudge,
     StrandsJudge,
@@ -72,7 +72,7 @@ async def test_pairs_orders_and_panels_work_over_the_real_service(model):
     ranking = await RankingJudge(model=model).rank(CASE, [bad, good, "It is sunny."])
     assert ranking.order[0] == 1
     assert ranking.labels == (SIMULATED_JUDGE,)
-    (score,) = await Panel(judges=(CorrectnessJudge(model=model),) * 3).judge(CASE, GOOD)
+    (score,) = await JudgePanel(judges=(CorrectnessJudge(model=model),) * 3).judge(CASE, GOOD)
     assert (score.value, score.labels) == (1.0, (SIMULATED_JUDGE,))
 
 

@@ -122,7 +122,7 @@ def test_several_turns_are_their_mean_and_named_parts() -> None:
     whole, first, third = judged("exact", case, answer_of("a", "whatever", "x"))
     assert (whole.value, whole.passed, whole.part) == (0.5, False, "")
     assert [(part.part, part.value) for part in (first, third)] == [("turn 1", 1.0), ("turn 3", 0.0)]
-    assert whole.rationale.startswith("turn 3: they part at character 1")
+    assert whole.rationale.startswith("turn 3: first difference at character 1")
 
 
 def test_a_case_that_expects_no_answer_takes_no_part() -> None:

@@ -12,7 +12,7 @@ from judged import answer_of, case_of, judged
 from loomlib.errors import PluginError
 from loomlib.evals import CaseAnswer, EvalCase, Evaluator, EvaluatorChoice, NotApplicable, Score, Turn
 from loomlib.evals.evaluators import FunctionEvaluator, TrajectoryMatch
-from loomlib.evals.evaluators.builtins import FROM_STRANDS, MAKERS
+from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES, STRANDS_FACTORIES
 from loomlib.evals.registry import evaluator_plugins, make_evaluator
 from loomlib.evals.values.judge_error import JudgeFailedError
 from loomlib.plugins import hookimpl, load_plugins
@@ -23,11 +23,13 @@ CASE = case_of(Turn(prompt="p", expected_answer="Order 7 is shipped."))
 def test_the_built_in_evaluators_come_through_the_plugins_hook_like_others() -> None:
     found = evaluator_plugins()
     assert found.problems == ()
-    assert set(MAKERS) | set(FROM_STRANDS) <= set(found.names("evaluators"))
-    assert found.get("evaluators", "trajectory", match="in_order") == MAKERS["trajectory"](match="IN_ORDER")
+    assert set(EVALUATOR_FACTORIES) | set(STRANDS_FACTORIES) <= set(found.names("evaluators"))
+    assert found.get("evaluators", "trajectory", match="in_order") == EVALUATOR_FACTORIES["trajectory"](
+        match="IN_ORDER"
+    )
 
 
-@pytest.mark.parametrize("name", sorted(MAKERS))
+@pytest.mark.parametrize("name", sorted(EVALUATOR_FACTORIES))
 def test_every_built_in_is_an_evaluator_by_its_name(name: str) -> None:
     made = make_evaluator(name)
     assert isinstance(made, Evaluator)

@@ -253,7 +253,7 @@ def test_the_use_of_single_tools() -> None:
     case = case_of(Turn(prompt="p"))
     twice = answer_of(TurnAnswer(text="", tools=used("a", "a")))
     assert (
-        judged("tool_used(tool='a', at_most=1)", case, twice).rationale == "a was called 2 times, at most 1 was wanted"
+        judged("tool_used(tool='a', at_most=1)", case, twice).rationale == "a was called 2 times; required: at most 1"
     )
     assert judged("tool_used(tool='a', arguments={'x': 1})", case, twice).value == 0.0
 
@@ -287,7 +287,7 @@ def test_efficiency_is_measured_against_the_reference() -> None:
     total, steps, tokens = judged("efficiency", case, answer_of(detour))
     assert (steps.part, steps.value, tokens.part, tokens.value) == ("steps", 3 / 25, "tokens", 0.5)
     assert (total.value, total.passed) == ((3 / 25 + 0.5) / 2, False)
-    assert total.rationale == "25 steps where 3 would do; 200 tokens where 100 would do"
+    assert total.rationale == "25 steps, reference 3; 200 tokens, reference 100"
     assert whole(judged("efficiency:steps", case, answer_of(TurnAnswer(text="", tools=used("a"))))).value == 1.0
     with pytest.raises(JudgeFailedError, match="tokens"):
         judged("efficiency", case, answer_of(TurnAnswer(text="", tools=used("a"))))
@@ -308,7 +308,7 @@ def test_each_call_is_judged_alone() -> None:
     assert first.details == {"chosen": False, "status": False}
     assert second.details == {"chosen": True, "arguments": True, "result": True, "status": True, "time": True}
     assert third.details == {"chosen": True, "status": True, "time": False}
-    assert third.rationale == "mail(): it took too long"
+    assert third.rationale == "mail(): the call exceeded its time limit"
     assert total.value == pytest.approx((0 + 1 + 2 / 3) / 3)
     only = judged("tool_calls:chosen", case, answer_of(TurnAnswer(text="", tools=came)))
     assert [score.value for score in only] == [pytest.approx(2 / 3), 0.0, 1.0, 1.0]

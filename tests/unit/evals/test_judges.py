@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loomlib.evals import CaseAnswer, EvalCase, ExpectedTool, NotApplicable, Rubric, ToolUse, Turn, TurnAnswer
 from loomlib.evals.judges import (
-    FACTORIES,
+    JUDGE_FACTORIES,
     AgentCoreJudge,
     AssertionJudge,
     CorrectnessJudge,
@@ -210,20 +210,20 @@ async def test_a_recording_that_was_cut_off_is_read_up_to_there(tmp_path):
 
 
 def test_every_named_judge_can_be_made_and_has_a_digest_of_its_own():
-    made = {name: make() for name, make in FACTORIES.items() if name not in ("agentcore", "judge:panel")}
+    made = {name: make() for name, make in JUDGE_FACTORIES.items() if name not in ("agentcore", "judge:panel")}
     assert all(judge.name == name for name, judge in made.items())
     assert len({judge.digest for judge in made.values()}) == len(made)
     asks_nobody = {f"adk:{criterion}" for criterion in (*EXACT, *WITHOUT_COUNTERPART)}
     assert {name for name, judge in made.items() if judge.is_quick} == asks_nobody
-    assert FACTORIES["rubric"](rubric="be short", scale="binary", threshold=1.0).scale is BINARY
-    assert FACTORIES["judge:panel"](models="a, b, c").judges[1].model == "b"
-    assert FACTORIES["agentcore"](evaluator_id="mine-0123456789", kind="TRACE").level == "answer"
+    assert JUDGE_FACTORIES["rubric"](rubric="be short", scale="binary", threshold=1.0).scale is BINARY
+    assert JUDGE_FACTORIES["judge:panel"](models="a, b, c").judges[1].model == "b"
+    assert JUDGE_FACTORIES["agentcore"](evaluator_id="mine-0123456789", kind="TRACE").level == "answer"
 
 
 def test_an_impossible_judge_is_refused_when_it_is_made():
     for make in (
-        lambda: FACTORIES["rubric"](scale="ten"),
-        lambda: FACTORIES["judge:panel"](models="one"),
+        lambda: JUDGE_FACTORIES["rubric"](scale="ten"),
+        lambda: JUDGE_FACTORIES["judge:panel"](models="one"),
         lambda: AgentCoreJudge(evaluator_id="Builtin.Helpfulness", kind="SESSION"),
         lambda: AgentCoreJudge(evaluator_id="mine-0123456789"),
         lambda: AgentCoreJudge(evaluator_id="../x"),

@@ -48,7 +48,7 @@ async def test_each_turn_is_judged_by_majority_and_the_mean_of_the_turns_against
         assert (whole.value, whole.passed, whole.part) == (0.5, passed, "")
         assert [(each.part, each.value) for each in (first, second)] == [("turn 1", 1.0), ("turn 2", 0.0)]
         assert len(first.details["votes"]) == 3
-        assert whole.rationale == "mean of 2 parts; not passed: turn 2"
+        assert whole.rationale == "mean of 2 parts; failed: turn 2"
 
 
 @pytest.mark.parametrize(

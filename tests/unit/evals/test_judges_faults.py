@@ -92,7 +92,7 @@ async def test_a_tools_input_that_is_no_object_is_no_verdict(given: Any):
     assert failed.value.kind == "malformed"
 
 
-async def test_a_recording_goes_on_behind_what_a_killed_writer_left(tmp_path):
+async def test_a_recording_continues_after_a_line_truncated_by_a_killed_writer(tmp_path):
     path, case = tmp_path / "verdicts.jsonl", EvalCase(id="a", turns=(Turn(prompt="p", expected_answer="4"),))
 
     async def record(text: str) -> None:
@@ -106,13 +106,13 @@ async def test_a_recording_goes_on_behind_what_a_killed_writer_left(tmp_path):
         await record("5")
         assert len(RecordedJudge(path)) == 2
     path.write_text("no recording\n" + whole)
-    with pytest.raises(SettingsError, match="Line 1 is no JSON"):
+    with pytest.raises(SettingsError, match="Line 1 is not valid JSON"):
         RecordedJudge(path)
 
 
 @pytest.mark.parametrize("sample", ["first", 1.5, [0], None, True])
-def test_a_sample_that_is_no_number_is_told_with_its_line(tmp_path, sample):
+def test_an_invalid_sample_is_reported_with_its_line(tmp_path, sample):
     path = tmp_path / "verdicts.jsonl"
     path.write_text(json.dumps({"question": "q", "values": {}, "sample": sample}) + "\n")
-    with pytest.raises(SettingsError, match="Line 1 has a sample"):
+    with pytest.raises(SettingsError, match="The sample in line 1 is not an integer"):
         RecordedJudge(path)

@@ -9,8 +9,8 @@ from loomlib.evals import CaseAnswer, EvalCase, Rubric, Turn, TurnAnswer
 from loomlib.evals.judges import (
     CorrectnessJudge,
     JudgeFailedError,
+    JudgePanel,
     PairwiseJudge,
-    Panel,
     RankingJudge,
     RubricJudge,
     calibrate,
@@ -41,7 +41,7 @@ async def test_a_pair_is_asked_in_both_orders_and_agreement_decides():
     assert (verdict.tokens, verdict.cost) == (24, 0.002)
 
 
-async def test_a_judge_that_loves_a_place_decides_nothing_and_is_found_out():
+async def test_position_bias_decides_nothing_and_is_reported():
     judge = PairwiseJudge(model=FakeJudge(lambda *_: {"rationale": "", "winner": "A"}))
     verdicts = [await judge.compare(CASE, "x", "y") for _ in range(5)]
     fair = await PairwiseJudge(model=FakeJudge(longest)).compare(CASE, "xx", "y")
@@ -51,7 +51,7 @@ async def test_a_judge_that_loves_a_place_decides_nothing_and_is_found_out():
     assert summary.position_bias.value == pytest.approx(5 / 6)
     assert summary.favoured == {"shown first": 5, "shown second": 0}
     assert summary.second_better == pytest.approx(2.5 / 6)
-    assert "order decided in 83%" in summary.sentence()
+    assert "order decided 83 % of the comparisons" in summary.sentence()
 
 
 async def test_an_order_is_asked_forwards_and_backwards():
@@ -87,26 +87,26 @@ async def test_a_panel_votes_and_keeps_every_vote():
     judges = [
         RubricJudge(model=saying(v, v), scale=BINARY, name=n) for n, v in (("a", "yes"), ("b", "yes"), ("c", "no"))
     ]
-    (score,) = await Panel(judges=tuple(judges)).judge(CASE, answer("x"))
+    (score,) = await JudgePanel(judges=tuple(judges)).judge(CASE, answer("x"))
     assert (score.value, score.passed) == (pytest.approx(2 / 3), True)
     assert [(v["judge"], v["passed"]) for v in score.details["votes"]] == [("a", True), ("b", True), ("c", False)]
     assert (score.tokens, score.details["unanimous"], score.labels) == (36, False, ("fake judge",))
-    (mean,) = await Panel(judges=tuple(judges), rule="mean", threshold=0.7).judge(CASE, answer("x"))
+    (mean,) = await JudgePanel(judges=tuple(judges), rule="mean", threshold=0.7).judge(CASE, answer("x"))
     assert mean.passed is False
 
 
 async def test_a_failing_member_is_a_vote_missing_and_no_zero():
     good, bad = RubricJudge(model=saying("yes", "y"), scale=BINARY), RubricJudge(model=FakeJudge(broken), scale=BINARY)
-    (score,) = await Panel(judges=(good, good, bad)).judge(CASE, answer("x"))
+    (score,) = await JudgePanel(judges=(good, good, bad)).judge(CASE, answer("x"))
     assert (score.value, score.details["missing"][0]["kind"]) == (1.0, "timeout")
     with pytest.raises(JudgeFailedError) as failed:
-        await Panel(judges=(good, bad, bad)).judge(CASE, answer("x"))
+        await JudgePanel(judges=(good, bad, bad)).judge(CASE, answer("x"))
     assert failed.value.kind == "no_quorum"
 
 
 async def test_a_panels_agreement_is_told_over_its_scores():
     judges = (CorrectnessJudge(model=FakeJudge(key="a")), CorrectnessJudge(model=FakeJudge(key="b")))
-    scores = [s for n in range(8) for s in await Panel(judges=judges).judge(CASE, answer("4" if n % 2 else "5"))]
+    scores = [s for n in range(8) for s in await JudgePanel(judges=judges).judge(CASE, answer("4" if n % 2 else "5"))]
     assert panel_agreement(scores).value == pytest.approx(1.0)
 
 
@@ -125,7 +125,7 @@ async def test_a_judges_own_chance_is_told_from_differences_between_answers():
     assert 0.5 < found.reliability < 1
 
 
-def test_a_judge_is_calibrated_against_people():
+def test_a_judge_is_calibrated_against_human_labels():
     human = {str(n): n % 2 == 0 for n in range(100)}
     judged = {key: passed or int(key) % 10 == 1 for key, passed in human.items()} | {"extra": 1.0}
     found = calibrate(judged, human)
@@ -135,9 +135,9 @@ def test_a_judge_is_calibrated_against_people():
     assert found.bias.value == pytest.approx(0.1)
     assert found.bias.low > 0
     assert (found.unlabelled, found.disagreements) == (1, tuple(str(n) for n in range(1, 100, 10)))
-    assert "too kind" in found.sentence()
+    assert "too lenient" in found.sentence()
     few = {key: human[key] for key in list(human)[:40]}
-    assert "too kind" not in calibrate(judged, few).sentence()  # four of four may be chance: McNemar's p is 0.06
+    assert "too lenient" not in calibrate(judged, few).sentence()  # four of four may be chance: McNemar's p is 0.06
 
 
 N = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from loomlib.alerts import ALARM, Rule
+from loomlib.alerts import ALARM, AlertRule
 from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, said_limit
 from loomlib.presentation.formats import plural
@@ -38,7 +38,9 @@ class AlertActions(Panel):
     def add_alert(self, form: Form) -> None:
         """Store a rule."""
         number, arguments = form.text("number"), _rule(form)
-        rule = Rule(number, **arguments)  # refused before anything of it is shown: a name may be an address by mistake
+        rule = AlertRule(
+            number, **arguments
+        )  # refused before anything of it is shown: a name may be an address by mistake
         told = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
         self.show_code(
             f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.add_alert({number!r}, {told})"
