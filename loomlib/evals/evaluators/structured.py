@@ -31,7 +31,7 @@ class Structured(AnswerJudgement):
     Both answers are JSON; the agent's may be surrounded by prose or in a code fence.
 
     Attributes:
-        fields: Matchers (see `loomlib.evals.matching.matchers`) by field path, such as "order.date", "items[0].price", or
+        fields: Matchers (`loomlib.evals.matching.matchers`) by field path, such as "order.date", "items[0].price", or
             "items[].price" for all items of a list.
         extra: Whether fields that are not expected are allowed.
         ordered: False to compare lists as multisets.
