@@ -1,17 +1,17 @@
-"""Telemetry: an agent's log lines and when it started by them; its traces and where the time went by them."""
+"""Telemetry: agent logs and start times; traces, where time went and what it cost."""
 
 from .clock_skew import SkewBound
 from .cold_start import START_STATES, AgentStart, afind_agent_start, find_agent_start
 from .layers import Layer
 from .log_events import LogEvent, parse_line
 from .logs import LogPage, LogReader
-from .processes import Lives, ProcessLife, process_lives
+from .processes import ProcessList, ProcessRecord, list_processes
 from .queries import READY_QUERIES, ReadyQuery
 from .sources import RuntimeSource
 from .span_sources import CloudWatchSpans, NamedSource, SpanSource
 from .start_lines import StartLine, choose_start, parse_start, parse_start_time, start_lines
 from .trace_collector import TraceCollector
-from .trace_lookup import TRACE_STATES, Collected, Patience, TracedCall
+from .trace_lookup import TRACE_STATES, PollingPolicy, TraceRequest, TraceResult
 from .traces import (
     PARTS,
     Bar,
@@ -53,10 +53,8 @@ __all__ = [
     "Breakdown",
     "ClientTiming",
     "CloudWatchSpans",
-    "Collected",
     "Cycle",
     "Layer",
-    "Lives",
     "LogEvent",
     "LogPage",
     "LogReader",
@@ -65,8 +63,9 @@ __all__ = [
     "NamedSource",
     "Parallelism",
     "Part",
-    "Patience",
-    "ProcessLife",
+    "PollingPolicy",
+    "ProcessList",
+    "ProcessRecord",
     "ReadProblem",
     "ReadyQuery",
     "Retry",
@@ -82,19 +81,20 @@ __all__ = [
     "ToolExchange",
     "Trace",
     "TraceCollector",
-    "TracedCall",
+    "TraceRequest",
+    "TraceResult",
     "Trajectory",
     "afind_agent_start",
     "breakdown",
     "choose_start",
     "cycles",
     "find_agent_start",
+    "list_processes",
     "model_calls",
     "parallelism",
     "parse_line",
     "parse_start",
     "parse_start_time",
-    "process_lives",
     "read_spans",
     "retries",
     "start_lines",

@@ -1,4 +1,4 @@
-"""The place where AgentCore keeps spans, given through the same hook as a plugin's."""
+"""The span source where AgentCore stores spans, registered through the same hook as a plugin's."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def _cloudwatch() -> CloudWatchSpans:
 
 @hookimpl
 def loom_span_sources() -> dict[str, Callable[[], CloudWatchSpans]]:
-    """CloudWatch Logs, which is asked when no source is named."""
+    """Register CloudWatch Logs, the default source."""
     return {"cloudwatch": _cloudwatch}

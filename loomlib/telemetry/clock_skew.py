@@ -1,4 +1,4 @@
-"""Two clocks: how far an agent's may be from the client's, and what that leaves of a latency between them."""
+"""Clock skew: how far an agent's clock may differ from the client's, and what that means for a latency between them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """One call as two clocks saw it, in Unix seconds: `sent` and `received` by the client's, `start` by the agent's."""
+class ClockSample:
+    """One invocation as two clocks recorded it, in Unix seconds.
+
+    Attributes:
+        sent: When the request was sent, on the client's clock.
+        received: When the first byte was received, on the client's clock.
+        start: When the agent started, on its own clock.
+    """
 
     sent: float
     received: float
@@ -17,7 +23,13 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkewBound:
-    """The agent's clock minus the client's lies between `low_ms` and `high_ms`; `calls` sightings say so."""
+    """The bounds of the agent's clock minus the client's.
+
+    Attributes:
+        low_ms: Lower bound in milliseconds.
+        high_ms: Upper bound in milliseconds.
+        calls: How many invocations they were computed from.
+    """
 
     low_ms: float
     high_ms: float
@@ -25,26 +37,26 @@ class SkewBound:
 
     @property
     def clocks_disagree(self) -> bool:
-        """Whether the two clocks certainly differ: no bound that contains zero fits what was seen."""
+        """Whether the two clocks certainly differ: zero lies outside the bounds."""
         return self.low_ms > 0 or self.high_ms < 0
 
     def latency_range_ms(self, raw_ms: float) -> tuple[float, float]:
-        """What a latency of `raw_ms` between the two clocks can really have been."""
+        """Return the bounds of a latency that was measured as `raw_ms` between the two clocks."""
         return max(0.0, raw_ms - self.high_ms), max(0.0, raw_ms - self.low_ms)
 
 
-def bound_skew(sightings: Iterable[Sighting]) -> SkewBound | None:
-    """The tightest bound that all sightings allow, None without any.
+def bound_skew(clock_samples: Iterable[ClockSample]) -> SkewBound | None:
+    """Return the tightest bounds that all samples allow, None without any.
 
-    A call starts in the agent after it was sent and before its first byte came back, so for each of them
-    start − received ≤ skew ≤ start − sent; a warm call, which is short, bounds it closely. When the bounds exclude each
-    other a clock was set in between: then the first sighting alone counts.
+    The agent starts after the request was sent and before its first byte was received, so for each invocation
+    start − received ≤ skew ≤ start − sent; a warm one, which is short, bounds it closely. When the bounds exclude each
+    other, a clock was set in between: then only the first sample counts.
     """
-    seen = list(sightings)
-    if not seen:
+    samples = list(clock_samples)
+    if not samples:
         return None
-    bounds = [((one.start - one.received) * 1000, (one.start - one.sent) * 1000) for one in seen]
+    bounds = [((sample.start - sample.received) * 1000, (sample.start - sample.sent) * 1000) for sample in samples]
     low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
     if low > high:
-        (low, high), seen = bounds[0], seen[:1]
-    return SkewBound(low_ms=low, high_ms=high, calls=len(seen))
+        (low, high), samples = bounds[0], samples[:1]
+    return SkewBound(low_ms=low, high_ms=high, calls=len(samples))

@@ -1,7 +1,7 @@
-"""How long it took until the agent began: its start line in the logs, against the moment the request was sent.
+"""Cold-start latency: the agent's start line in its log against the moment the request was sent.
 
-The specification's definition: cold-start latency = (agent start − client invoke) × 1000 ms. The two times come from
-two clocks, so the result carries a bound of their difference.
+Cold-start latency = (agent start − request sent) × 1000 ms. The two times come from two clocks, so the result carries a
+bound of their difference.
 """
 
 from __future__ import annotations
@@ -24,28 +24,36 @@ if TYPE_CHECKING:
     from .sources import RuntimeSource
 
 START_STATES: Final = ("found", "no_start_line", "not_found_yet", "no_logs")
-"""How a search ended: `found`; the session's lines are there but none is a start line (or the call never reached the
-agent); no line of the session within the time allowed; the endpoint has no log group."""
+"""How a search ended.
+
+`found`; `no_start_line`: the session's lines have no start line, or the request never reached the agent;
+`not_found_yet`: no line of the session within the time allowed; `no_logs`: the endpoint has no log group.
+"""
 
 _UNKNOWN: Final = {
     "no_start_line": (
-        "The agent's log has no start line, so its cold-start latency is not known. "
-        "Let it print first of all: Agent invoked - Start time: <ISO time>"
+        "The agent's log has no start line, so its cold-start latency is unknown. "
+        "Let its entrypoint print as its first line: Agent invoked - Start time: <ISO time>"
     ),
-    "not_found_yet": "No log line of this session has arrived yet. Logs can be minutes late: ask again in a while.",
-    "no_logs": "The endpoint has no log group yet, so the agent's start is not known.",
+    "not_found_yet": "No log line of this session has arrived yet. Logs can be minutes late: try again later.",
+    "no_logs": "The endpoint has no log group yet, so the agent's start time is unknown.",
 }
 
 Progress: TypeAlias = Callable[[int, int, int], None]
-"""Told after each look: how many looks, of how many, and how many log lines of the session there were."""
+"""Called after each lookup with its number, the number of lookups, and how many log lines of the session there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart:
-    """When an agent began one invocation, or why that is not known.
+    """When an agent started one invocation, or why that is unknown.
 
-    `cold_start_latency_ms` is the raw difference of two clocks. `low_ms` and `high_ms` enclose the true value: they
-    take off what `skew` allows. With `clocks_disagree` the raw value is no latency, and may be negative: use the range.
+    Attributes:
+        state: One of `START_STATES`.
+        start_time: When the agent started, on its own clock.
+        cold_start_latency_ms: The raw difference of the two clocks; with `clocks_disagree` it is not a latency and may
+            be negative: use `low_ms` and `high_ms`, which enclose the true value.
+        skew: The bound of the clocks' difference.
+        log_events_found: How many log lines of the session were found.
     """
 
     state: str
@@ -56,9 +64,9 @@ class AgentStart:
 
     def __post_init__(self) -> None:
         if self.state not in START_STATES:
-            raise ValueError(f"a search ends {', '.join(START_STATES)}, not {self.state!r}")
+            raise ValueError(f"the state of a search is one of {', '.join(START_STATES)}, not {self.state!r}")
         if (self.state == "found") != (self.start_time is not None):
-            raise ValueError("a start is found exactly when it has a time")
+            raise ValueError("start_time must be given exactly when the state is found")
 
     @property
     def clocks_disagree(self) -> bool:
@@ -67,23 +75,23 @@ class AgentStart:
 
     @property
     def low_ms(self) -> float | None:
-        """The least that the latency can have been."""
+        """Lower bound of the latency in milliseconds."""
         bounds = self._range()
         return None if bounds is None else bounds[0]
 
     @property
     def high_ms(self) -> float | None:
-        """The most that the latency can have been."""
+        """Upper bound of the latency in milliseconds."""
         bounds = self._range()
         return None if bounds is None else bounds[1]
 
     def sentence(self) -> str:
-        """The outcome in one or two sentences."""
+        """Return the outcome in one or two sentences."""
         if self.state != "found":
             return _UNKNOWN[self.state]
         if self.clocks_disagree and self.low_ms is not None and self.high_ms is not None:
             return (
-                "The agent's clock and this one disagree: the agent started between "
+                "The agent's clock and the client's disagree: the agent started between "
                 f"{self.low_ms:.0f} and {self.high_ms:.0f} ms after the request was sent."
             )
         return f"The agent started {self.cold_start_latency_ms:.1f} ms after the request was sent, by its own clock."
@@ -107,19 +115,31 @@ def find_agent_start(
     interval_s: float = 5.0,
     progress: Progress | None = None,
 ) -> AgentStart:
-    """The start of a stored invocation. One that was found before is answered from the store, not from the logs.
+    """Find when the agent started a stored invocation.
 
-    Otherwise the session's log is looked at once and then up to `attempts` times more, `interval_s` apart (12 × 5 s are
-    the specification's figures). The outcome is stored. Raises `LookupError` for an id that the store does not have,
-    and what reading the logs raises (`AccessDeniedError` …).
+    A start that was found before is returned from the store. Otherwise the session's log is read once, and then up to
+    `attempts` times more; the outcome is stored.
+
+    Args:
+        store: Holds the invocation.
+        reader: Reads the log.
+        source: The agent's runtime.
+        invocation_id: The stored invocation.
+        attempts: How often to retry.
+        interval_s: Seconds between two lookups (12 × 5 s by specification).
+        progress: Called after each lookup.
+
+    Raises:
+        LookupError: The store has no such invocation.
+        AwsError: The log cannot be read (`AccessDeniedError` and so on).
     """
     search = StartSearch(store, reader, source, invocation_id)
-    looks = attempts + 1
-    for look in range(1, looks + 1):
-        settled = search.look()
+    lookups = attempts + 1
+    for lookup in range(1, lookups + 1):
+        is_settled = search.lookup()
         if progress is not None:
-            progress(look, looks, search.log_events_found)
-        if settled or look == looks:
+            progress(lookup, lookups, search.log_events_found)
+        if is_settled or lookup == lookups:
             break
         time.sleep(interval_s)
     return _outcome(search)
@@ -135,14 +155,14 @@ async def afind_agent_start(
     interval_s: float = 5.0,
     progress: Progress | None = None,
 ) -> AgentStart:
-    """`find_agent_start` for a running event loop, which it does not block."""
+    """Find when the agent started, as `find_agent_start`, without blocking the running event loop."""
     search = await asyncio.to_thread(StartSearch, store, reader, source, invocation_id)
-    looks = attempts + 1
-    for look in range(1, looks + 1):
-        settled = await asyncio.to_thread(search.look)
+    lookups = attempts + 1
+    for lookup in range(1, lookups + 1):
+        is_settled = await asyncio.to_thread(search.lookup)
         if progress is not None:
-            progress(look, looks, search.log_events_found)
-        if settled or look == looks:
+            progress(lookup, lookups, search.log_events_found)
+        if is_settled or lookup == lookups:
             break
         await asyncio.sleep(interval_s)
     return await asyncio.to_thread(_outcome, search)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from .embedded_metrics import embedded_facts, own_lines
-from .layers import Layer, Reading, read_layer
+from .layers import Layer, LayerReading, read_layer
 from .logs import LogReader
 from .sources import RuntimeSource
 from .span_records import MESSAGES_STREAM, SPANS_GROUP
@@ -21,25 +21,37 @@ if TYPE_CHECKING:
 SERVICE_NAMESPACE: Final = "AWS/Bedrock-AgentCore"
 _COMPLETED: Final = re.compile(r"Invocation completed successfully \(([0-9.]+)s\)")
 _LATE_S: Final = 120.0
-"""Metrics are embedded when they are exported, which is up to a minute after what they count."""
+"""Metrics are logged when they are exported, up to a minute after what they count."""
 
 
 def read_layers(clients: Clients, source: RuntimeSource, row: InvocationRow, trace: Trace) -> list[Layer]:
-    """What each layer says about an invocation, from outside in; never waits for what is late."""
-    readings = _Readings(clients, source, row, trace)
+    """Read what each layer shows about an invocation, from outside in, without waiting for late data.
+
+    Args:
+        clients: The connection.
+        source: The agent's runtime.
+        row: The stored invocation.
+        trace: Its trace.
+    """
+    layers = _InvocationLayers(clients, source, row, trace)
     group = source.log_group(row.qualifier)
-    plan: list[tuple[str, str, Callable[[], Reading], str]] = [
-        ("client", "Loom's own store", readings.client, "The request was never sent."),
-        ("runtime logs", group, readings.logs, "No line of this session in that time."),
-        ("spans and messages", f"{SPANS_GROUP}, {MESSAGES_STREAM}", readings.spans, "No span has been collected."),
-        ("embedded metrics", f"{group}, {MESSAGES_STREAM}", readings.embedded, "The agent embedded no metrics."),
-        ("service metrics", SERVICE_NAMESPACE, readings.service, "None yet: AWS has them minutes later; locally none."),
-        ("Logs Insights", group, readings.insights, "No line of this session in that time."),
+    plan: list[tuple[str, str, Callable[[], LayerReading], str]] = [
+        ("client", "Loom's database", layers.client, "The request was never sent."),
+        ("runtime logs", group, layers.logs, "No log line of this session in that time."),
+        ("spans and messages", f"{SPANS_GROUP}, {MESSAGES_STREAM}", layers.spans, "No span was found."),
+        ("embedded metrics", f"{group}, {MESSAGES_STREAM}", layers.embedded, "The agent logged no embedded metrics."),
+        (
+            "service metrics",
+            SERVICE_NAMESPACE,
+            layers.service,
+            "None yet: AWS publishes them minutes later; the local service has none.",
+        ),
+        ("Logs Insights", group, layers.insights, "No log line of this session in that time."),
     ]
     return [read_layer(name, place, read, empty=empty) for name, place, read, empty in plan]
 
 
-class _Readings:
+class _InvocationLayers:
     def __init__(self, clients: Clients, source: RuntimeSource, row: InvocationRow, trace: Trace) -> None:
         self._clients, self._source, self._row, self._trace = clients, source, row, trace
         sent_s = row.client_invoke_time or row.created_at.timestamp()
@@ -47,7 +59,7 @@ class _Readings:
         self._sent = datetime.fromtimestamp(sent_s, UTC)
         self._done = datetime.fromtimestamp(done_s, UTC)
 
-    def client(self) -> Reading:
+    def client(self) -> LayerReading:
         row = self._row
         facts = {
             "duration_ms": row.client_duration_ms,
@@ -57,10 +69,10 @@ class _Readings:
             "bytes": row.bytes_received,
         }
         if row.client_invoke_time is None:
-            return Reading()
-        return Reading(says=f"The call is {row.status}.", facts=_known(facts))
+            return LayerReading()
+        return LayerReading(says=f"The invocation is {row.status}.", facts=_present(facts))
 
-    def logs(self) -> Reading:
+    def logs(self) -> LayerReading:
         page = LogReader(self._clients).session_logs(
             self._source,
             self._row.qualifier,
@@ -69,18 +81,18 @@ class _Readings:
             end=self._done + timedelta(seconds=2),
         )
         own = [event for event in page if event.request_id in (None, self._row.request_id)]
-        stated = [float(found[1]) for event in own if (found := _COMPLETED.search(event.message))]
+        durations = [float(match[1]) for event in own if (match := _COMPLETED.search(event.message))]
         errors = sum(event.level in ("ERROR", "CRITICAL") for event in own)
         if not own:
-            return Reading()
-        facts = {"lines": len(own), "errors": errors, "agent_duration_s": stated[-1] if stated else None}
-        says = "The agent says how long it worked." if stated else "The agent does not say how long it worked."
-        return Reading(says=says, facts=_known(facts))
+            return LayerReading()
+        facts = {"lines": len(own), "errors": errors, "agent_duration_s": durations[-1] if durations else None}
+        says = "The agent logged its duration." if durations else "The agent did not log its duration."
+        return LayerReading(says=says, facts=_present(facts))
 
-    def spans(self) -> Reading:
+    def spans(self) -> LayerReading:
         trace = self._trace
         if not trace.spans and not trace.log_records:
-            return Reading()
+            return LayerReading()
         marks = sorted(trace.marks - {"duplicates_removed"})  # botocore's twins of model calls, in every trace on AWS
         facts = {
             "spans": len(trace.spans),
@@ -89,10 +101,10 @@ class _Readings:
             "message_records": len(trace.log_records),
             "inside_ms": trace.duration_ns / 1e6 if trace.spans else None,
         }
-        says = f"Marked {', '.join(marks)}." if marks else "The trace is whole."
-        return Reading(says=says, facts=_known(facts))
+        says = f"Marks: {', '.join(marks)}." if marks else "The trace is complete."
+        return LayerReading(says=says, facts=_present(facts))
 
-    def embedded(self) -> Reading:
+    def embedded(self) -> LayerReading:
         from loomlib.aws.logs import filter_events
 
         lines = filter_events(
@@ -105,19 +117,19 @@ class _Readings:
             streams=[MESSAGES_STREAM],
         )
         own = own_lines([line.message for line in lines], self._processes())
-        whose = "this call's process" if own is not None else "the endpoint's processes"
+        owner = "this invocation's process" if own is not None else "the endpoint's processes"
         facts = embedded_facts([line.message for line in lines] if own is None else own)
-        return Reading(says=f"Metrics that {whose} embedded about that time.", facts=facts)
+        return LayerReading(says=f"Metrics that {owner} logged around that time.", facts=facts)
 
     def _processes(self) -> Set[str]:
-        """The instances that made the call's spans; a process's metrics name the same one."""
-        found = (span.resource.get("service.instance.id") for span in self._trace.spans)
-        return {each for each in found if isinstance(each, str)}
+        """The instances that exported the invocation's spans; a process's metrics name the same one."""
+        ids = (span.resource.get("service.instance.id") for span in self._trace.spans)
+        return {id for id in ids if isinstance(id, str)}
 
-    def service(self) -> Reading:
+    def service(self) -> LayerReading:
         from loomlib.aws.metrics import metric_totals
 
-        found = metric_totals(
+        metrics = metric_totals(
             self._clients,
             SERVICE_NAMESPACE,
             about=self._source.runtime_id,
@@ -125,10 +137,10 @@ class _Readings:
             end=self._done + timedelta(minutes=1),
             region=self._source.region,
         )
-        facts = tuple((f"{each.name} (mean of {each.samples})", each.mean) for each in found)
-        return Reading(says="The runtime's metrics in that minute.", facts=facts)
+        facts = tuple((f"{metric.name} (mean of {metric.samples})", metric.mean) for metric in metrics)
+        return LayerReading(says="The runtime's metrics of that minute.", facts=facts)
 
-    def insights(self) -> Reading:
+    def insights(self) -> LayerReading:
         from loomlib.aws.insights import run_query
 
         session = re.sub(r"[^\w-]", ".", self._row.session_id)
@@ -141,10 +153,10 @@ class _Readings:
             region=self._source.region,
         )
         facts = [(_stream(row), row.get("events", "")) for row in result.rows]
-        return Reading(says=f"{result.scanned} events scanned.", facts=tuple(facts))
+        return LayerReading(says=f"{result.scanned} events scanned.", facts=tuple(facts))
 
 
-def _known(facts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _present(facts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, value) for name, value in facts.items() if value is not None)
 
 

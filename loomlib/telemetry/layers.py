@@ -1,7 +1,7 @@
-"""The six places in which one invocation left a mark, side by side, each with what it cannot see.
+"""The six places where one invocation is recorded, side by side, each with its blind spot.
 
-They are, from outside in: the client's own timing, the agent's log lines, its spans and messages, the metrics it
-embedded in its log (EMF), AgentCore's metrics about it, and Logs Insights over all of this.
+From outside in: the client's own timing, the agent's log lines, its spans and messages, the metrics embedded in its log
+(EMF), AgentCore's metrics, and Logs Insights over all of this.
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ from typing import Any, Final
 from loomlib.errors import AwsError, ResourceNotFoundError
 
 LAYER_STATES: Final = ("found", "empty", "refused")
-"""A layer has something to say, has nothing, or could not be read (its `says` tells why)."""
+"""`found`; `empty`: the layer has no data; `refused`: it could not be read, its `says` has the error."""
 
 CANNOT_SEE: Final = {
-    "client": "Anything inside: network, service and agent are one number here.",
-    "runtime logs": "Parts of the duration. Lines that are printed carry no session id, and a streamed answer's line "
-    "ends when the stream begins.",
-    "spans and messages": "What happens before and after the agent: network, service, the start of the process.",
-    "embedded metrics": "Which request a value belongs to: it carries no session or trace id, only a minute or so.",
-    "service metrics": "Anything inside the process, and a single request: they are sums by the minute.",
-    "Logs Insights": "What was not logged; and it answers seconds to minutes later than the log itself.",
+    "client": "What happens inside: network, service and agent are one number here.",
+    "runtime logs": "The parts of the duration. Printed lines carry no session id, and a streamed answer's line "
+    "is logged when the stream begins.",
+    "spans and messages": "What happens before and after the agent: network, service, process start.",
+    "embedded metrics": "Which request a value belongs to: values carry no session or trace id, only the minute.",
+    "service metrics": "What happens inside the process, and single requests: they are sums per minute.",
+    "Logs Insights": "What was not logged; its results are seconds to minutes behind the log itself.",
 }
-"""What each layer cannot see, in the order from outside in."""
+"""The blind spot of each layer, from outside in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """What one layer says about an invocation: `says` in words, `facts` as numbers with their units in the names."""
+    """What one layer shows about an invocation.
+
+    Attributes:
+        name: The layer's name.
+        source: Where the data is stored.
+        state: One of `LAYER_STATES`.
+        says: The summary, or why there is nothing.
+        facts: Names with units, and values.
+    """
 
     name: str
     source: str
@@ -39,26 +47,30 @@ class Layer:
 
     def __post_init__(self) -> None:
         if self.state not in LAYER_STATES:
-            raise ValueError(f"a layer is {', '.join(LAYER_STATES)}, not {self.state!r}")
+            raise ValueError(f"the state of a layer is one of {', '.join(LAYER_STATES)}, not {self.state!r}")
 
     @property
     def cannot_see(self) -> str:
-        """Its blind spot."""
+        """The layer's blind spot."""
         return CANNOT_SEE[self.name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What a source gave: words, and numbers."""
+class LayerReading:
+    """The data of a layer: a summary, and named values."""
 
     says: str = ""
     facts: tuple[tuple[str, Any], ...] = ()
 
 
-def read_layer(name: str, source: str, read: Callable[[], Reading], *, empty: str) -> Layer:
-    """The layer that `read` gives; `empty` says what it means that there is nothing.
+def read_layer(name: str, source: str, read: Callable[[], LayerReading], *, empty: str) -> Layer:
+    """Read one layer. A layer that cannot be read has a state of its own, so the others are still shown.
 
-    A layer that may not be read, or that AWS cannot give now, is a state: the others can be looked at all the same.
+    Args:
+        name: The layer's name.
+        source: Where its data is stored.
+        read: Reads it.
+        empty: The sentence for no data.
     """
     try:
         reading = read()
@@ -72,17 +84,17 @@ def read_layer(name: str, source: str, read: Callable[[], Reading], *, empty: st
 
 
 def layer_rows(layers: Sequence[Layer]) -> list[dict[str, Any]]:
-    """One row a layer, ready for a DataFrame."""
+    """Return one row per layer, ready for a DataFrame."""
     return [
         {
-            "layer": each.name,
-            "state": each.state,
-            "says": each.says,
-            "facts": ", ".join(f"{name} {_text(value)}" for name, value in each.facts),
-            "cannot_see": each.cannot_see,
-            "source": each.source,
+            "layer": layer.name,
+            "state": layer.state,
+            "says": layer.says,
+            "facts": ", ".join(f"{name} {_text(value)}" for name, value in layer.facts),
+            "cannot_see": layer.cannot_see,
+            "source": layer.source,
         }
-        for each in layers
+        for layer in layers
     ]
 
 

@@ -1,4 +1,4 @@
-"""A log line as a value: what the AgentCore SDK writes as JSON is taken apart, a plain line stays as it is."""
+"""Log lines as values: the AgentCore SDK's JSON is parsed, a plain line stays as it is."""
 
 from __future__ import annotations
 
@@ -18,8 +18,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class LogEvent:
     """One line of an agent's log.
 
-    `message` is the text for a reader, `raw` the line as it was stored. `level`, `logger`, `session_id` and
-    `request_id` are known for the JSON lines of the AgentCore SDK only. `ingestion_time` is when CloudWatch had it.
+    `level`, `logger`, `session_id` and `request_id` are known for the JSON lines of the AgentCore SDK only.
+
+    Attributes:
+        timestamp: When it was logged.
+        timestamp_ms: The same in Unix milliseconds.
+        message: The text of the line.
+        raw: The line as stored.
+        stream: The log stream.
+        level: The log level.
+        logger: The logger's name.
+        session_id: The runtime session.
+        request_id: The request.
+        ingestion_time: When CloudWatch received it.
+        event_id: CloudWatch's id of the event.
     """
 
     timestamp: datetime
@@ -37,7 +49,7 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedLine:
-    """The parts of one line."""
+    """The parts of one line: the message, and what the AgentCore SDK adds to it."""
 
     message: str
     level: str | None = None
@@ -47,7 +59,7 @@ class ParsedLine:
 
 
 def parse_line(raw: str) -> ParsedLine:
-    """The parts of a line; never fails: what is not the SDK's JSON is a plain message."""
+    """Parse a line; what is not the SDK's JSON is a plain message."""
     line = raw.rstrip("\r\n")
     fields = parse_object(line) if line.lstrip().startswith("{") else {}
     message = fields.get("message")
@@ -68,7 +80,7 @@ def parse_line(raw: str) -> ParsedLine:
 
 
 def log_event(stored: StoredEvent) -> LogEvent:
-    """The value for an event of CloudWatch."""
+    """Convert an event of CloudWatch."""
     line = parse_line(stored.message)
     return LogEvent(
         timestamp=moment(stored.timestamp_ms),
@@ -86,7 +98,7 @@ def log_event(stored: StoredEvent) -> LogEvent:
 
 
 def moment(unix_ms: int) -> datetime:
-    """The aware time of Unix milliseconds, exactly."""
+    """Return Unix milliseconds as a timezone-aware time, exactly."""
     return _EPOCH + timedelta(milliseconds=unix_ms)
 
 

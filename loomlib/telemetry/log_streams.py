@@ -1,7 +1,7 @@
-"""The log streams that hold lines: those of an agent's processes, apart from the stream of all their telemetry.
+"""The log streams of an agent's processes, apart from the stream of their telemetry.
 
-`otel-rt-logs` lies in the same group and is the largest by far: every message of every model call. FilterLogEvents
-cannot leave a stream out, but it can be asked for those whose names begin alike.
+`otel-rt-logs` is in the same group and is by far the largest: every message of every model call. FilterLogEvents cannot
+exclude a stream, but it can select streams by the beginning of their names.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ if TYPE_CHECKING:
 
 
 _PROCESSES: Final = "20"
-"""`YYYY/MM/DD/[runtime-logs]<uuid>`: how the names of all processes' streams begin, in this century."""
+"""`YYYY/MM/DD/[runtime-logs]<uuid>`: how the names of all process streams begin, in this century."""
 
 SHARED_STREAM: Final = "BedrockAgentCoreRuntime_ApplicationLogs"
-"""The stream of older layouts that all processes write to: there a session's lines are those that name it."""
+"""The stream of older layouts that all processes write to: a session's lines there are those that name it."""
 
 
-class LogStreams:
-    """Reads the lines of log groups. Which layout a group has is looked up once, as soon as it has one."""
+class LogStreamReader:
+    """Reads the lines of log groups; the layout of a group is looked up once.
+
+    Args:
+        clients: The connection.
+    """
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
@@ -35,13 +39,23 @@ class LogStreams:
     def read(
         self, source: RuntimeSource, group: str, *, start_ms: int | None, end_ms: int | None, term: str | None = None
     ) -> list[StoredEvent]:
-        """The lines that contain `term`, by time. Raises `ResourceNotFoundError` for a group that does not exist.
+        """Return a group's lines by time.
 
-        Where no stream is named as AWS names them, all streams are read, and telemetry is dropped here.
+        Where no stream is named as AWS names them, all streams are read and telemetry is dropped here.
+
+        Args:
+            source: The agent's runtime.
+            group: The log group.
+            start_ms: Start of the range, Unix milliseconds.
+            end_ms: End of the range, Unix milliseconds.
+            term: Return only lines that contain this text.
+
+        Raises:
+            ResourceNotFoundError: The group does not exist.
         """
         from loomlib.aws.logs import filter_events
 
-        found = [
+        events = [
             event
             for prefix in self._layout(source, group)
             for event in filter_events(
@@ -49,22 +63,22 @@ class LogStreams:
             )
             if event.stream != MESSAGES_STREAM
         ]
-        return sorted(found, key=lambda event: event.timestamp_ms)
+        return sorted(events, key=lambda event: event.timestamp_ms)
 
     def _layout(self, source: RuntimeSource, group: str) -> tuple[str | None, ...]:
         from loomlib.aws.logs import has_stream
 
-        known = self._prefixes.get((source.region, group))
-        if known is not None:
-            return known
+        cached = self._prefixes.get((source.region, group))
+        if cached is not None:
+            return cached
         try:
-            found = tuple(
+            prefixes = tuple(
                 prefix
                 for prefix in (_PROCESSES, SHARED_STREAM)
                 if has_stream(self._clients, group, prefix, region=source.region)
             )
         except AccessDeniedError:  # reading lines may be allowed all the same
             return (None,)
-        if _PROCESSES in found:
-            self._prefixes[source.region, group] = found
-        return found or (None,)
+        if _PROCESSES in prefixes:
+            self._prefixes[source.region, group] = prefixes
+        return prefixes or (None,)

@@ -1,4 +1,4 @@
-"""An agent's log: all of it, or one session's, newest lines of a time range."""
+"""Reading an agent's log: the newest lines of an endpoint or of one session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loomlib.errors import ResourceNotFoundError
 
 from .log_events import LogEvent, log_event
-from .log_streams import SHARED_STREAM, LogStreams
+from .log_streams import SHARED_STREAM, LogStreamReader
 from .sources import RuntimeSource
 
 if TYPE_CHECKING:
@@ -24,7 +24,13 @@ _WINDOW_GROWTH: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPage:
-    """Log lines, oldest first; iterate over it. `state` says why there are none: "found", "empty", or "no_group"."""
+    """Log lines, oldest first; iterable.
+
+    Attributes:
+        group: The log group.
+        state: "found"; "empty": no line in that range; "no_group": the endpoint has no log group.
+        events: The lines.
+    """
 
     group: str
     state: str
@@ -43,13 +49,16 @@ class LogPage:
 class LogReader:
     """Reads logs through one connection, each agent's in its own region.
 
-    A log group that does not exist (the agent never ran) is an empty page with the state "no_group". Missing
-    permissions and the like raise (`AccessDeniedError` …).
+    A log group that does not exist (the agent never ran) gives an empty page with the state "no_group". Other errors
+    are raised (`AccessDeniedError` and so on).
+
+    Args:
+        clients: The connection.
     """
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
-        self._lines = LogStreams(clients)
+        self._streams = LogStreamReader(clients)
 
     def agent_logs(
         self,
@@ -60,19 +69,27 @@ class LogReader:
         end: datetime | None = None,
         limit: int = 100,
     ) -> LogPage:
-        """The newest `limit` lines of an endpoint between `start` and `end` (aware times, both included)."""
+        """Return the newest lines of an endpoint.
+
+        Args:
+            source: The agent's runtime.
+            qualifier: The endpoint.
+            start: Start of the range, timezone-aware and included.
+            end: End of the range, timezone-aware and included.
+            limit: How many lines to return at most.
+        """
         group = source.log_group(qualifier)
         start_ms, end_ms = _unix_ms(start), _unix_ms(end)
         _check(limit, start_ms, end_ms)
-        kept: list[StoredEvent] = []
+        stored: list[StoredEvent] = []
         try:
             for since_ms, until_ms in _windows(start_ms, end_ms):
-                kept = self._lines.read(source, group, start_ms=since_ms, end_ms=until_ms) + kept
-                if len(kept) >= limit:
+                stored = self._streams.read(source, group, start_ms=since_ms, end_ms=until_ms) + stored
+                if len(stored) >= limit:
                     break
         except ResourceNotFoundError:
             return LogPage(group=group, state="no_group")
-        return _page(group, kept[-limit:])
+        return _page(group, stored[-limit:])
 
     def session_logs(
         self,
@@ -84,10 +101,18 @@ class LogReader:
         end: datetime | None = None,
         limit: int | None = 1000,
     ) -> LogPage:
-        """The newest `limit` lines of the processes that served a session (None: all of them).
+        """Return the newest lines of the processes that served a session.
 
         A plain `print` carries no session id. So the streams that name the session anywhere are found first; a stream
         belongs to one process, and a process to one session, so all its lines count.
+
+        Args:
+            source: The agent's runtime.
+            qualifier: The endpoint.
+            session_id: The session.
+            start: Start of the range, timezone-aware and included.
+            end: End of the range, timezone-aware and included.
+            limit: How many lines to return at most; None for all.
         """
         group = source.log_group(qualifier)
         start_ms, end_ms = _unix_ms(start), _unix_ms(end)
@@ -95,7 +120,7 @@ class LogReader:
         from loomlib.aws.logs import filter_events
 
         try:
-            naming = self._lines.read(source, group, term=session_id, start_ms=start_ms, end_ms=end_ms)
+            naming = self._streams.read(source, group, term=session_id, start_ms=start_ms, end_ms=end_ms)
             streams = sorted({event.stream for event in naming} - {SHARED_STREAM})
             lines = [event for event in naming if event.stream == SHARED_STREAM]
             if streams:
@@ -110,7 +135,13 @@ class LogReader:
     def streams(
         self, source: RuntimeSource, qualifier: str = "DEFAULT", *, limit: int | None = 50
     ) -> Sequence[LogStream]:
-        """The endpoint's log streams, the latest first: one for each process that served a session."""
+        """Return the endpoint's log streams, latest first: one for each process that served a session.
+
+        Args:
+            source: The agent's runtime.
+            qualifier: The endpoint.
+            limit: How many streams to return at most; None for all.
+        """
         from loomlib.aws.logs import list_streams
 
         try:
@@ -120,9 +151,9 @@ class LogReader:
 
 
 def _windows(start_ms: int | None, end_ms: int | None) -> Iterator[tuple[int | None, int | None]]:
-    """Adjoining time ranges from the newest to the oldest, each longer than the one before.
+    """Yield adjoining time ranges from the newest to the oldest, each longer than the one before.
 
-    FilterLogEvents only reads forward; without them the newest hundred lines would cost reading all of a log's life.
+    FilterLogEvents only reads forward; without them the newest hundred lines would cost reading the whole log.
     """
     earliest = start_ms or 0
     until = end_ms
@@ -145,7 +176,7 @@ def _unix_ms(at: datetime | None) -> int | None:
     if at is None:
         return None
     if at.tzinfo is None:
-        raise ValueError(f"a time for logs needs a time zone: {at.isoformat()}")
+        raise ValueError(f"a time for logs must be timezone-aware: {at.isoformat()}")
     return int(at.timestamp() * 1000)
 
 
@@ -153,4 +184,4 @@ def _check(limit: int | None, start_ms: int | None, end_ms: int | None) -> None:
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
     if start_ms is not None and end_ms is not None and start_ms > end_ms:
-        raise ValueError("start lies after end")
+        raise ValueError("start must not be after end")

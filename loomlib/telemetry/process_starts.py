@@ -1,4 +1,4 @@
-"""Whether the process that answered a call began for it: by the log streams, of which each process has one."""
+"""Whether a new process was started for an invocation, by the log streams: each process has one."""
 
 from __future__ import annotations
 
@@ -9,61 +9,75 @@ from loomlib.errors import ResourceNotFoundError
 
 from .sources import RuntimeSource
 from .span_records import MESSAGES_STREAM
-from .trace_lookup import TracedCall
+from .trace_lookup import TraceRequest
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
 _AFTER_MS: Final = 2_000
-"""The SDK's closing line of an invocation is written a moment after its last byte."""
+"""The SDK's last line of an invocation is logged a moment after its last byte."""
 
 
-def processes_began(clients: Clients, source: RuntimeSource, calls: Sequence[TracedCall]) -> dict[int, bool | None]:
-    """For each call of an agent, by invocation id: did its session's process write its first line after the call?
+def processes_began(
+    clients: Clients, source: RuntimeSource, requests: Sequence[TraceRequest]
+) -> dict[int, bool | None]:
+    """Return for each invocation whether its session's process logged its first line after the request was sent.
 
-    None where no line names the session within the call (no lines yet, or an agent that logs nothing). One query for
-    each session, and one for each of its streams.
+    None where no line names the session within the invocation (no lines yet, or an agent that logs nothing). One query
+    for each session, and one for each of its streams.
+
+    Args:
+        clients: The connection.
+        source: The agent's runtime.
+        requests: The invocations, of one agent.
+
+    Returns:
+        True (cold), False (warm) or None (unknown) by invocation id.
     """
-    found: dict[int, bool | None] = {}
-    sessions: dict[tuple[str, str], list[TracedCall]] = {}
-    for call in calls:
-        sessions.setdefault((call.qualifier, call.session_id), []).append(call)
-    for (qualifier, session_id), own in sessions.items():
+    is_cold: dict[int, bool | None] = {}
+    sessions: dict[tuple[str, str], list[TraceRequest]] = {}
+    for request in requests:
+        sessions.setdefault((request.qualifier, request.session_id), []).append(request)
+    for (qualifier, session_id), group_requests in sessions.items():
         try:
-            found |= _of_session(clients, source, source.log_group(qualifier), session_id, own)
+            is_cold |= _of_session(clients, source, source.log_group(qualifier), session_id, group_requests)
         except ResourceNotFoundError:
-            found |= {call.invocation_id: None for call in own}
-    return found
+            is_cold |= {request.invocation_id: None for request in group_requests}
+    return is_cold
 
 
 def _of_session(
-    clients: Clients, source: RuntimeSource, group: str, session_id: str, calls: Sequence[TracedCall]
+    clients: Clients, source: RuntimeSource, group: str, session_id: str, requests: Sequence[TraceRequest]
 ) -> dict[int, bool | None]:
     from loomlib.aws.logs import filter_events, first_event_ms
 
-    spans = {call.invocation_id: _interval_ms(call) for call in calls}
+    intervals = {request.invocation_id: _interval_ms(request) for request in requests}
     lines = filter_events(
         clients,
         group,
         region=source.region,
         term=session_id,
-        start_ms=min(start for start, _ in spans.values()),
-        end_ms=max(end for _, end in spans.values()),
+        start_ms=min(start for start, _ in intervals.values()),
+        end_ms=max(end for _, end in intervals.values()),
     )
     lines = [line for line in lines if line.stream != MESSAGES_STREAM]
-    births = {
+    first_lines = {
         stream: first_event_ms(clients, group, stream, region=source.region)
-        for stream in {each.stream for each in lines}
+        for stream in {line.stream for line in lines}
     }
-    found: dict[int, bool | None] = {}
-    for call in calls:
-        start, end = spans[call.invocation_id]
-        known = [birth for line in lines if start <= line.timestamp_ms <= end and (birth := births[line.stream])]
-        found[call.invocation_id] = max(known) >= start if known else None
-    return found
+    is_cold: dict[int, bool | None] = {}
+    for request in requests:
+        start, end = intervals[request.invocation_id]
+        starts = [
+            first_line
+            for line in lines
+            if start <= line.timestamp_ms <= end and (first_line := first_lines[line.stream])
+        ]
+        is_cold[request.invocation_id] = max(starts) >= start if starts else None
+    return is_cold
 
 
-def _interval_ms(call: TracedCall) -> tuple[int, int]:
-    sent_s = call.sent_s or 0.0
-    done_s = call.done_s if call.done_s is not None else sent_s
+def _interval_ms(request: TraceRequest) -> tuple[int, int]:
+    sent_s = request.sent_s or 0.0
+    done_s = request.done_s if request.done_s is not None else sent_s
     return int(sent_s * 1000), int(done_s * 1000) + _AFTER_MS

@@ -1,4 +1,4 @@
-"""Processes by their log streams: one stream is the whole life of one microVM, from its first line to its last."""
+"""An endpoint's processes by their log streams: one stream is one microVM, from its first line to its last."""
 
 from __future__ import annotations
 
@@ -8,28 +8,38 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import ResourceNotFoundError
+from loomlib.presentation.formats import number, percent, plural
 
 from .log_events import LogEvent, log_event
-from .log_streams import LogStreams
+from .log_streams import LogStreamReader
 from .sources import RuntimeSource
 from .start_lines import start_lines
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
-_BOOT: Final = "Connection failed out to container health check"
-"""AWS's sidecar writes it once a cold boot: its first probe, before the agent's server listens. The local AgentCore
-writes it once for each process that it starts, and says so in the line."""
+COLD_BOOT_LINE: Final = "Connection failed out to container health check"
+"""AWS's sidecar logs it once per cold boot: its first probe, before the agent's server listens. The local AgentCore
+logs it once for each process that it starts."""
 
 _ANSWERED: Final = ("Invocation completed", "Returning streaming response", "Invocation failed")
 _FAILED: Final = "Invocation failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessLife:
-    """One process, as its own lines tell it.
+class ProcessRecord:
+    """One process, from its log lines.
 
-    `invocations` counts the requests that its lines name. `boots` are its lines that tell of a cold boot.
+    Attributes:
+        process_id: The id in the stream's name.
+        stream: The log stream.
+        first_line: Time of the first line.
+        last_line: Time of the last line.
+        lines: The number of lines.
+        invocations: How many requests the lines name.
+        failed: How many of them failed.
+        session_ids: The sessions that the lines name.
+        boots: How many lines report a cold boot.
     """
 
     process_id: str
@@ -44,78 +54,94 @@ class ProcessLife:
 
     @property
     def seconds(self) -> float:
-        """From the first line to the last: a lower bound of how long it lived."""
+        """Seconds from the first line to the last: a lower bound of how long the process ran."""
         return (self.last_line - self.first_line).total_seconds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lives:
-    """The processes of an endpoint in a time range, the newest first. `state` is "found", "empty" or "no_group"."""
+class ProcessList:
+    """The processes of an endpoint in a time range, newest first.
+
+    Attributes:
+        state: "found", "empty" or "no_group".
+        processes: The processes.
+    """
 
     state: str
-    lives: tuple[ProcessLife, ...] = ()
+    processes: tuple[ProcessRecord, ...] = ()
 
     @property
     def invocations(self) -> int:
-        """Requests that the lines name."""
-        return sum(life.invocations for life in self.lives)
+        """How many requests the lines name."""
+        return sum(process.invocations for process in self.processes)
 
     @property
     def sessions(self) -> int:
-        """Sessions that the lines name."""
-        return len({id for life in self.lives for id in life.session_ids})
+        """How many sessions the lines name."""
+        return len({id for process in self.processes for id in process.session_ids})
 
     @property
     def reuse(self) -> float | None:
-        """The share of invocations that met a process which had answered before; None without any."""
-        served = [life for life in self.lives if life.invocations]
+        """The share of invocations served by a process that had served one before; None without invocations."""
+        served = [process for process in self.processes if process.invocations]
         return 1 - len(served) / self.invocations if self.invocations else None
 
     def sentence(self) -> str:
-        """Sessions against invocations, in a sentence."""
+        """Return sessions, invocations and processes in a sentence."""
         if self.state == "no_group":
             return "The endpoint has no log group: it never ran."
         if not self.invocations or self.reuse is None:
-            return "No process wrote a line about an invocation in that time."
-        boots = sum(life.boots for life in self.lives)
-        told = f" Their logs tell of {_count(boots, 'cold boot')}." if boots else ""
+            return "No process logged an invocation in that time."
+        boots = sum(process.boots for process in self.processes)
+        cold = f" Their logs report {plural(boots, 'cold boot')}." if boots else ""
+        count = len(self.processes)
+        processes = "1 process" if count == 1 else f"{number(count, 0)} processes"
         return (
-            f"{_count(self.invocations, 'invocation')} in {_count(self.sessions, 'session')} on "
-            f"{_count(len(self.lives), 'process', 'processes')}: {self.reuse:.0%} met a process that had answered "
-            f"before.{told}"
+            f"{plural(self.invocations, 'invocation')} in {plural(self.sessions, 'session')} on {processes}: "
+            f"{percent(self.reuse)} were served by a warm process.{cold}"
         )
 
 
-def process_lives(
+def list_processes(
     clients: Clients, source: RuntimeSource, qualifier: str, *, start: datetime, end: datetime | None = None
-) -> Lives:
-    """Every process of an endpoint that wrote a line between `start` and `end` (aware times)."""
+) -> ProcessList:
+    """List the processes of an endpoint that logged a line in a time range.
+
+    Args:
+        clients: The connection.
+        source: The agent's runtime.
+        qualifier: The endpoint.
+        start: Start of the range, timezone-aware.
+        end: End of the range, timezone-aware; None for now.
+    """
     try:
-        stored = LogStreams(clients).read(
+        stored = LogStreamReader(clients).read(
             source,
             source.log_group(qualifier),
             start_ms=int(start.timestamp() * 1000),
             end_ms=None if end is None else int(end.timestamp() * 1000),
         )
     except ResourceNotFoundError:
-        return Lives(state="no_group")
-    lives = lives_of(map(log_event, stored))
-    return Lives(state="found" if lives else "empty", lives=tuple(lives))
+        return ProcessList(state="no_group")
+    processes = processes_of(map(log_event, stored))
+    return ProcessList(state="found" if processes else "empty", processes=tuple(processes))
 
 
-def lives_of(events: Iterable[LogEvent]) -> list[ProcessLife]:
-    """The processes behind these lines, the one that began last first."""
+def processes_of(events: Iterable[LogEvent]) -> list[ProcessRecord]:
+    """Return the processes that logged these lines, the latest start first."""
     streams: dict[str, list[LogEvent]] = {}
     for event in events:
         streams.setdefault(event.stream, []).append(event)
-    lives = [_life(stream, sorted(lines, key=lambda each: each.timestamp_ms)) for stream, lines in streams.items()]
-    return sorted(lives, key=lambda life: (life.first_line, life.stream), reverse=True)
+    processes = [
+        _process(stream, sorted(lines, key=lambda line: line.timestamp_ms)) for stream, lines in streams.items()
+    ]
+    return sorted(processes, key=lambda process: (process.first_line, process.stream), reverse=True)
 
 
-def _life(stream: str, lines: Sequence[LogEvent]) -> ProcessLife:
+def _process(stream: str, lines: Sequence[LogEvent]) -> ProcessRecord:
     requests = {line.request_id for line in lines if line.request_id}
     unnamed = sum(line.request_id is None and line.message.startswith(_ANSWERED) for line in lines)
-    return ProcessLife(
+    return ProcessRecord(
         process_id=stream.rpartition("]")[2] or stream,
         stream=stream,
         first_line=lines[0].timestamp,
@@ -124,9 +150,5 @@ def _life(stream: str, lines: Sequence[LogEvent]) -> ProcessLife:
         invocations=len(requests) + unnamed or len(start_lines(lines)),
         failed=sum(line.message.startswith(_FAILED) for line in lines),
         session_ids=tuple(dict.fromkeys(line.session_id for line in lines if line.session_id)),
-        boots=sum(_BOOT in line.message for line in lines),
+        boots=sum(COLD_BOOT_LINE in line.message for line in lines),
     )
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,4 +1,4 @@
-"""Ready queries for CloudWatch Logs Insights. They run as they are on AWS's console, on AWS and locally."""
+"""Ready-made queries for CloudWatch Logs Insights; they also run unchanged in the AWS console."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from .span_records import SPANS_GROUP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyQuery:
-    """A query: what it answers, over which log group, and what to know about its answer.
+    """A ready-made query.
 
-    `text` has one place, `{runtime_id}`, in queries over `aws/spans`, which holds the spans of all agents.
-    `numbers` are the columns that hold numbers (Insights answers in text).
+    Attributes:
+        name: Its name.
+        answers: The question it answers.
+        group: `runtime` for the runtime's own log group, `spans` for `aws/spans`.
+        text: The query; over `aws/spans`, which has the spans of all agents, with the placeholder `{runtime_id}`.
+        numbers: The columns that hold numbers (Insights returns text).
+        note: What to know about its results.
     """
 
     name: str
@@ -24,16 +29,16 @@ class ReadyQuery:
     note: str = ""
 
     def of(self, runtime_id: str) -> str:
-        """The query for one runtime."""
+        """Return the query text for one runtime."""
         return self.text.replace("{runtime_id}", runtime_id)
 
     def groups(self, runtime_group: str) -> tuple[str, ...]:
-        """The log groups to ask."""
+        """Return the log groups to query."""
         return (SPANS_GROUP,) if self.group == "spans" else (runtime_group,)
 
 
 _OF_RUNTIME = "filter resource.attributes.cloud.resource_id like /{runtime_id}/"
-_STREAMS: Final = "Agents that stream never log `Invocation completed`: {} has them all."
+_STREAMS: Final = "Streaming agents do not log `Invocation completed`; use {} for those."
 
 READY_QUERIES: Final = (
     ReadyQuery(
@@ -50,7 +55,7 @@ READY_QUERIES: Final = (
     ),
     ReadyQuery(
         name="span_percentiles",
-        answers="How long does each kind of work take, by the spans?",
+        answers="How long does each kind of span take?",
         group="spans",
         text=f"""{_OF_RUNTIME}
 | fields durationNano / 1000000 as ms
@@ -75,7 +80,7 @@ READY_QUERIES: Final = (
     ),
     ReadyQuery(
         name="printed_tools",
-        answers="Which tools are called, by what Strands prints?",
+        answers="Which tools are called, by the lines that Strands prints?",
         group="runtime",
         text="""fields @message
 | filter @message like /^Tool #/
@@ -83,7 +88,7 @@ READY_QUERIES: Final = (
 | stats count() as calls by tool
 | sort calls desc""",
         numbers=("calls",),
-        note="Only agents with Strands' printing callback handler, its default, write these lines.",
+        note="Only agents with Strands' printing callback handler (its default) log these lines.",
     ),
     ReadyQuery(
         name="cold_starts_an_hour",
@@ -94,7 +99,7 @@ READY_QUERIES: Final = (
 | stats count() as cold_starts by bin(1h) as hour
 | sort hour""",
         numbers=("cold_starts",),
-        note="AWS's sidecar writes that line once a cold boot, the local AgentCore once for each process it starts.",
+        note="AWS's sidecar logs that line once per cold boot, the local AgentCore once for each process it starts.",
     ),
     ReadyQuery(
         name="slowest_sessions",
@@ -112,7 +117,7 @@ READY_QUERIES: Final = (
     ),
     ReadyQuery(
         name="slowest_sessions_by_spans",
-        answers="Which sessions' agents worked longest, and how long did their longest answer take, by the spans?",
+        answers="Which sessions took the most agent time, and how long was their longest invocation, by the spans?",
         group="spans",
         text=f"""{_OF_RUNTIME}
 | filter name like /^invoke_agent/
@@ -121,11 +126,11 @@ READY_QUERIES: Final = (
 | sort together_ms desc
 | limit 10""",
         numbers=("invocations", "together_ms", "longest_ms"),
-        note="Agents that call other agents are counted with them, so their sessions seem busier than they are.",
+        note="Agents called by other agents are counted too, so such sessions seem busier than they are.",
     ),
     ReadyQuery(
         name="slowest_spans",
-        answers="Which single pieces of work took longest?",
+        answers="Which single spans took longest?",
         group="spans",
         text=f"""{_OF_RUNTIME}
 | fields durationNano / 1000000 as ms, attributes.session.id as session_id
@@ -138,8 +143,12 @@ READY_QUERIES: Final = (
 
 
 def ready_query(name: str) -> ReadyQuery:
-    """The query of that name; `ValueError` names them all."""
-    for each in READY_QUERIES:
-        if each.name == name:
-            return each
-    raise ValueError(f"no ready query is called {name!r}: {', '.join(each.name for each in READY_QUERIES)}")
+    """Return the query with that name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    for query in READY_QUERIES:
+        if query.name == name:
+            return query
+    raise ValueError(f"no query is named {name!r}; choose from {', '.join(query.name for query in READY_QUERIES)}")

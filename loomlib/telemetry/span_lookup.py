@@ -1,4 +1,4 @@
-"""One look at the logs for the spans of one call, or of many in one query window."""
+"""One lookup of the spans of an invocation, or of many in one query window."""
 
 from __future__ import annotations
 
@@ -9,144 +9,154 @@ from loomlib.errors import ResourceNotFoundError
 
 from .sources import RuntimeSource
 from .span_records import SpanReader, SpanRecord
-from .trace_lookup import TracedCall
+from .trace_lookup import TraceRequest
 from .traces.read import read_spans
 from .traces.trace import Trace
 
-CLOCKS_APART_S: Final = 60.0
-"""How far the agent's clock may be from the client's before its spans are not looked for any more."""
+MAX_SKEW_S: Final = 60.0
+"""How far the agent's clock may differ from the client's for its spans to be found, in seconds."""
 
 _LATE_S: Final = 900.0
-"""Spans end with their invocation; those of work that goes on after the answer are taken this long."""
+"""Spans end with their invocation; those of work that continues after the answer are included this long."""
 
-_TRIED_SINGLY: Final = 3
+_SINGLE_ATTEMPTS: Final = 3
 
 
-class Findings:
-    """The records of each call, as far as they are there: spans and messages, by trace."""
+class RecordsByRequest:
+    """The records found for each request: spans and messages, by trace."""
 
     def __init__(self) -> None:
-        self._of: dict[int, list[SpanRecord]] = {}
+        self._records: dict[int, list[SpanRecord]] = {}
 
-    def add(self, call: TracedCall, records: Iterable[SpanRecord]) -> None:
-        """Note records that belong to `call`."""
-        self._of.setdefault(call.invocation_id, []).extend(records)
+    def add(self, request: TraceRequest, records: Iterable[SpanRecord]) -> None:
+        """Add records that belong to `request`."""
+        self._records.setdefault(request.invocation_id, []).extend(records)
 
-    def of(self, call: TracedCall) -> list[tuple[str, Mapping[str, Any]]]:
-        """The records of `call`: their texts, and what they mean."""
-        return [(each.text, each.document) for each in self._of.get(call.invocation_id, ())]
+    def of(self, request: TraceRequest) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return the records of `request`, each as text and parsed."""
+        return [(record.text, record.document) for record in self._records.get(request.invocation_id, ())]
 
-    def has(self, call: TracedCall) -> bool:
-        """Whether anything of `call` was found."""
-        return bool(self._of.get(call.invocation_id))
+    def has(self, request: TraceRequest) -> bool:
+        """Return whether any record of `request` was found."""
+        return bool(self._records.get(request.invocation_id))
 
 
-def look(reader: SpanReader, source: RuntimeSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
-    """What is there now of each of these calls; `late` are the ids of those whose spans had all the time they need."""
-    findings = Findings()
-    if len(calls) == 1:
-        _look_for_one(reader, source, calls[0], late, findings)
-        return findings
-    _look_for_many(reader, source, calls, late, findings)
-    # Spans that do not name their runtime are not in the window's answer. A few tries tell whether that is so.
-    missing = [call for call in calls if not findings.has(call)]
-    for place, call in enumerate(missing):
-        if place >= _TRIED_SINGLY and not any(findings.has(each) for each in missing):
+def lookup_spans(
+    reader: SpanReader, source: RuntimeSource, requests: Sequence[TraceRequest], late: Set[int]
+) -> RecordsByRequest:
+    """Look up the spans and messages of invocations once.
+
+    Args:
+        reader: Reads the logs.
+        source: The agent's runtime.
+        requests: The invocations.
+        late: The ids of invocations whose spans had all the time they need.
+    """
+    found = RecordsByRequest()
+    if len(requests) == 1:
+        _lookup_one(reader, source, requests[0], late, found)
+        return found
+    _lookup_many(reader, source, requests, late, found)
+    # Spans that do not name their runtime are not in the window's result. A few single lookups show whether that is so.
+    missing = [request for request in requests if not found.has(request)]
+    for index, request in enumerate(missing):
+        if index >= _SINGLE_ATTEMPTS and not any(found.has(other) for other in missing):
             break
-        _look_for_one(reader, source, call, late, findings)
-    return findings
+        _lookup_one(reader, source, request, late, found)
+    return found
 
 
-def _look_for_one(
-    reader: SpanReader, source: RuntimeSource, call: TracedCall, late: Set[int], findings: Findings
+def _lookup_one(
+    reader: SpanReader, source: RuntimeSource, request: TraceRequest, late: Set[int], found: RecordsByRequest
 ) -> None:
-    start_ms, end_ms = _window_ms(call)
+    start_ms, end_ms = _window_ms(request)
     try:
-        spans = _spans_of_one(reader, source, call, late)
-    except (
-        ResourceNotFoundError
-    ):  # nothing was ever exported in this account and region; the messages may still be there
+        spans = _spans_of_one(reader, source, request, late)
+    except ResourceNotFoundError:  # no span was ever exported in this account and region; messages may still exist
         spans = []
-    ids = {each.trace_id for each in spans} or {id for id in (call.trace_id,) if id}
+    ids = {span.trace_id for span in spans} or {id for id in (request.trace_id,) if id}
     messages = [
-        each
+        record
         for id in sorted(ids)
-        for each in reader.messages(source, call.qualifier, term=id, start_ms=start_ms, end_ms=end_ms)
-        if each.trace_id == id
+        for record in reader.messages(source, request.qualifier, term=id, start_ms=start_ms, end_ms=end_ms)
+        if record.trace_id == id
     ]
-    findings.add(call, [*spans, *messages])
+    found.add(request, [*spans, *messages])
 
 
-def _spans_of_one(reader: SpanReader, source: RuntimeSource, call: TracedCall, late: Set[int]) -> list[SpanRecord]:
-    """By trace id; where the agent began a trace of its own, by session id and time."""
-    start_ms, end_ms = _window_ms(call)
+def _spans_of_one(reader: SpanReader, source: RuntimeSource, request: TraceRequest, late: Set[int]) -> list[SpanRecord]:
+    """Find spans by trace id; where the agent started a trace of its own, by session id and time."""
+    start_ms, end_ms = _window_ms(request)
 
-    def named(term: str) -> Sequence[SpanRecord]:
+    def containing(term: str) -> Sequence[SpanRecord]:
         return reader.spans(source, term=term, start_ms=start_ms, end_ms=end_ms)
 
-    if call.trace_id:
-        found = [each for each in named(call.trace_id) if each.trace_id == call.trace_id]
-        if found:
-            return found
-    ids = _ids_in_time(named(call.session_id), call, late)
-    return [each for id in ids for each in named(id) if each.trace_id == id]
+    if request.trace_id:
+        spans = [record for record in containing(request.trace_id) if record.trace_id == request.trace_id]
+        if spans:
+            return spans
+    ids = _trace_ids_in_time(containing(request.session_id), request, late)
+    return [record for id in ids for record in containing(id) if record.trace_id == id]
 
 
-def _look_for_many(
-    reader: SpanReader, source: RuntimeSource, calls: Sequence[TracedCall], late: Set[int], findings: Findings
+def _lookup_many(
+    reader: SpanReader,
+    source: RuntimeSource,
+    requests: Sequence[TraceRequest],
+    late: Set[int],
+    found: RecordsByRequest,
 ) -> None:
     spans: dict[str, list[SpanRecord]] = {}
     messages: dict[str, list[SpanRecord]] = {}
-    qualifiers = sorted({call.qualifier for call in calls})
-    for start_ms, end_ms in _windows_ms(calls):
+    qualifiers = sorted({request.qualifier for request in requests})
+    for start_ms, end_ms in _windows_ms(requests):
         try:
-            for each in reader.spans(source, term=source.runtime_id, start_ms=start_ms, end_ms=end_ms):
-                spans.setdefault(each.trace_id, []).append(each)
+            for record in reader.spans(source, term=source.runtime_id, start_ms=start_ms, end_ms=end_ms):
+                spans.setdefault(record.trace_id, []).append(record)
         except ResourceNotFoundError:
             pass
         for qualifier in qualifiers:
-            for each in reader.messages(source, qualifier, term=None, start_ms=start_ms, end_ms=end_ms):
-                messages.setdefault(each.trace_id, []).append(each)
-    of_session: dict[str, list[SpanRecord]] = {}
-    for each in (each for group in spans.values() for each in group):
-        of_session.setdefault(each.session_id, []).append(each)
-    for call in calls:
-        sent = [call.trace_id] if call.trace_id else []
-        ids = (
-            [id for id in sent if id in spans] or _ids_in_time(of_session.get(call.session_id, ()), call, late) or sent
-        )
+            for record in reader.messages(source, qualifier, term=None, start_ms=start_ms, end_ms=end_ms):
+                messages.setdefault(record.trace_id, []).append(record)
+    by_session: dict[str, list[SpanRecord]] = {}
+    for record in (record for group in spans.values() for record in group):
+        by_session.setdefault(record.session_id, []).append(record)
+    for request in requests:
+        sent = [request.trace_id] if request.trace_id else []
+        ids = [id for id in sent if id in spans]
+        ids = ids or _trace_ids_in_time(by_session.get(request.session_id, ()), request, late) or sent
         for id in ids:
-            findings.add(call, [*spans.get(id, ()), *messages.get(id, ())])
+            found.add(request, [*spans.get(id, ()), *messages.get(id, ())])
 
 
-def _ids_in_time(records: Sequence[SpanRecord], call: TracedCall, late: Set[int]) -> list[str]:
-    """The session's traces that lie within the call and are no other call's.
+def _trace_ids_in_time(records: Sequence[SpanRecord], request: TraceRequest, late: Set[int]) -> list[str]:
+    """Return the session's traces that lie within the invocation and belong to no other invocation.
 
-    Where none does, and none can come any more, clocks may differ: in a session with this one call the trace that began
-    nearest to it counts.
+    Where there is none, and none can arrive any more, clocks may differ: in a session with only this invocation, the
+    trace that started nearest to it counts.
     """
-    if call.sent_s is None:
+    if request.sent_s is None:
         return []
-    sent_ns = int(call.sent_s * 1e9)
-    done_ns = sent_ns if call.done_s is None else int(call.done_s * 1e9)
-    traces = Trace.of(read_spans([each.document for each in records]).spans)
-    own = [each for each in traces if each.start_ns and each.trace_id not in call.others]
-    within = [each for each in own if sent_ns <= (each.start_ns + each.end_ns) // 2 <= done_ns]
-    if not within and not call.others and call.invocation_id in late:
-        within = sorted(own, key=lambda each: abs(each.start_ns - sent_ns))[:1]
-    return [each.trace_id for each in within]
+    sent_ns = int(request.sent_s * 1e9)
+    done_ns = sent_ns if request.done_s is None else int(request.done_s * 1e9)
+    traces = Trace.of(read_spans([record.document for record in records]).spans)
+    own = [trace for trace in traces if trace.start_ns and trace.trace_id not in request.others]
+    within = [trace for trace in own if sent_ns <= (trace.start_ns + trace.end_ns) // 2 <= done_ns]
+    if not within and not request.others and request.invocation_id in late:
+        within = sorted(own, key=lambda trace: abs(trace.start_ns - sent_ns))[:1]
+    return [trace.trace_id for trace in within]
 
 
-def _window_ms(call: TracedCall) -> tuple[int, int]:
-    sent_s = call.sent_s or 0.0
-    done_s = call.done_s if call.done_s is not None else sent_s
-    return int((sent_s - CLOCKS_APART_S) * 1000), int((done_s + _LATE_S) * 1000)
+def _window_ms(request: TraceRequest) -> tuple[int, int]:
+    sent_s = request.sent_s or 0.0
+    done_s = request.done_s if request.done_s is not None else sent_s
+    return int((sent_s - MAX_SKEW_S) * 1000), int((done_s + _LATE_S) * 1000)
 
 
-def _windows_ms(calls: Sequence[TracedCall]) -> Iterator[tuple[int, int]]:
-    """The calls' windows, those that overlap as one: a hundred calls in a row are one window, not a hundred."""
+def _windows_ms(requests: Sequence[TraceRequest]) -> Iterator[tuple[int, int]]:
+    """Merge overlapping windows: a hundred invocations in a row are one window, not a hundred."""
     start_ms = end_ms = None
-    for first, last in sorted(_window_ms(call) for call in calls):
+    for first, last in sorted(_window_ms(request) for request in requests):
         if start_ms is None or end_ms is None:
             start_ms, end_ms = first, last
         elif first > end_ms:

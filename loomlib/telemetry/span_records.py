@@ -1,4 +1,4 @@
-"""Reading the records of spans and messages out of CloudWatch Logs, where AgentCore's telemetry ends."""
+"""Reading the records of spans and messages from CloudWatch Logs, where AgentCore stores telemetry."""
 
 from __future__ import annotations
 
@@ -19,22 +19,29 @@ if TYPE_CHECKING:
     from loomlib.aws.logs import StoredEvent
 
 SPANS_GROUP: Final = "aws/spans"
-"""The group of all spans of an account and region (CloudWatch's Transaction Search)."""
+"""The log group of all spans of an account and region (CloudWatch Transaction Search)."""
 
 MESSAGES_STREAM: Final = "otel-rt-logs"
-"""The stream, in a runtime's own group, of all its processes' OpenTelemetry log records and metrics."""
+"""The stream in a runtime's own group with the OpenTelemetry log records and metrics of all its processes."""
 
 _LINES_STREAM: Final = "[runtime-logs]"
-_MOST_PAGES: Final = 60
-_NO_WORD: Final = re.compile(r"[^\w-]")
+_MAX_PAGES: Final = 60
+_NON_WORD: Final = re.compile(r"[^\w-]")
 
-_WORDS: Final = "Loom: session "
-"""How what the local service and its exporter say about a session's spans begins."""
+_NOTICE_PREFIX: Final = "Loom: session "
+"""How the lines of the local service and its exporter about a session's spans begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRecord:
-    """One record as it is stored (`text`), taken apart (`document`); ids as lower-case hex, "" where it has none."""
+    """One stored record.
+
+    Attributes:
+        trace_id: Lower-case hex.
+        session_id: The runtime session, "" when it has none.
+        text: The record as stored.
+        document: The record parsed.
+    """
 
     trace_id: str
     session_id: str
@@ -45,7 +52,10 @@ class SpanRecord:
 class SpanReader:
     """Reads records of spans and messages through one connection, each agent's in its own region.
 
-    CloudWatch gets one quoted term only; what belongs together is decided here, by the records' own fields.
+    CloudWatch gets one quoted term only; which records belong together is decided by their own fields.
+
+    Args:
+        clients: The connection.
     """
 
     def __init__(self, clients: Clients) -> None:
@@ -54,40 +64,56 @@ class SpanReader:
     def spans(
         self, source: RuntimeSource, *, term: str | None, start_ms: int, end_ms: int | None
     ) -> Sequence[SpanRecord]:
-        """The span records that contain `term`, by time. Raises `ResourceNotFoundError` when there is no `aws/spans`.
+        """Return the span records that contain a term, by time.
 
-        The group holds the spans of a whole account. Where it is too large to be paged through, Logs Insights is asked,
-        which looks at all of it at once (and is charged by the data that it scans).
+        The group has the spans of a whole account. Where it is too large to page through, Logs Insights is queried,
+        which scans all of it at once (and is charged by the data scanned).
+
+        Args:
+            source: The agent's runtime.
+            term: The text to search for; None for all records.
+            start_ms: Start of the range, Unix milliseconds.
+            end_ms: End of the range; None for now.
+
+        Raises:
+            ResourceNotFoundError: There is no `aws/spans`.
         """
         from loomlib.aws.logs import TOO_MANY_PAGES
 
         try:
             return _records(
-                event.message for event in self._read(source, SPANS_GROUP, term, start_ms, end_ms, None, _MOST_PAGES)
+                event.message for event in self._read(source, SPANS_GROUP, term, start_ms, end_ms, None, _MAX_PAGES)
             )
         except RequestTimeoutError as error:
             if error.code != TOO_MANY_PAGES or not term:
                 raise
-        return _records(self._ask(source, SPANS_GROUP, term, start_ms, end_ms))
+        return _records(self._query(source, SPANS_GROUP, term, start_ms, end_ms))
 
     def messages(
         self, source: RuntimeSource, qualifier: str, *, term: str | None, start_ms: int, end_ms: int | None
     ) -> Sequence[SpanRecord]:
-        """The log records beside the spans: what was said to models and tools. None where there is no such group.
+        """Return the message records that contain a term; none where the endpoint has no log group.
 
-        Without a `term` only the stream that is meant for them is read.
+        Args:
+            source: The agent's runtime.
+            qualifier: The endpoint.
+            term: The text to search for; None reads all of the stream of messages.
+            start_ms: Start of the range, Unix milliseconds.
+            end_ms: End of the range; None for now.
         """
         streams = None if term else [MESSAGES_STREAM]
         try:
-            found = self._read(source, source.log_group(qualifier), term, start_ms, end_ms, streams)
+            events = self._read(source, source.log_group(qualifier), term, start_ms, end_ms, streams)
         except ResourceNotFoundError:
             return ()
-        return _records(event.message for event in found if _LINES_STREAM not in event.stream)
+        return _records(event.message for event in events if _LINES_STREAM not in event.stream)
 
     def has_group(self, source: RuntimeSource, qualifier: str) -> bool:
-        """Whether the endpoint has a log group: it has one as soon as it ran.
+        """Return whether the endpoint has a log group, as it does once it ran; True where listing is not permitted.
 
-        Where listing groups is not permitted, nothing says that it has none.
+        Args:
+            source: The agent's runtime.
+            qualifier: The endpoint.
         """
         from loomlib.aws.logs import group_exists
 
@@ -96,20 +122,29 @@ class SpanReader:
         except AccessDeniedError:
             return True
 
-    def words(
-        self, source: RuntimeSource, qualifier: str, *, start_s: float, end_s: float, habits: bool = False
+    def notices(
+        self, source: RuntimeSource, qualifier: str, *, start_s: float, end_s: float, export_status: bool = False
     ) -> list[tuple[float, str]]:
-        """What the local service said about sessions' spans, with when (Unix seconds), in the processes' streams.
+        """Return the local service's lines about exporting spans, as (Unix seconds, text).
 
-        Their habits stand in the stream of messages.
+        Args:
+            source: The agent's runtime.
+            qualifier: The endpoint.
+            start_s: Start of the range, Unix seconds.
+            end_s: End of the range, Unix seconds.
+            export_status: Read instead whether processes create spans at all, logged in the stream of messages.
         """
         start_ms, end_ms = int(start_s * 1000), int(end_s * 1000) + 1
-        streams = [MESSAGES_STREAM] if habits else None
+        streams = [MESSAGES_STREAM] if export_status else None
         try:
-            found = self._read(source, source.log_group(qualifier), _WORDS, start_ms, end_ms, streams)
+            events = self._read(source, source.log_group(qualifier), _NOTICE_PREFIX, start_ms, end_ms, streams)
         except ResourceNotFoundError:
             return []
-        return [(each.timestamp_ms / 1000, each.message) for each in found if habits or _LINES_STREAM in each.stream]
+        return [
+            (event.timestamp_ms / 1000, event.message)
+            for event in events
+            if export_status or _LINES_STREAM in event.stream
+        ]
 
     def _read(
         self,
@@ -119,7 +154,7 @@ class SpanReader:
         start_ms: int,
         end_ms: int | None,
         streams: Sequence[str] | None,
-        most_pages: int | None = None,
+        max_pages: int | None = None,
     ) -> Sequence[StoredEvent]:
         from loomlib.aws.logs import filter_events
 
@@ -131,39 +166,35 @@ class SpanReader:
             start_ms=start_ms,
             end_ms=end_ms,
             streams=streams,
-            most_pages=most_pages,
+            most_pages=max_pages,
         )
 
-    def _ask(self, source: RuntimeSource, group: str, term: str, start_ms: int, end_ms: int | None) -> Sequence[str]:
+    def _query(self, source: RuntimeSource, group: str, term: str, start_ms: int, end_ms: int | None) -> Sequence[str]:
         from loomlib.aws.insights import LARGEST_RESULT, run_query
 
         now_s = int(time.time())
         result = run_query(
             self._clients,
             [group],
-            f"fields @message | filter @message like /{_NO_WORD.sub('.', term)}/ | sort @timestamp asc"
+            f"fields @message | filter @message like /{_NON_WORD.sub('.', term)}/ | sort @timestamp asc"
             f" | limit {LARGEST_RESULT}",
             start_s=start_ms // 1000,
             end_s=now_s if end_ms is None else min(now_s, end_ms // 1000 + 1),
             region=source.region,
         )
-        found = [row.get("@message", "") for row in result.rows]
-        return [text for text in found if term in text]
+        texts = [row.get("@message", "") for row in result.rows]
+        return [text for text in texts if term in text]
 
 
 def _records(texts: Iterable[str]) -> list[SpanRecord]:
-    """Those that are JSON objects with a trace id, each once."""
-    kept: dict[str, SpanRecord] = {}
+    """Return the texts that are JSON objects with a trace id, each once."""
+    records: dict[str, SpanRecord] = {}
     for text in texts:
-        if text in kept:
+        if text in records:
             continue
         document = parse_object(text) if text.lstrip().startswith("{") else {}
         trace_id = normal_id(document.get("traceId") or document.get("trace_id"))
         if trace_id:
-            kept[text] = SpanRecord(
-                trace_id=trace_id,
-                session_id=as_text(as_mapping(document.get("attributes")).get("session.id")),
-                text=text,
-                document=document,
-            )
-    return list(kept.values())
+            session_id = as_text(as_mapping(document.get("attributes")).get("session.id"))
+            records[text] = SpanRecord(trace_id=trace_id, session_id=session_id, text=text, document=document)
+    return list(records.values())

@@ -1,4 +1,4 @@
-"""Spans from another place than CloudWatch: a plugin's span source, asked call by call."""
+"""Spans from another place than CloudWatch: a plugin's span source, read invocation by invocation."""
 
 from __future__ import annotations
 
@@ -10,58 +10,78 @@ from typing import Any, Protocol, TypeAlias, cast
 from loomlib.errors import PluginError
 
 from .sources import RuntimeSource
-from .span_lookup import Findings, look
+from .span_lookup import RecordsByRequest, lookup_spans
 from .span_records import SpanReader, SpanRecord
-from .trace_lookup import TracedCall
+from .trace_lookup import TraceRequest
 
 SpanDocument: TypeAlias = str | bytes | Mapping[str, Any]
-"""JSON, as text or read already, in a form that `read_spans` knows: an OTLP export, or one span."""
+"""JSON, as text or parsed, in a form that `read_spans` reads: an OTLP export, or one span."""
 
 
 class SpanSource(Protocol):
     """What a factory of the hook `loom_span_sources` returns.
 
-    It is given a call (`call.trace_id`, `call.session_id`, and `call.sent_s` to `call.done_s` in Unix seconds) and
-    returns what there is of its spans now. While they are not whole it is asked again, until the deadline.
+    It is called with a request (`request.trace_id`, `request.session_id`, and `request.sent_s` to `request.done_s` in
+    Unix seconds) and returns what there is of its spans now. While they are incomplete it is called again, until the
+    deadline.
     """
 
-    def __call__(self, call: TracedCall, /) -> Iterable[SpanDocument]: ...
+    def __call__(self, request: TraceRequest, /) -> Iterable[SpanDocument]:
+        """Return what there is of an invocation's spans now."""
 
 
 class CloudWatchSpans:
-    """Where AgentCore keeps spans: many calls are looked for in one query, and those it lacks one by one."""
+    """CloudWatch Logs as a span source: many invocations in one query, and those it lacks one by one."""
 
     @staticmethod
-    def look(reader: SpanReader, source: RuntimeSource, calls: Sequence[TracedCall], late: Set[int]) -> Findings:
-        """What is there now of each of these calls; `late` are those whose spans had all the time they need."""
-        return look(reader, source, calls, late)
+    def look(
+        reader: SpanReader, source: RuntimeSource, requests: Sequence[TraceRequest], late: Set[int]
+    ) -> RecordsByRequest:
+        """Look up the records of invocations once.
+
+        Args:
+            reader: Reads the logs.
+            source: The agent's runtime.
+            requests: The invocations.
+            late: The ids of invocations whose spans had all the time they need.
+        """
+        return lookup_spans(reader, source, requests, late)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSource:
-    """A span source and the name it goes by."""
+    """A span source with its name.
+
+    Attributes:
+        name: The name it is registered by.
+        read: The source.
+    """
 
     name: str
     read: SpanSource = field(repr=False)
 
-    def look(self, calls: Sequence[TracedCall]) -> Findings:
-        """What it has of each call now. Raises `PluginError` when it fails or gives what is no JSON object."""
-        findings = Findings()
-        for call in calls:
+    def look(self, requests: Sequence[TraceRequest]) -> RecordsByRequest:
+        """Look up the records of invocations once.
+
+        Raises:
+            PluginError: The source failed or returned something else than JSON objects.
+        """
+        records = RecordsByRequest()
+        for request in requests:
             try:
-                findings.add(call, [_record(each) for each in self.read(call)])
+                records.add(request, [_record(document) for document in self.read(request)])
             except Exception as error:  # foreign code may raise anything
                 raise PluginError(
                     f"The span source {self.name!r} failed: {type(error).__name__}: {error}",
-                    on=f"session {call.session_id}",
+                    on=f"session {request.session_id}",
                     try_="asking without it: inv.trace()",
                 ) from error
-        return findings
+        return records
 
 
 def _record(given: SpanDocument) -> SpanRecord:
     document: object = json.loads(given) if isinstance(given, str | bytes) else given
     if not isinstance(document, Mapping):
-        raise TypeError(f"a JSON object was expected, not {type(document).__name__}")
-    known = cast("Mapping[str, Any]", document)
-    return SpanRecord(trace_id="", session_id="", text=json.dumps(known), document=known)
+        raise TypeError(f"expected a JSON object, not {type(document).__name__}")
+    fields = cast("Mapping[str, Any]", document)
+    return SpanRecord(trace_id="", session_id="", text=json.dumps(fields), document=fields)

@@ -1,4 +1,4 @@
-"""The line by which an agent says when it began: `Agent invoked - Start time: {ISO}`."""
+"""The line by which an agent logs when it started: `Agent invoked - Start time: {ISO}`."""
 
 from __future__ import annotations
 
@@ -16,45 +16,60 @@ _LINE: Final = re.compile(
 )
 
 WINDOW_S: Final = 15.0
-"""How far an agent's clock may be off before a line is no longer thought to belong to a call (seconds)."""
+"""How far an agent's clock may be off for a line to count as an invocation's, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartLine:
-    """One start: `time` by the agent's clock (UTC), and the log line that says so."""
+    """One start of an agent.
+
+    Attributes:
+        time: The start on the agent's clock, in UTC.
+        event: The log line that states it.
+    """
 
     time: datetime
     event: LogEvent
 
 
 def parse_start(text: str) -> datetime | None:
-    """The start time told in `text`, None when there is none. A time without a zone is UTC."""
-    found = _LINE.search(text)
-    if found is None:
+    """Return the start time that `text` states, None when there is none; a time without a zone is UTC."""
+    match = _LINE.search(text)
+    if match is None:
         return None
     try:
-        told = datetime.fromisoformat(found["time"].replace(" ", "T", 1).replace(" ", "").replace(",", "."))
-        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+        time = datetime.fromisoformat(match["time"].replace(" ", "T", 1).replace(" ", "").replace(",", "."))
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
 def start_lines(events: Iterable[LogEvent], session_id: str | None = None) -> list[StartLine]:
-    """All starts in `events`, in their order; lines that name another session are left out."""
-    found: list[StartLine] = []
+    """Return all starts in log lines, in their order.
+
+    Args:
+        events: The log lines.
+        session_id: Leave out lines that name another session.
+    """
+    starts: list[StartLine] = []
     for event in events:
         if session_id is not None and event.session_id not in (None, session_id):
             continue
         time = parse_start(event.message) or parse_start(event.raw)
         if time is not None:
-            found.append(StartLine(time=time, event=event))
-    return found
+            starts.append(StartLine(time=time, event=event))
+    return starts
 
 
 def parse_start_time(events: Iterable[LogEvent], session_id: str | None = None) -> datetime | None:
-    """The first start told in `events`."""
-    found = start_lines(events, session_id)
-    return found[0].time if found else None
+    """Return the first start time in log lines, None when there is none.
+
+    Args:
+        events: The log lines.
+        session_id: Ignore lines that name another session.
+    """
+    starts = start_lines(events, session_id)
+    return starts[0].time if starts else None
 
 
 def choose_start(
@@ -65,12 +80,17 @@ def choose_start(
     place: int | None = None,
     request_id: str | None = None,
 ) -> StartLine | None:
-    """The line that belongs to one call of a session, None when it is not there (yet).
+    """Return the start line of one invocation of a session, None when it is not there (yet).
 
-    `sent` and `done` are Unix seconds by the client's clock. By request id where a line has it; else by order, when it
-    is known which of the session's calls this was (`place`, from 0), for calls of a session do not overlap; else the
-    line whose start is nearest to the call. Its log time lies within `WINDOW_S` of the call (the agent's clock may be
-    off).
+    By request id where a line has it; else by order, as invocations of a session do not overlap; else the line whose
+    start is nearest. Its log time lies within `WINDOW_S` of the invocation.
+
+    Args:
+        lines: The session's start lines, by time.
+        sent: When the request was sent, Unix seconds on the client's clock.
+        done: When the answer was complete; None when unknown.
+        place: The invocation's position in the session, from 0; None when unknown.
+        request_id: The invocation's request id.
     """
     if request_id is not None:
         for line in lines:

@@ -1,7 +1,7 @@
-"""Collecting traces: the spans of one invocation or of many, polled until they are whole, with a deadline.
+"""Collecting traces: the spans of one invocation or of many, polled until they are complete or a deadline passes.
 
 Spans arrive late: within a second locally, two to three minutes after the answer on AWS. So there is no fixed wait, and
-what does not come ends in a state that says so.
+a trace that does not arrive ends in a state that says why.
 """
 
 from __future__ import annotations
@@ -12,59 +12,64 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .export_notices import GIVEN_UP_S, ProcessWords, Word, read_words
+from .export_notices import GIVEN_UP_S, ExportNotices, ExportProblem, read_notices
 from .sources import RuntimeSource
-from .span_lookup import look
+from .span_lookup import lookup_spans
 from .span_records import SpanReader
 from .span_sources import NamedSource
-from .trace_lookup import FINAL_AFTER_S, Collected, Patience, TracedCall, trace_from
+from .trace_lookup import FINAL_AFTER_S, PollingPolicy, TraceRequest, TraceResult, trace_from
 from .traces.trace import Trace
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
-_LOOKS_OF_TRUST: Final = 5
-"""How often spans are looked for of an agent that had some before, until it is asked whether it still makes any."""
+_TRUSTED_ATTEMPTS: Final = 5
+"""How many lookups of an agent that had spans before find nothing until its export notices are read."""
 
 Progress: TypeAlias = Callable[[str], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Sought:
-    """One call while it is looked for."""
+class _Lookup:
+    """The state of one lookup."""
 
-    call: TracedCall
+    request: TraceRequest
     trace: Trace
     records: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
-    looks: int = 0
+    attempts: int = 0
     grew: bool = True
     is_settled: bool = False
-    word: Word | None = None
-    was_said_before: bool = False
+    problem: ExportProblem | None = None
+    had_problem_before: bool = False
 
-    def take(self, documents: Sequence[tuple[str, Mapping[str, object]]]) -> None:
-        self.looks += 1
+    def add(self, documents: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        self.attempts += 1
         texts = tuple(text for text, _ in documents)
-        self.grew = len(texts) != len(self.records) or self.looks == 1
+        self.grew = len(texts) != len(self.records) or self.attempts == 1
         if texts and self.grew:
-            self.trace, self.unreadable = trace_from(
-                [document for _, document in documents], trace_id=self.call.trace_id
-            )
+            parsed = [document for _, document in documents]
+            self.trace, self.unreadable = trace_from(parsed, trace_id=self.request.trace_id)
             self.records = texts
 
-    def may_be_silent(self, late: Set[int]) -> bool:
-        """Whether it is likely enough that the process makes no spans to ask for it."""
-        return not self.call.agent_exports or self.looks > _LOOKS_OF_TRUST or self.call.invocation_id in late
+    def may_export_nothing(self, late: Set[int]) -> bool:
+        """Whether it is likely enough that the process creates no spans to read its notices."""
+        is_new = not self.request.agent_exports
+        return is_new or self.attempts > _TRUSTED_ATTEMPTS or self.request.invocation_id in late
 
-    def hear(self, words: ProcessWords) -> None:
-        """Take what was said of the call's process; spans that left before may still be on their way at that moment."""
-        self.was_said_before = self.word is not None
-        self.word = words.about(self.call)
+    def note(self, notices: ExportNotices) -> None:
+        """Take over the export notices; spans exported before a notice may still be in flight at that moment."""
+        self.had_problem_before = self.problem is not None
+        self.problem = notices.problem_of(self.request)
 
 
 class TraceCollector:
-    """Collects traces through one connection, or from a plugin's span source (`elsewhere`)."""
+    """Collects traces through one connection.
+
+    Args:
+        clients: The connection.
+        elsewhere: A plugin's span source to use instead of CloudWatch.
+    """
 
     def __init__(self, clients: Clients, *, elsewhere: NamedSource | None = None) -> None:
         self._reader, self._elsewhere = SpanReader(clients), elsewhere
@@ -72,111 +77,129 @@ class TraceCollector:
     def collect(
         self,
         source: RuntimeSource,
-        calls: Sequence[TracedCall],
-        patience: Patience,
+        requests: Sequence[TraceRequest],
+        policy: PollingPolicy,
         *,
         progress: Progress | None = None,
-    ) -> dict[int, Collected]:
-        """The trace of each of an agent's calls, by invocation id. Many calls cost as many queries as one.
+    ) -> dict[int, TraceResult]:
+        """Collect the traces of an agent's invocations; many cost as many queries as one.
 
-        Polls as `patience` says, for those only that are not whole yet; `progress` hears of every look. Raises what
-        reading logs raises (`AccessDeniedError` …).
+        Args:
+            source: The agent's runtime.
+            requests: The invocations whose traces are wanted.
+            policy: How long to poll; only incomplete traces are looked up again.
+            progress: Called with a sentence after each lookup.
+
+        Returns:
+            A result for each invocation id.
+
+        Raises:
+            AwsError: The logs cannot be read (`AccessDeniedError` and so on).
         """
-        sought = [_Sought(call, Trace.one(())) for call in calls]
-        waiting = [each for each in sought if each.call.reached_agent]
+        lookups = [_Lookup(request, Trace.one(())) for request in requests]
+        pending = [lookup for lookup in lookups if lookup.request.reached_agent]
         started = time.monotonic()
-        while waiting:
+        while pending:
             now_s = time.time()
-            late = {each.call.invocation_id for each in waiting if _is_too_late(each.call, patience, now_s)}
-            wanted = [each.call for each in waiting]
-            findings = (
-                look(self._reader, source, wanted, late) if self._elsewhere is None else self._elsewhere.look(wanted)
-            )
-            for each in waiting:
-                each.take(findings.of(each.call))
+            late = {item.request.invocation_id for item in pending if _is_too_late(item.request, policy, now_s)}
+            wanted = [lookup.request for lookup in pending]
             if self._elsewhere is None:
-                self._listen(source, waiting, patience, now_s, late)
-            for each in waiting:
-                each.is_settled = _is_settled(each, patience, now_s)
-            waiting = [each for each in waiting if not each.is_settled]
+                records = lookup_spans(self._reader, source, wanted, late)
+            else:
+                records = self._elsewhere.look(wanted)
+            for lookup in pending:
+                lookup.add(records.of(lookup.request))
+            if self._elsewhere is None:
+                self._read_notices(source, pending, policy, now_s, late)
+            for lookup in pending:
+                lookup.is_settled = _is_settled(lookup, policy, now_s)
+            pending = [lookup for lookup in pending if not lookup.is_settled]
             waited_s = time.monotonic() - started
             if progress is not None:
-                progress(_told(sought, waiting, waited_s, patience))
-            if waited_s >= patience.wait_s:
+                progress(_progress_sentence(lookups, pending, waited_s, policy))
+            if waited_s >= policy.wait_s:
                 break
-            if waiting:
-                time.sleep(min(patience.interval_s, patience.wait_s - waited_s))
+            if pending:
+                time.sleep(min(policy.interval_s, policy.wait_s - waited_s))
         has_group = cache(partial(self._reader.has_group, source))
         if self._elsewhere is not None:
             has_group = _always
-        return {each.call.invocation_id: _outcome(each, patience, has_group) for each in sought}
+        return {lookup.request.invocation_id: _result(lookup, policy, has_group) for lookup in lookups}
 
-    def _listen(
-        self, source: RuntimeSource, sought: Sequence[_Sought], patience: Patience, now_s: float, late: Set[int]
+    def _read_notices(
+        self,
+        source: RuntimeSource,
+        lookups: Sequence[_Lookup],
+        policy: PollingPolicy,
+        now_s: float,
+        late: Set[int],
     ) -> None:
-        """What the service says of the processes whose spans are missing.
+        """Read what the service logged about processes whose spans are missing.
 
-        Whether a process makes spans at all is asked at once where none of the agent's were ever seen.
+        Whether a process creates spans at all is checked at once when no span of the agent was ever found.
         """
-        missing = [each for each in sought if patience.is_told and not _is_whole(each.trace)]
-        doubted = [each for each in missing if not each.trace.spans and each.may_be_silent(late)]
-        for each_sort, with_habits in ((doubted, True), ([each for each in missing if each not in doubted], False)):
-            if each_sort:
-                calls = [each.call for each in each_sort]
-                words = read_words(self._reader, source, calls, now_s=now_s, with_habits=with_habits)
-                for each in each_sort:
-                    each.hear(words)
+        missing = [lookup for lookup in lookups if policy.reports_exports and not _is_whole(lookup.trace)]
+        doubtful = [lookup for lookup in missing if not lookup.trace.spans and lookup.may_export_nothing(late)]
+        others = [lookup for lookup in missing if lookup not in doubtful]
+        for group, with_export_status in ((doubtful, True), (others, False)):
+            if group:
+                requests = [lookup.request for lookup in group]
+                notices = read_notices(
+                    self._reader, source, requests, now_s=now_s, with_export_status=with_export_status
+                )
+                for lookup in group:
+                    lookup.note(notices)
 
 
 def _always(_: str) -> bool:
     return True
 
 
-def _outcome(sought: _Sought, patience: Patience, has_group: Callable[[str], bool]) -> Collected:
-    done_s = sought.call.done_s
-    return Collected(
-        call=sought.call,
-        state=_state(sought, patience, has_group),
-        trace=sought.trace,
-        records=sought.records,
-        unreadable=sought.unreadable,
-        looks=sought.looks,
-        is_final=done_s is not None and time.time() - done_s > max(FINAL_AFTER_S, patience.horizon_s),
+def _result(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], bool]) -> TraceResult:
+    done_s = lookup.request.done_s
+    return TraceResult(
+        request=lookup.request,
+        state=_state(lookup, policy, has_group),
+        trace=lookup.trace,
+        records=lookup.records,
+        unreadable=lookup.unreadable,
+        attempts=lookup.attempts,
+        is_final=done_s is not None and time.time() - done_s > max(FINAL_AFTER_S, policy.horizon_s),
     )
 
 
-def _state(sought: _Sought, patience: Patience, has_group: Callable[[str], bool]) -> str:
-    if not sought.call.reached_agent:
+def _state(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], bool]) -> str:
+    if not lookup.request.reached_agent:
         return "not_reached"
-    if sought.trace.spans:
-        is_whole = "partial" not in sought.trace.marks and (sought.is_settled or _has_top(sought.trace))
+    if lookup.trace.spans:
+        is_whole = "partial" not in lookup.trace.marks and (lookup.is_settled or _has_top(lookup.trace))
         return "found" if is_whole else "partial"
-    if not sought.records and not has_group(sought.call.qualifier):
+    if not lookup.records and not has_group(lookup.request.qualifier):
         return "no_group"
-    if sought.word is not None:
-        return "exports_nothing" if sought.word == "silent" else sought.word
-    now_s, call = time.time(), sought.call
-    if not _is_too_late(call, patience, now_s):
+    if lookup.problem is not None:
+        return "exports_nothing" if lookup.problem == "silent" else lookup.problem
+    now_s, request = time.time(), lookup.request
+    if not _is_too_late(request, policy, now_s):
         return "not_found_yet"
-    may_come = patience.is_told and call.done_s is not None and now_s - call.done_s <= GIVEN_UP_S
+    may_come = policy.reports_exports and request.done_s is not None and now_s - request.done_s <= GIVEN_UP_S
     return "undelivered" if may_come else "exports_nothing"
 
 
-def _is_settled(sought: _Sought, patience: Patience, now_s: float) -> bool:
-    """Whether more looking is in vain: the trace is whole, or what is missing had all the time it could need."""
-    if _is_too_late(sought.call, patience, now_s) or (sought.word == "silent" and not sought.trace.spans):
+def _is_settled(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
+    """Whether more polling is useless: the trace is complete, or what is missing had all the time it could need."""
+    if _is_too_late(lookup.request, policy, now_s) or (lookup.problem == "silent" and not lookup.trace.spans):
         return True
-    if sought.word in ("lost", "died") and sought.was_said_before and not sought.grew:
+    if lookup.problem in ("lost", "died") and lookup.had_problem_before and not lookup.grew:
         return True
-    if not _is_whole(sought.trace):
+    if not _is_whole(lookup.trace):
         return False
-    # The server's span ends last and is exported last. Without one, only a look that brings nothing new can tell.
-    young = sought.call.done_s is None or now_s - sought.call.done_s < patience.settle_s
-    return not sought.grew if young or not sought.trace.of_operation("server") else True
+    # The server's span ends last and is exported last. Without one, only a lookup that finds nothing new can tell.
+    young = lookup.request.done_s is None or now_s - lookup.request.done_s < policy.settle_s
+    return not lookup.grew if young or not lookup.trace.of_operation("server") else True
 
 
-def _is_too_late(call: TracedCall, patience: Patience, now_s: float) -> bool:
-    return call.done_s is not None and now_s - call.done_s > patience.horizon_s
+def _is_too_late(request: TraceRequest, policy: PollingPolicy, now_s: float) -> bool:
+    return request.done_s is not None and now_s - request.done_s > policy.horizon_s
 
 
 def _is_whole(trace: Trace) -> bool:
@@ -187,13 +210,13 @@ def _has_top(trace: Trace) -> bool:
     return bool(trace.of_operation("server", "invoke_agent"))
 
 
-def _told(sought: Sequence[_Sought], waiting: Sequence[_Sought], waited_s: float, patience: Patience) -> str:
-    spans = sum(len(each.trace.spans) for each in sought)
-    if not waiting:
+def _progress_sentence(
+    lookups: Sequence[_Lookup], pending: Sequence[_Lookup], waited_s: float, policy: PollingPolicy
+) -> str:
+    spans = sum(len(lookup.trace.spans) for lookup in lookups)
+    if not pending:
         return f"{spans:,} spans"
-    whole = f"{len(sought) - len(waiting):,} of {len(sought):,} traces whole" if len(sought) > 1 else "not whole yet"
-    why = f" · {patience.why}" if patience.why else ""
-    return f"{spans:,} spans so far, {whole} · {waited_s:.0f} of at most {patience.wait_s:.0f} s{why}"
-
-
-__all__ = ["Collected", "Patience", "Progress", "TraceCollector", "TracedCall"]
+    complete = len(lookups) - len(pending)
+    traces = f"{complete:,} of {len(lookups):,} traces complete" if len(lookups) > 1 else "trace incomplete"
+    reason = f" · {policy.reason}" if policy.reason else ""
+    return f"{spans:,} spans so far, {traces} · {waited_s:.0f} of at most {policy.wait_s:.0f} s{reason}"

@@ -1,10 +1,12 @@
-"""What collecting a trace is asked for, how long it may take, and what came of it."""
+"""Looking up the trace of an invocation: the request, how long to poll, and the result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.presentation.formats import plural
 
 from ..store import NEVER_BEGAN
 from .traces.read import read_spans
@@ -16,23 +18,32 @@ if TYPE_CHECKING:
 TRACE_STATES: Final = (
     *("found", "partial", "not_found_yet", "undelivered", "lost", "died", "exports_nothing", "no_group", "not_reached"),
 )
-"""How collecting ended: `found`; `partial`, spans are missing; `not_found_yet`, it is too early to say.
+"""How a lookup ended.
 
-Of a call without any: its process has spans that are overdue (`undelivered`); the agent's log says that nobody took
-them (`lost`) or that the process ended before they left (`died`); the process makes none, or nothing came within the
-time in which it must (`exports_nothing`); the endpoint has no log group (`no_group`); the call was refused before it
-reached the agent (`not_reached`). `undelivered` and `died` are known of the local AgentCore only."""
+`found`; `partial`: some spans are missing; `not_found_yet`: it is too early to tell. Without any span: `undelivered`,
+the agent's process has spans that are overdue; `lost`, the agent's log says that they could not be exported; `died`,
+the process ended before it had exported them; `exports_nothing`, the process creates none, or none came within the time
+in which they must; `no_group`, the endpoint has no log group; `not_reached`, the request was refused before it reached
+the agent. `undelivered` and `died` are known for the local AgentCore only."""
 
 FINAL_AFTER_S: Final = 3600.0
-"""What is missing an hour after the answer is not looked for again: CloudWatch's own delays are minutes."""
+"""Seconds after the answer from which missing spans are final: CloudWatch's own delays are minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TracedCall:
-    """An invocation whose trace is wanted. `sent_s` and `done_s` are Unix seconds by the client's clock.
+class TraceRequest:
+    """An invocation whose trace is wanted.
 
-    `others` are the trace ids of the session's other calls (None: one that is not known). `agent_exports`: spans of
-    this agent were seen before, so that none of this call means that they are late.
+    Attributes:
+        invocation_id: The id of the stored invocation.
+        session_id: Its runtime session.
+        qualifier: The endpoint it was sent to.
+        trace_id: Its trace id; None when unknown.
+        sent_s: When it was sent, Unix seconds on the client's clock.
+        done_s: When the answer was complete.
+        reached_agent: Whether the request reached the agent.
+        others: The trace ids of the session's other invocations; None for an unknown one.
+        agent_exports: Whether spans of this agent were found before, so that missing ones are late.
     """
 
     invocation_id: int
@@ -46,8 +57,14 @@ class TracedCall:
     agent_exports: bool = False
 
     @classmethod
-    def of(cls, row: InvocationRow, others: Iterable[str | None] = (), *, agent_exports: bool = False) -> TracedCall:
-        """The call that a stored invocation was. Of one whose end nobody saw, the beginning stands for it."""
+    def of(cls, row: InvocationRow, others: Iterable[str | None] = (), *, agent_exports: bool = False) -> TraceRequest:
+        """Return the request for a stored invocation; where its end was not recorded, its start stands for it.
+
+        Args:
+            row: The stored invocation.
+            others: The trace ids of the session's other invocations.
+            agent_exports: Whether spans of this agent were found before.
+        """
         done_s = row.client_done_time
         if done_s is None and row.status == "error":
             done_s = row.client_invoke_time
@@ -65,104 +82,115 @@ class TracedCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to wait for spans, all in seconds.
+class PollingPolicy:
+    """How long to poll for spans; all times in seconds.
 
-    Looks are `interval_s` apart and end after `wait_s`. What is not there `horizon_s` after the answer will not come
-    any more. Within `settle_s` of the answer a trace that looks whole is looked at once more. `why` says to whoever
-    waits what the waiting is for; `remedy` how exporting is switched on. `is_told`: the service says of a process that
-    it makes no spans, or ended with some, so that none need be waited for.
+    Attributes:
+        wait_s: How long to poll in all.
+        interval_s: The time between two attempts.
+        horizon_s: How long after the answer spans can still arrive.
+        settle_s: How long after the answer a trace that looks complete is looked up once more.
+        reason: Why polling is needed; shown with the progress.
+        remedy: How to enable exporting; shown when no spans arrive.
+        reports_exports: Whether the service reports that a process creates no spans or ended before exporting them, so
+            that polling can stop early.
     """
 
     wait_s: float
     interval_s: float
     horizon_s: float
     settle_s: float = 0.0
-    why: str = ""
+    reason: str = ""
     remedy: str = ""
-    is_told: bool = False
+    reports_exports: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
-    """The trace of one invocation, or why there is none; then `trace` is empty, and marked so.
+class TraceResult:
+    """The trace of one invocation, or why there is none; then `trace` is empty.
 
-    `records` are the spans and messages as they are stored, one JSON text each. `unreadable` tells of records that are
-    no spans although they look like it. `is_final`: whatever is missing is too late to come.
+    Attributes:
+        request: What was looked up.
+        state: One of `TRACE_STATES`.
+        trace: The trace.
+        records: Its spans and messages as stored, one JSON text each.
+        unreadable: Records that look like spans but could not be read, with the reason.
+        attempts: How often they were looked up.
+        is_final: Whether what is missing can no longer arrive.
     """
 
-    call: TracedCall
+    request: TraceRequest
     state: str
     trace: Trace = field(repr=False)
     records: tuple[str, ...] = field(default=(), repr=False)
     unreadable: tuple[str, ...] = ()
-    looks: int = 0
+    attempts: int = 0
     is_final: bool = False
 
     def __post_init__(self) -> None:
         if self.state not in TRACE_STATES:
-            raise ValueError(f"collecting ends {', '.join(TRACE_STATES)}, not {self.state!r}")
+            raise ValueError(f"the state of a trace is one of {', '.join(TRACE_STATES)}, not {self.state!r}")
 
     @property
     def cut_records(self) -> int:
-        """Spans and message records of which something was cut: it is longer than a log event or an exporter takes."""
+        """How many spans and message records have a truncated value."""
         spans = sum("values_cut" in span.marks for span in self.trace.spans)
         return spans + sum(record.is_cut for record in self.trace.log_records)
 
     @property
     def is_complete(self) -> bool:
-        """Whether looking again would bring nothing new."""
+        """Whether another lookup would find nothing new."""
         return self.state == "found" or self.is_final
 
     @property
     def is_unconfigured(self) -> bool:
-        """Whether spans are missing because exporting is not switched on, as far as can be told."""
-        return self.state == "no_group" or (self.state == "exports_nothing" and not self.call.agent_exports)
+        """Whether spans are probably missing because exporting is not enabled."""
+        return self.state == "no_group" or (self.state == "exports_nothing" and not self.request.agent_exports)
 
     def sentence(self) -> str:
-        """The outcome in a sentence, without what to do about it."""
-        spans = len(self.trace.spans)
+        """Return the outcome in a sentence, without advice."""
+        spans, messages = plural(len(self.trace.spans), "span"), plural(len(self.trace.log_records), "message record")
         match self.state:
             case "found":
-                return f"{_count(spans, 'span')}, {_count(len(self.trace.log_records), 'message record')}."
+                return f"{spans}, {messages}."
             case "partial":
-                return f"{_count(spans, 'span')} so far, and others are missing: parts of the breakdown are inferred."
-            case "not_found_yet":
-                return "No span of this invocation has arrived yet. Ask again in a while."
-            case "lost":
-                return "The agent could not hand its spans over, its log says why: look for “spans were not exported”."
-            case "undelivered":
-                return (
-                    "The agent's process has not delivered its spans yet, and they are overdue. Ask again in a while."
-                )
-            case "died":
-                return "The agent's process ended before its spans had left it, its log says how: they are gone."
+                return f"{spans} so far; others are missing, so parts of the breakdown are inferred."
             case "exports_nothing" if self.trace.log_records:
-                found = _count(len(self.trace.log_records), "message record")
-                return f"{found} of this invocation arrived, but no span."
-            case "exports_nothing" if self.call.agent_exports:
+                return f"{messages} of this invocation arrived, but no span."
+            case "exports_nothing" if self.request.agent_exports:
                 return "The agent exported no span for this invocation, although it did for others."
-            case "exports_nothing":
-                return "The agent exported no span for this invocation."
-            case "no_group":
-                return "The endpoint has no log group, so it never ran, and there are no spans."
-            case _:
-                return "The call was refused before it reached the agent, so it has no spans."
+            case state:
+                return _SENTENCES[state]
+
+
+_SENTENCES: Final = {
+    "not_found_yet": "No span of this invocation has arrived yet. Try again in a moment.",
+    "lost": "The agent could not export its spans. Its log says why: look for “spans were not exported”.",
+    "undelivered": "The agent's process has not delivered its spans yet, and they are overdue. Try again in a moment.",
+    "died": "The agent's process ended before it had exported its spans, so they are lost. Its log says how it ended.",
+    "exports_nothing": "The agent exported no span for this invocation.",
+    "no_group": "The endpoint has no log group: it never ran, so there are no spans.",
+    "not_reached": "The request was refused before it reached the agent, so it has no spans.",
+}
 
 
 def trace_from(documents: Iterable[str | Mapping[str, Any]], *, trace_id: str | None) -> tuple[Trace, tuple[str, ...]]:
-    """The trace in these records, and what of them could not be read.
+    """Build the trace from records.
 
-    Of several traces the one of `trace_id`; where none has it (the agent began traces of its own), all as one.
+    Of several traces the one with `trace_id` is returned; where none has it (the agent started traces of its own), all
+    of them as one.
+
+    Args:
+        documents: The records, as JSON texts or parsed.
+        trace_id: The invocation's trace id.
+
+    Returns:
+        The trace, and what could not be read of the records.
     """
     batch = read_spans(list(documents))
-    unreadable = tuple(f"{each.where}: {each.what}" for each in batch.problems)
+    unreadable = tuple(f"{problem.where}: {problem.what}" for problem in batch.problems)
     traces = Trace.of(batch.spans, batch.log_records)
     named = [trace for trace in traces if trace.trace_id == trace_id]
     if len(named) == 1:
         return named[0], unreadable
     return (traces[0] if len(traces) == 1 else Trace.one(batch.spans, batch.log_records)), unreadable
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

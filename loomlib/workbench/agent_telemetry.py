@@ -56,11 +56,11 @@ class AgentTelemetry:
 
         It says how sessions stand to invocations, and how many cold boots there were.
         """
-        from ..telemetry.processes import process_lives
+        from ..telemetry.processes import list_processes
         from .telemetry_views import LivesView
 
         start = datetime.now(UTC) - timedelta(hours=hours)
-        found = process_lives(self.bench.clients, self.entry.arn, self.qualifier, start=start)
+        found = list_processes(self.bench.clients, self.entry.arn, self.qualifier, start=start)
         return LivesView(found, title=f"{self.entry.name} · {self.qualifier}")
 
     def overview(

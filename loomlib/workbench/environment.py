@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .. import local
 from ..errors import LocalServiceError, NotSupportedError
-from ..telemetry.trace_collector import Patience
+from ..telemetry.trace_lookup import PollingPolicy
 
 _LOCAL_REMEDY = (
     "Strands agents export by themselves. Any other agent does as soon as it makes OpenTelemetry spans "
@@ -32,7 +32,7 @@ class Environment(Protocol):
         """Whether agents read the clock that this process reads."""
         ...
 
-    def patience(self) -> Patience:
+    def patience(self) -> PollingPolicy:
         """How long to wait for spans, and what to do where none come."""
         ...
 
@@ -72,16 +72,16 @@ class LocalEnvironment:
         """Yes: one machine."""
         return True
 
-    def patience(self) -> Patience:
+    def patience(self) -> PollingPolicy:
         """A look every 50 ms for as long as for a log line: agents export 0.2 s after an answer at the latest."""
         wait_s, delay_s = self._wait_s(), self.state.options.log_delay_s
-        return Patience(
+        return PollingPolicy(
             wait_s=wait_s,
             interval_s=max(0.05, wait_s / 100),
             horizon_s=wait_s,
-            why=f"spans arrive {delay_s:g} s late (--log-delay)" if delay_s else "spans arrive within a second",
+            reason=f"spans arrive {delay_s:g} s late (--log-delay)" if delay_s else "spans arrive within a second",
             remedy=_LOCAL_REMEDY,
-            is_told=True,
+            reports_exports=True,
         )
 
     def labels(self) -> tuple[str, ...]:
@@ -125,14 +125,14 @@ class AwsEnvironment:
         """No: NTP keeps the two together, to some milliseconds."""
         return False
 
-    def patience(self) -> Patience:
+    def patience(self) -> PollingPolicy:
         """Spans reach CloudWatch two to three minutes after an answer, so five are waited; after fifteen none come."""
-        return Patience(
+        return PollingPolicy(
             wait_s=300.0,
             interval_s=10.0,
             horizon_s=900.0,
             settle_s=60.0,
-            why="spans reach CloudWatch two to three minutes after the answer",
+            reason="spans reach CloudWatch two to three minutes after the answer",
             remedy=_AWS_REMEDY,
         )
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..telemetry.layers import Layer, layer_rows
-from ..telemetry.processes import Lives
+from ..telemetry.processes import ProcessList
 from .frames import rows_frame
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LayersView:
 class LivesView:
     """The processes of an endpoint, each from its first line to its last; made by `Agent.lives()`."""
 
-    def __init__(self, found: Lives, *, title: str) -> None:
+    def __init__(self, found: ProcessList, *, title: str) -> None:
         self.found, self._title = found, title
 
     def sentence(self) -> str:
@@ -54,7 +54,7 @@ class LivesView:
         return rows_frame(self._rows())
 
     def __len__(self) -> int:
-        return len(self.found.lives)
+        return len(self.found.processes)
 
     def __repr__(self) -> str:
         return f"<Processes of {self._title}: {self.sentence()}>"
@@ -76,7 +76,7 @@ class LivesView:
                 "boots": life.boots,
                 "lines": life.lines,
             }
-            for life in self.found.lives
+            for life in self.found.processes
         ]
 
 

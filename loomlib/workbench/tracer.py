@@ -14,8 +14,8 @@ from ..telemetry.diagnosis import ClientSide, client_side
 from ..telemetry.logs import LogReader
 from ..telemetry.process_starts import processes_began
 from ..telemetry.span_sources import NamedSource
-from ..telemetry.trace_collector import Collected, Patience, TraceCollector, TracedCall
-from ..telemetry.trace_lookup import trace_from
+from ..telemetry.trace_collector import TraceCollector
+from ..telemetry.trace_lookup import PollingPolicy, TraceRequest, TraceResult, trace_from
 from .runtime_uses import kept_use
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class TracedInvocation:
     """
 
     row: InvocationRow
-    collected: Collected
+    collected: TraceResult
     client: ClientSide | None
     use: RuntimeUse | None = None
 
@@ -42,7 +42,7 @@ class TracedInvocation:
 class Tracer:
     """Finds traces for one workbench. `same_clock`: agents read the clock that the client reads."""
 
-    def __init__(self, store: Store, clients: Clients, *, patience: Patience, same_clock: bool) -> None:
+    def __init__(self, store: Store, clients: Clients, *, patience: PollingPolicy, same_clock: bool) -> None:
         self._store, self._clients, self.patience, self._same_clock = store, clients, patience, same_clock
         self._collector = TraceCollector(clients)
         self._log_reader = LogReader(clients)
@@ -67,7 +67,7 @@ class Tracer:
         wanted = [row for row in rows if row.id not in kept]
         if wanted:
             others = {row.id: self._others(row) for row in wanted}
-            calls = [TracedCall.of(row, others[row.id].values(), agent_exports=exports) for row in wanted]
+            calls = [TraceRequest.of(row, others[row.id].values(), agent_exports=exports) for row in wanted]
             collected = self._collect(entry, calls, source, progress)
             opening = {row.id for row in wanted if _is_ours(row) and all(id > row.id for id in others[row.id])}
             is_cold |= self._began(entry, collected, opening)
@@ -90,28 +90,28 @@ class Tracer:
     def _collect(
         self,
         entry: AgentEntry,
-        calls: Sequence[TracedCall],
+        calls: Sequence[TraceRequest],
         source: NamedSource | None,
         progress: Callable[[str], None] | None,
-    ) -> dict[int, Collected]:
+    ) -> dict[int, TraceResult]:
         if source is None:
             return self._collector.collect(entry.arn, calls, self.patience, progress=progress)
-        patience = replace(self.patience, why=f"asking {source.name}", remedy="", is_told=False)
+        patience = replace(self.patience, reason=f"reading {source.name}", remedy="", reports_exports=False)
         elsewhere = TraceCollector(self._clients, elsewhere=source)
         return elsewhere.collect(entry.arn, calls, patience, progress=progress)
 
-    def _with_start(self, entry: AgentEntry, row: InvocationRow, found: Collected) -> InvocationRow:
+    def _with_start(self, entry: AgentEntry, row: InvocationRow, found: TraceResult) -> InvocationRow:
         """Where no server's span says when the agent began, its start line may: one look, no waiting."""
-        if row.agent_start_time is not None or found.trace.of_operation("server") or not found.call.reached_agent:
+        if row.agent_start_time is not None or found.trace.of_operation("server") or not found.request.reached_agent:
             return row
         find_agent_start(self._store, self._log_reader, entry.arn, row.id, attempts=0)
         return self._store.invocations.get(row.id) or row
 
     def _began(
-        self, entry: AgentEntry, collected: Mapping[int, Collected], opening: Set[int]
+        self, entry: AgentEntry, collected: Mapping[int, TraceResult], opening: Set[int]
     ) -> dict[int, bool | None]:
         """Whether each call's process began for it; those that open a session of their own need not be looked up."""
-        calls = [each.call for each in collected.values() if each.call.reached_agent]
+        calls = [each.request for each in collected.values() if each.request.reached_agent]
         unsure = [call for call in calls if call.invocation_id not in opening]
         found: dict[int, bool | None] = dict.fromkeys(collected)
         found |= {call.invocation_id: True for call in calls if call.invocation_id in opening}
@@ -122,14 +122,14 @@ class Tracer:
         found = self._store.invocations.trace_ids(row.agent_id, row.session_id)
         return {id: trace_id for id, trace_id in found.items() if id != row.id}
 
-    def _keep(self, collected: Collected, details: Mapping[str, object]) -> None:
-        if not collected.call.reached_agent or not (collected.records or collected.is_complete):
+    def _keep(self, collected: TraceResult, details: Mapping[str, object]) -> None:
+        if not collected.request.reached_agent or not (collected.records or collected.is_complete):
             return
         try:
             self._store.traces.put(
-                collected.call.invocation_id,
-                session_id=collected.call.session_id,
-                trace_id=collected.trace.trace_id or collected.call.trace_id,
+                collected.request.invocation_id,
+                session_id=collected.request.session_id,
+                trace_id=collected.trace.trace_id or collected.request.trace_id,
                 state=collected.state,
                 is_complete=collected.is_complete,
                 span_count=len(collected.trace.spans),
@@ -137,7 +137,9 @@ class Tracer:
                 details=details,
             )
         except StoreError as error:  # it is collected all the same, and can be again
-            _log.warning("A trace is collected but not kept: %s", error, extra={"id": collected.call.invocation_id})
+            _log.warning(
+                "A collected trace could not be stored: %s", error, extra={"id": collected.request.invocation_id}
+            )
 
 
 def _is_ours(row: InvocationRow) -> bool:
@@ -149,10 +151,10 @@ def _is_from(kept: TraceRow, source: NamedSource | None) -> bool:
     return source is None or kept.details.get("source") == source.name
 
 
-def _restored(row: InvocationRow, kept: TraceRow, *, agent_exports: bool) -> Collected:
+def _restored(row: InvocationRow, kept: TraceRow, *, agent_exports: bool) -> TraceResult:
     trace, unreadable = trace_from(kept.records, trace_id=kept.trace_id)
-    return Collected(
-        call=TracedCall.of(row, agent_exports=agent_exports),
+    return TraceResult(
+        request=TraceRequest.of(row, agent_exports=agent_exports),
         state=kept.state,
         trace=trace,
         records=kept.records,

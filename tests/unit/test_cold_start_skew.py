@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.telemetry.clock_skew import Sighting, bound_skew
+from loomlib.telemetry.clock_skew import ClockSample, bound_skew
 
 seconds = st.floats(0, 30, allow_nan=False)
 
@@ -18,7 +18,7 @@ def test_the_bound_encloses_the_true_skew_and_the_true_latency(
     sightings = []
     for at, wait, rest in calls:
         sent = 1_000 + at
-        sightings.append(Sighting(sent=sent, received=sent + wait + rest, start=sent + wait + skew))
+        sightings.append(ClockSample(sent=sent, received=sent + wait + rest, start=sent + wait + skew))
     bound = bound_skew(sightings)
     assert bound is not None
     slack = 1e-6
@@ -31,8 +31,8 @@ def test_the_bound_encloses_the_true_skew_and_the_true_latency(
 
 @pytest.mark.parametrize("skew", [5.0, -5.0])
 def test_a_skew_of_five_seconds_is_found_out_and_the_latency_is_still_enclosed(skew: float) -> None:
-    cold = Sighting(sent=100.0, received=100.5, start=100.4 + skew)
-    warm = Sighting(sent=101.0, received=101.01, start=101.005 + skew)
+    cold = ClockSample(sent=100.0, received=100.5, start=100.4 + skew)
+    warm = ClockSample(sent=101.0, received=101.01, start=101.005 + skew)
     bound = bound_skew([cold, warm])
     assert bound is not None
     assert bound.clocks_disagree
@@ -41,8 +41,8 @@ def test_a_skew_of_five_seconds_is_found_out_and_the_latency_is_still_enclosed(s
 
 
 def test_a_clock_that_was_set_in_between_leaves_the_first_sighting() -> None:
-    first = Sighting(sent=1.0, received=1.1, start=1.05)
-    after = Sighting(sent=2.0, received=2.1, start=9.0)
+    first = ClockSample(sent=1.0, received=1.1, start=1.05)
+    after = ClockSample(sent=2.0, received=2.1, start=9.0)
     bound = bound_skew([first, after])
     assert bound is not None
     assert bound.calls == 1

@@ -33,7 +33,7 @@ from loomlib.latency.floor import Floor
 from loomlib.presentation.text_frame import TextFrame
 from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import client_side
-from loomlib.telemetry.trace_lookup import Collected, TracedCall
+from loomlib.telemetry.trace_lookup import TraceRequest, TraceResult
 from loomlib.telemetry.traces import Span, Trace
 from loomlib.telemetry.traces.span import SpanEvent
 from loomlib.workbench.trace_view import TraceView
@@ -104,7 +104,7 @@ def trace_of(count: int, name: str = "step") -> TraceView:
         )
         for n in range(count)
     ]  # fmt: skip
-    collected = Collected(call=TracedCall.of(stored), state="found", trace=Trace.one(spans), looks=1)
+    collected = TraceResult(request=TraceRequest.of(stored), state="found", trace=Trace.one(spans), attempts=1)
     client = client_side(stored, is_cold=True, same_clock=True)
     found = TracedInvocation(row=stored, collected=collected, client=client)
     return TraceView(found, agent_name="looker", labels=stored.labels, remedy="")

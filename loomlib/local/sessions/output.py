@@ -13,10 +13,10 @@ MAX_EVENT_BYTES = 262_144 - 26
 """CloudWatch Logs: an event has at most 256 KiB, 26 bytes of which are overhead (PutLogEvents)."""
 
 START_LINE = (
-    "Connection failed out to container health check (said by the local AgentCore, once for each process that it "
-    "starts, so that what counts cold boots on AWS counts them here)"
+    "Connection failed out to container health check (the local AgentCore logs this line for each process that "
+    "it starts, as AWS does on a cold boot; the process is healthy)"
 )
-"""AWS's sidecar writes the first words once a cold boot, when its first probe finds nobody listening."""
+"""AWS's sidecar logs the first words once per cold boot, when its first probe finds no server listening."""
 
 _READ_BYTES = 16_384  # what one turn of the event loop takes: a flood of output delays nobody by more than that
 _TAIL_LINES = 20

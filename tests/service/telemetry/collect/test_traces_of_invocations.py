@@ -140,4 +140,4 @@ def test_processes_live_from_their_first_line_to_their_last(echo: loom.Agent) ->
     lives = echo.lives().table().set_index("session_id")
     assert lives.loc[first.session_id, "invocations"] == 2
     assert lives.loc[other.session_id, "invocations"] == 1
-    assert "met a process that had answered before" in echo.lives().sentence()
+    assert "were served by a warm process" in echo.lives().sentence()

@@ -13,17 +13,17 @@ from loomlib.aws.connection import Clients
 from loomlib.errors import AccessDeniedError
 from loomlib.telemetry.process_starts import processes_began
 from loomlib.telemetry.span_records import SPANS_GROUP
-from loomlib.telemetry.trace_collector import Collected, Patience, TraceCollector, TracedCall
+from loomlib.telemetry.trace_collector import PollingPolicy, TraceCollector, TraceRequest, TraceResult
 
-QUICK = Patience(wait_s=0.3, interval_s=0.01, horizon_s=60.0, why="it is a test")
-LATE = Patience(wait_s=0.3, interval_s=0.01, horizon_s=0.0)
+QUICK = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=60.0, reason="it is a test")
+LATE = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=0.0)
 
 
 def trace_id(number: int) -> str:
     return f"{number + 1:032x}"
 
 
-def call(number: int = 0, *, ago_s: float = 2.0, **more: Any) -> TracedCall:
+def call(number: int = 0, *, ago_s: float = 2.0, **more: Any) -> TraceRequest:
     sent_s = time.time() - ago_s
     values: dict[str, Any] = {
         "invocation_id": number,
@@ -33,10 +33,10 @@ def call(number: int = 0, *, ago_s: float = 2.0, **more: Any) -> TracedCall:
         "sent_s": sent_s,
         "done_s": sent_s + 1.0,
     }
-    return TracedCall(**values | more)
+    return TraceRequest(**values | more)
 
 
-def put_trace(groups: LogGroups, one: TracedCall, *, id: str | None = None, hidden_for: int = 0, **more: Any) -> None:
+def put_trace(groups: LogGroups, one: TraceRequest, *, id: str | None = None, hidden_for: int = 0, **more: Any) -> None:
     assert one.sent_s is not None
     at = one.sent_s
     number = one.invocation_id
@@ -50,8 +50,8 @@ def put_trace(groups: LogGroups, one: TracedCall, *, id: str | None = None, hidd
         groups.put(SPANS_GROUP, record, at_s=at + end, hidden_for=hidden_for)
 
 
-def collect(groups: LogGroups, *calls: TracedCall, patience: Patience = QUICK, **more: Any) -> list[Collected]:
-    found = TraceCollector(cast(Clients, groups)).collect(SOURCE, calls, patience, **more)
+def collect(groups: LogGroups, *calls: TraceRequest, policy: PollingPolicy = QUICK, **more: Any) -> list[TraceResult]:
+    found = TraceCollector(cast(Clients, groups)).collect(SOURCE, calls, policy, **more)
     return [found[each.invocation_id] for each in calls]
 
 
@@ -59,7 +59,7 @@ def test_a_trace_is_found_by_the_id_that_was_sent() -> None:
     groups, one = LogGroups(), call()
     put_trace(groups, one)
     (found,) = collect(groups, one)
-    assert (found.state, found.is_complete, found.looks) == ("found", True, 1)
+    assert (found.state, found.is_complete, found.attempts) == ("found", True, 1)
     assert [span.operation for span in found.trace.spans] == ["server", "invoke_agent", "chat"]
     assert {query.get("filterPattern") for query in groups.queries} == {f'"{one.trace_id}"'}
 
@@ -81,8 +81,8 @@ def test_late_spans_are_waited_for_and_the_wait_is_told() -> None:
     said: list[str] = []
     (found,) = collect(groups, one, progress=said.append)
     assert found.state == "found"
-    assert found.looks > 1
-    assert said[0].startswith("0 spans so far, not whole yet · 0 of at most 0 s · it is a test")
+    assert found.attempts > 1
+    assert said[0].startswith("0 spans so far, trace incomplete · 0 of at most 0 s · it is a test")
     assert said[-1] == "3 spans"
 
 
@@ -93,7 +93,7 @@ def test_a_trace_whose_parent_is_missing_is_partial_and_asked_for_until_the_dead
     (found,) = collect(groups, one)
     assert found.state == "partial"
     assert not found.is_complete
-    assert found.looks > 2
+    assert found.attempts > 2
 
 
 def test_without_a_servers_span_a_second_look_must_bring_nothing_new() -> None:
@@ -101,18 +101,18 @@ def test_without_a_servers_span_a_second_look_must_bring_nothing_new() -> None:
     put_trace(groups, one)
     groups.groups[SPANS_GROUP] = groups.groups[SPANS_GROUP][1:]
     (found,) = collect(groups, one)
-    assert (found.state, found.looks) == ("found", 2)
+    assert (found.state, found.attempts) == ("found", 2)
 
 
 @pytest.mark.parametrize(
-    ("patience", "ran", "state"),
+    ("policy", "ran", "state"),
     [(QUICK, True, "not_found_yet"), (LATE, True, "exports_nothing"), (QUICK, False, "no_group")],
 )
-def test_nothing_found_says_what_that_means(patience: Patience, ran: bool, state: str) -> None:
+def test_nothing_found_says_what_that_means(policy: PollingPolicy, ran: bool, state: str) -> None:
     groups = LogGroups()
     if ran:
         groups.put(GROUP, "a line", stream="2026/11/21/[runtime-logs]0-0")
-    (found,) = collect(groups, call(), patience=patience)
+    (found,) = collect(groups, call(), policy=policy)
     assert found.state == state
     assert not found.is_complete
     assert found.trace.spans == ()
@@ -122,7 +122,7 @@ def test_nothing_found_says_what_that_means(patience: Patience, ran: bool, state
 def test_messages_without_spans_are_told_apart_from_silence() -> None:
     groups, one = LogGroups(), call()
     groups.put(GROUP, {"traceId": one.trace_id, "spanId": "03", "body": {}}, stream="otel-rt-logs")
-    (found,) = collect(groups, one, patience=LATE)
+    (found,) = collect(groups, one, policy=LATE)
     assert found.state == "exports_nothing"
     assert found.sentence() == "1 message record of this invocation arrived, but no span."
 
@@ -158,7 +158,7 @@ def test_a_clock_that_is_off_hides_a_sessions_only_trace_until_no_other_can_come
     groups.put(GROUP, "a line", stream="[runtime-logs]0")
     (early,) = collect(groups, one)
     assert early.state == "not_found_yet"
-    (found,) = collect(groups, one, patience=LATE)
+    (found,) = collect(groups, one, policy=LATE)
     assert (found.state, found.trace.trace_id) == ("found", trace_id(77))
 
 
@@ -196,7 +196,7 @@ def test_a_hundred_calls_of_a_silent_agent_are_not_asked_for_one_by_one() -> Non
     groups = LogGroups()
     groups.put(GROUP, "a line", stream="[runtime-logs]0")
     groups.put(SPANS_GROUP, "somebody else's")
-    found = collect(groups, *(call(number, ago_s=300 - number) for number in range(100)), patience=LATE)
+    found = collect(groups, *(call(number, ago_s=300 - number) for number in range(100)), policy=LATE)
     assert {each.state for each in found} == {"exports_nothing"}
     assert len(groups.queries) < 20
 
@@ -207,8 +207,8 @@ def test_only_what_is_not_whole_is_looked_for_again() -> None:
     put_trace(groups, calls[0])
     groups.put(GROUP, "a line", stream="[runtime-logs]0")
     done, missing = collect(groups, *calls)
-    assert (done.state, done.looks) == ("found", 1)
-    assert (missing.state, missing.looks > 1) == ("not_found_yet", True)
+    assert (done.state, done.attempts) == ("found", 1)
+    assert (missing.state, missing.attempts > 1) == ("not_found_yet", True)
 
 
 @pytest.mark.parametrize(
@@ -268,12 +268,12 @@ def test_a_group_too_large_to_page_through_is_asked_by_logs_insights() -> None:
     assert f"filter @message like /{one.trace_id}/" in groups.asked
 
 
-TOLD = Patience(wait_s=0.3, interval_s=0.01, horizon_s=60.0, is_told=True)
-OVERDUE = Patience(wait_s=0.3, interval_s=0.01, horizon_s=0.0, is_told=True)
+TOLD = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=60.0, reports_exports=True)
+OVERDUE = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=0.0, reports_exports=True)
 LINES = "2026/11/21/[runtime-logs]one"
 
 
-def say(groups: LogGroups, one: TracedCall, what: str, *, after_s: float, stream: str = LINES) -> None:
+def say(groups: LogGroups, one: TraceRequest, what: str, *, after_s: float, stream: str = LINES) -> None:
     """What the local service says about the call's session, so long after the call was sent."""
     assert one.sent_s is not None
     groups.put(GROUP, f"Loom: session {one.session_id}: {what}", at_s=one.sent_s + after_s, stream=stream)
@@ -283,9 +283,9 @@ def say(groups: LogGroups, one: TracedCall, what: str, *, after_s: float, stream
 def test_a_process_that_is_said_to_make_no_spans_is_not_waited_for(known: bool) -> None:
     groups, one = LogGroups(), call(agent_exports=known)
     say(groups, one, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
-    (found,) = collect(groups, one, patience=TOLD)
+    (found,) = collect(groups, one, policy=TOLD)
     assert found.state == "exports_nothing"
-    assert found.looks < 10
+    assert found.attempts < 10
     assert found.is_unconfigured == (not known)
 
 
@@ -294,24 +294,24 @@ def test_a_process_that_began_to_make_spans_is_waited_for() -> None:
     say(groups, one, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
     say(groups, one, "makes spans now", after_s=0.5, stream="otel-rt-logs")
     put_trace(groups, one, hidden_for=4)
-    (found,) = collect(groups, one, patience=TOLD)
+    (found,) = collect(groups, one, policy=TOLD)
     assert found.state == "found"
 
 
 def test_a_process_that_ended_before_its_spans_left_is_said_to_have_died() -> None:
     groups, one, other = LogGroups(), call(), call(1)
     say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
-    found, beside = collect(groups, one, other, patience=TOLD)
+    found, beside = collect(groups, one, other, policy=TOLD)
     assert (found.state, beside.state) == ("died", "not_found_yet")
-    assert found.looks < beside.looks
+    assert found.attempts < beside.attempts
     assert not found.is_unconfigured
-    assert "ended before its spans had left" in found.sentence()
+    assert "ended before it had exported its spans" in found.sentence()
 
 
 def test_the_end_of_a_process_long_after_a_call_does_not_explain_what_that_call_misses() -> None:
     groups, one = LogGroups(), call(ago_s=100.0)
     say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=90.0)
-    (found,) = collect(groups, one, patience=OVERDUE)
+    (found,) = collect(groups, one, policy=OVERDUE)
     assert found.state == "exports_nothing"
 
 
@@ -319,21 +319,21 @@ def test_spans_that_left_before_their_process_died_are_found() -> None:
     groups, one = LogGroups(), call()
     put_trace(groups, one, hidden_for=1)
     say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
-    (found,) = collect(groups, one, patience=TOLD)
+    (found,) = collect(groups, one, policy=TOLD)
     assert found.state == "found"
 
 
 def test_lost_spans_are_those_of_the_session_that_lost_them() -> None:
     groups, one, other = LogGroups(), call(), call(1)
     say(groups, one, "8 spans were not exported: nobody listens", after_s=1.2)
-    found, beside = collect(groups, one, other, patience=OVERDUE)
+    found, beside = collect(groups, one, other, policy=OVERDUE)
     assert (found.state, beside.state) == ("lost", "undelivered")
 
 
 def test_spans_are_overdue_until_their_exporter_must_have_given_up() -> None:
     groups, young, old = LogGroups(), call(), call(1, ago_s=60.0)
     groups.put(GROUP, "a line", stream=LINES)
-    found, gone = collect(groups, young, old, patience=OVERDUE)
+    found, gone = collect(groups, young, old, policy=OVERDUE)
     assert (found.state, gone.state) == ("undelivered", "exports_nothing")
     assert "overdue" in found.sentence()
 
@@ -356,7 +356,7 @@ class Unlisted(LogGroups):
 
 
 def test_where_groups_may_not_be_listed_an_endpoint_is_not_said_to_have_none() -> None:
-    (found,) = collect(Unlisted(), call(), patience=LATE)
+    (found,) = collect(Unlisted(), call(), policy=LATE)
     assert found.state == "exports_nothing"
 
 
@@ -368,7 +368,7 @@ def test_many_calls_ask_once_whether_their_endpoint_ran() -> None:
             asked.append(logGroupNamePrefix)
             return super().describe_log_groups(logGroupNamePrefix=logGroupNamePrefix, limit=limit)
 
-    found = collect(Counted(), *(call(number, ago_s=300 - number) for number in range(20)), patience=LATE)
+    found = collect(Counted(), *(call(number, ago_s=300 - number) for number in range(20)), policy=LATE)
     assert {each.state for each in found} == {"no_group"}
     assert asked == [GROUP]
 

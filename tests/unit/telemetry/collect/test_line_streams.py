@@ -8,7 +8,7 @@ from typing import Any, cast
 from log_groups import GROUP, SOURCE, LogGroups
 
 from loomlib.aws.connection import Clients
-from loomlib.telemetry import LogReader, process_lives
+from loomlib.telemetry import LogReader, list_processes
 
 PROCESS = "2026/11/22/[runtime-logs]0b5c"
 SHARED = "BedrockAgentCoreRuntime_ApplicationLogs"
@@ -40,9 +40,9 @@ def test_no_reader_of_lines_fetches_the_stream_of_telemetry() -> None:
     assert [event.stream for event in reader.agent_logs(SOURCE)] == [PROCESS]
     assert [event.stream for event in reader.session_logs(SOURCE, "DEFAULT", SESSION)] == [PROCESS]
     hour_ago = datetime.now(UTC) - timedelta(hours=1)
-    assert [life.stream for life in process_lives(as_clients(groups), SOURCE, "DEFAULT", start=hour_ago).lives] == [
-        PROCESS
-    ]
+    assert [
+        life.stream for life in list_processes(as_clients(groups), SOURCE, "DEFAULT", start=hour_ago).processes
+    ] == [PROCESS]
     assert never_whole(groups)
 
 

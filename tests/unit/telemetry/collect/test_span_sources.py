@@ -16,13 +16,13 @@ from loomlib.agents.entry import entry_from_row
 from loomlib.aws.connection import Clients
 from loomlib.errors import PluginError
 from loomlib.store import InvocationRow, Store
-from loomlib.telemetry import NamedSource, Patience, TracedCall
+from loomlib.telemetry import NamedSource, PollingPolicy, TraceRequest
 from loomlib.telemetry.cost import UsageLogs
 from loomlib.telemetry.span_records import SPANS_GROUP
 from loomlib.workbench.runtime_uses import RuntimeUses
 from loomlib.workbench.tracer import Tracer
 
-QUICK = Patience(wait_s=0.1, interval_s=0.01, horizon_s=60.0)
+QUICK = PollingPolicy(wait_s=0.1, interval_s=0.01, horizon_s=60.0)
 USAGE = f"/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/{SOURCE.runtime_id}"
 SESSION = f"loom-{'0' * 32}"
 TRACE = f"{7:032x}"
@@ -77,9 +77,9 @@ class Elsewhere:
     """A span source: what it has, and for which calls it was asked."""
 
     def __init__(self, *documents: str | bytes | dict[str, Any]) -> None:
-        self.documents, self.calls = documents, list[TracedCall]()
+        self.documents, self.calls = documents, list[TraceRequest]()
 
-    def __call__(self, call: TracedCall, /) -> tuple[str | bytes | dict[str, Any], ...]:
+    def __call__(self, call: TraceRequest, /) -> tuple[str | bytes | dict[str, Any], ...]:
         self.calls.append(call)
         return self.documents
 
@@ -118,9 +118,7 @@ def test_a_source_that_has_nothing_does_not_take_away_what_is_kept(store: Store,
     assert tracer(store, groups).trace(entry, [row])[0].collected.state == "found"
 
 
-@pytest.mark.parametrize(
-    ("given", "told"), [("{", "JSONDecodeError"), ("[1]", "TypeError: a JSON object was expected")]
-)
+@pytest.mark.parametrize(("given", "told"), [("{", "JSONDecodeError"), ("[1]", "TypeError: expected a JSON object")])
 def test_a_source_that_fails_is_named(store: Store, entry: AgentEntry, given: str, told: str) -> None:
     source = NamedSource(name="jaeger", read=Elsewhere(given))
     with pytest.raises(PluginError, match=f"'jaeger' failed: {told}"):

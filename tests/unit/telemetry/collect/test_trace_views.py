@@ -13,7 +13,7 @@ from log_groups import span_record
 from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import client_side
 from loomlib.telemetry.layers import CANNOT_SEE, Layer
-from loomlib.telemetry.trace_lookup import Collected, TracedCall, trace_from
+from loomlib.telemetry.trace_lookup import TraceRequest, TraceResult, trace_from
 from loomlib.telemetry.traces import ClientTiming
 from loomlib.workbench.telemetry_views import LayersView
 from loomlib.workbench.trace_page import SHOWN_BARS
@@ -53,8 +53,8 @@ def view(*records: dict[str, Any], state: str = "found", remedy: str = "", **mor
     stored = row(**more)
     texts = tuple(json.dumps(record) for record in records)
     trace, unreadable = trace_from(texts, trace_id=TRACE)
-    collected = Collected(
-        call=TracedCall.of(stored), state=state, trace=trace, records=texts, unreadable=unreadable, looks=1
+    collected = TraceResult(
+        request=TraceRequest.of(stored), state=state, trace=trace, records=texts, unreadable=unreadable, attempts=1
     )
     found = TracedInvocation(row=stored, collected=collected, client=client_side(stored, is_cold=True, same_clock=True))
     return TraceView(found, agent_name="looker", labels=stored.labels, remedy=remedy)
@@ -149,9 +149,9 @@ def test_without_spans_the_whole_is_unknown_and_the_state_is_said(state: str) ->
 
 
 def test_a_call_whose_end_nobody_saw_is_not_waited_for_for_ever() -> None:
-    lost = TracedCall.of(row(client_done_time=None, client_duration_ms=None, status="error", failure="interrupted"))
+    lost = TraceRequest.of(row(client_done_time=None, client_duration_ms=None, status="error", failure="interrupted"))
     assert lost.done_s == SENT_S
-    running = TracedCall.of(row(client_done_time=None, client_duration_ms=None, status="streaming"))
+    running = TraceRequest.of(row(client_done_time=None, client_duration_ms=None, status="streaming"))
     assert running.done_s is None
 
 
