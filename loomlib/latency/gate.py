@@ -110,7 +110,7 @@ def _sentence(
             f"Gate unclear: {plural(p90.n, f'answered {scenario} call')}, {p90.needed_n} are needed to judge the limit "
             f"of {limit}."
         )
-    figure = f"p90 of {scenario} calls {milliseconds(p90.value)} (95 % interval {p90.interval})"
+    figure = f"p90 of {scenario} calls {milliseconds(p90.value)} (95 % interval {p90.interval_text('ms')})"
     if outcome == MISSED and since is not None:
         series = f", {studies} studies in a row" if studies > 1 else ""
         return (

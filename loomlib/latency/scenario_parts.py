@@ -74,7 +74,7 @@ class ScenarioParts:
         if not slower:
             return "No part of a cold call is significantly slower than that of a warm one."
         parts = ", ".join(
-            f"{PART_NAMES[name]} +{milliseconds(value)} [{extra.interval}]"
+            f"{PART_NAMES[name]} +{milliseconds(value)} [{extra.interval_text('ms')}]"
             for name, value, extra in slower
             if value >= _WORTH_NAMING * slower[0][1]
         )

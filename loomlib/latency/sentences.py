@@ -46,14 +46,15 @@ def _session_cost(summary: StudySummary) -> str:
     if estimate.low <= 0 <= estimate.high:
         return (
             f"{plural(estimate.n, 'pair')} of calls show no difference between a new and a warm session {where} "
-            f"({milliseconds(estimate.value)}, 95 % interval {estimate.interval})."
+            f"({milliseconds(estimate.value)}, 95 % interval {estimate.interval_text('ms')})."
         )
     if estimate.value < 0:
         return (
             f"A new session takes {milliseconds(-estimate.value)} less than a warm one {where} (95 % interval of the "
-            f"difference {estimate.interval})."
+            f"difference {estimate.interval_text('ms')})."
         )
-    return f"A new session costs {milliseconds(estimate.value)} (95 % interval {estimate.interval}) {where}."
+    bounds = f"(95 % interval {estimate.interval_text('ms')})"
+    return f"A new session costs {milliseconds(estimate.value)} {bounds} {where}."
 
 
 def _cold_alone(summary: StudySummary) -> str:
@@ -66,7 +67,8 @@ def _cold_alone(summary: StudySummary) -> str:
                 )
             return (
                 f"Half of the cold calls begin to answer within {milliseconds(first_byte.value)} "
-                f"(95 % interval {first_byte.interval}); only warm calls show how much of that a new session costs."
+                f"(95 % interval {first_byte.interval_text('ms')}); "
+                f"only warm calls show how much of that a new session costs."
             )
     return ""
 
@@ -79,7 +81,8 @@ def _answers_begin(summary: StudySummary) -> str:
     p90 = summary.answers_begin_p90
     if p90.value is not None:
         few = f"; {plural(p90.n, 'call')} are too few to bound it above" if p90.open_above else ""
-        return f"{opening}, 9 in 10 answers begin within {milliseconds(p90.value)} (95 % interval {p90.interval}{few})."
+        bounds = f"(95 % interval {p90.interval_text('ms')}{few})"
+        return f"{opening}, 9 in 10 answers begin within {milliseconds(p90.value)} {bounds}."
     medians = [scenario.ttft_p50 for scenario in summary.scenarios if scenario.scenario in present]
     if len(medians) == 1 and medians[0].value is not None:
         return f"{opening}, half of the answers begin within {milliseconds(medians[0].value)}."

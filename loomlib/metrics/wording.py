@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..presentation.formats import milliseconds, number, percent, plural
+from ..presentation.formats import milliseconds, money, number, percent, plural
 from ..statistics import Estimate
 from .figures import NUMBERS, Figures
 
@@ -63,9 +63,9 @@ def said(name: str, estimate: Estimate) -> str:
         needed = f" (n = {estimate.n}, {estimate.needed_n} needed)" if estimate.needed_n and estimate.n else ""
         return f"{estimate.reason}{needed}"
     if unit == "share":
-        return f"{percent(estimate.value)} [{percent(estimate.low)} to {percent(estimate.high)}]"
+        return estimate.text("share")
     if unit == "ms":
-        return f"{milliseconds(estimate.value)} [{estimate.interval}]"
+        return estimate.text("ms")
     if unit == "USD":
         return f"{'at least ' if estimate.open_above else ''}{said_limit(name, estimate.value)}"
     return number(estimate.value, 0)
@@ -79,7 +79,7 @@ def said_limit(name: str, value: float) -> str:
     if unit == "ms":
         return milliseconds(value)
     if unit == "USD":
-        return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.6f}"
+        return money(value)
     return number(value, 0)
 
 

@@ -18,7 +18,7 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _LONG_STREAM_LINES = 8
-_NUMBERS = re.compile(r'<figure class="loom-chart".*?<details open>(.*)</details>', re.S)
+_NUMBERS = re.compile(r'<figure class="loom-chart\b.*?<details open>(.*)</details>', re.S)
 
 
 def render_outputs(cell: Notebook) -> str:

@@ -1,4 +1,4 @@
-"""A number with its doubt: a value, its interval, and how many observations stand behind it."""
+"""An estimate: a value with its confidence interval and sample size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..presentation.formats import TOO_SMALL, decimals, number
+from ..presentation import formats
+from ..presentation.formats import TOO_SMALL, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +55,31 @@ class Estimate:
 
     @property
     def interval(self) -> str:
-        """The interval alone: `311–326`, or `311–≥326` when the sample is too small to bound it above."""
-        if self.value is None or self.low is None or self.high is None:
-            return ""
-        digits = decimals(self.value)
-        return f"{number(self.low, digits)}–{'≥' if self.open_above else ''}{number(self.high, digits)}"
+        """The interval as a plain number, `311–326`; empty when there is no value."""
+        return self.interval_text()
 
-    def __str__(self) -> str:
-        """`318 [311–326]`, or the reason why there is no number."""
+    def interval_text(self, kind: Kind = "number") -> str:
+        """Format the interval alone: `311–326`, or `311–≥326` when the sample is too small to bound it above.
+
+        Args:
+            kind: What the estimate measures; decides scale and decimals (see `presentation.formats`).
+        """
+        if self.value is None:
+            return ""
+        return formats.interval(self.low, self.high, kind, of=self.value, open_above=self.open_above)
+
+    def text(self, kind: Kind = "number") -> str:
+        """Format the estimate with unit and interval, `318 ms [311–326]`, or say why there is no value.
+
+        Args:
+            kind: What the estimate measures; decides unit, scale and decimals (see `presentation.formats`).
+        """
         if self.value is None:
             return self.reason or TOO_SMALL
-        return f"{number(self.value)} [{self.interval}]"
+        return formats.estimate(self.value, self.low, self.high, kind, open_above=self.open_above)
+
+    def __str__(self) -> str:
+        return self.text()
 
     def summary(self) -> dict[str, object]:
         """The same as plain values, ready for JSON."""

@@ -45,12 +45,12 @@ class PluginView:
         head = "".join(f'<th scope="col">{name}</th>' for name in columns)
         body = "".join(
             f'<tr><th scope="row">{_safe(f"{each.distribution} {each.version}")}<br><code>{_safe(each.target)}</code>'
-            f'</th><td><span class="state {_STATES[each.status]}">{each.status}</span></td>'
+            f'</th><td><span class="loom-state loom-{_STATES[each.status]}">{each.status}</span></td>'
             f"<td>{_safe(each.summary())}</td><td>{_safe(each.error)}</td><td>{_safe(each.fix)}</td></tr>"
             for each in self.lines
         )
         style = 'style="text-align:left;vertical-align:top"'
-        return card(self._title()).removesuffix("</div>") + f"<table {style}><tr>{head}</tr>{body}</table></div>"
+        return str(card(self._title())).removesuffix("</div>") + f"<table {style}><tr>{head}</tr>{body}</table></div>"
 
     def _title(self) -> str:
         several = "plugin" if len(self.lines) == 1 else "plugins"

@@ -175,7 +175,7 @@ def test_looms_page_of_a_notebook_has_everything_for_its_reader(
     for place in range(charts):
         page.locator(".figure").nth(place).locator(".main-svg").first.wait_for(timeout=DRAWN_MS)
     assert page.locator(".figure").count() == charts
-    tables = sum("the numbers of this chart" in output.get("data", {}).get("text/html", "") for output in outputs)
+    tables = sum("Numbers of this chart" in output.get("data", {}).get("text/html", "") for output in outputs)
     assert page.locator("figure details.fold").count() == tables, "each chart's numbers are below it"
     shown = on_page(watched)
     missing = {word for output in outputs if PLOTLY not in output.get("data", {}) for word in said(output)} - shown

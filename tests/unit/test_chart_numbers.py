@@ -24,17 +24,17 @@ def cells(markup: str) -> list[list[str]]:
     return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in re.findall(r"<tr>(.*?)</tr>", markup)]
 
 
-def test_a_chart_is_drawn_by_plotly_and_told_by_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chart_is_drawn_by_plotly_and_tabulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")
     bundle = chart({"type": "bar", "name": "cold", "x": [1.5, 2000], "y": ["a", "b"]})._repr_mimebundle_()
     assert bundle[PLOTLY_MIME]["data"][0]["name"] == "cold"
     assert "<strong>Calls</strong>" in bundle["text/html"]
     assert "echo · simulated" in bundle["text/html"]
-    assert cells(bundle["text/html"]) == [["series", "ms", "y"], ["cold", "1.5", "a"], ["cold", "2\u2009000", "b"]]
+    assert cells(bundle["text/html"]) == [["series", "ms", "y"], ["cold", "1.5", "a"], ["cold", "2\u202f000", "b"]]
     assert bundle["text/plain"] == "Chart: Calls"
 
 
-def test_doubts_ticks_times_and_notes_stand_in_the_table() -> None:
+def test_intervals_ticks_times_and_notes_are_in_the_table() -> None:
     markup = chart(
         {
             "type": "scatter",
@@ -48,8 +48,8 @@ def test_doubts_ticks_times_and_notes_stand_in_the_table() -> None:
         yaxis={"tickvals": [0, 1], "ticktext": ["reactive", "proactive"]},
     ).numbers_html()
     assert cells(markup)[1:] == [
-        ["recall", "0.5 [0.4 – 0.7]", "reactive", "first second"],
-        ["then", "2026-11-22 05:00:00", "proactive", ""],
+        ["recall", "0.50 [0.40–0.70]", "reactive", "first second"],
+        ["then", "2026-11-22 05:00:00 UTC", "proactive", "–"],
     ]
 
 

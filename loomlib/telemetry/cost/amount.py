@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 
+from ...presentation.formats import money
+
 SMALLEST = Decimal("1e-15")
 """Amounts are rounded to this once, when they are made; from then on sums are exact, in any order."""
 
@@ -53,8 +55,7 @@ class Amount:
     def __str__(self) -> str:
         if self.state == "unknown":
             return f"unknown ({self.unknown} items)" if self.unknown > 1 else "unknown"
-        sign = "$" if self.currency == "USD" else f"{self.currency} "
-        figure = f"{sign}{self.known:,.2f}" if self.known >= 1 else f"{sign}{self.known:.6f}"
+        figure = money(self.known, self.currency)
         told = f"at least {figure} ({self.unknown} unknown)" if self.unknown else figure
         return f"{told}, estimated" if self.is_estimate else told
 

@@ -100,7 +100,7 @@ def test_the_page_of_a_trace_adds_up_and_needs_no_network() -> None:
     page = shown._repr_html_()
     assert_inert(page)
     assert "http" not in page
-    assert "Of 1.00 s: model 40.0 %, cold start 30.0 %, tools 20.0 %" in page
+    assert "Of 1 s: model 40 %, cold start 30 %, tools 20 %" in page
     assert sum(part.duration_ns for part in shown.breakdown().parts) == 1_000_000_000
 
 
@@ -127,8 +127,8 @@ def test_the_layers_of_a_hostile_agent_are_text_too() -> None:
 def test_plain_text_is_stable() -> None:
     shown = view(*request())
     assert repr(shown) == (
-        "<Trace of looker: found, 4 spans. Of 1.00 s: model 40.0 %, cold start 30.0 %, tools 20.0 %, "
-        "agent overhead 9.0 %, service and network 1.0 %.>"
+        "<Trace of looker: found, 4 spans. Of 1 s: model 40 %, cold start 30 %, tools 20 %, "
+        "agent overhead 9 %, service and network 1 %.>"
     )
     assert str(shown).splitlines()[0] == (
         "looker · DEFAULT · session loom-0123456789abcdef0123456789abcdef · local AgentCore"
@@ -191,7 +191,7 @@ def test_json_of_a_trace_is_json() -> None:
 
 def test_many_traces_tell_their_shares_together() -> None:
     traces = Traces([view(*request()), view(state="exports_nothing")], agent_name="looker")
-    assert traces.sentence().startswith("1 of 2 invocations have spans. Of 1.00 s together: model 40.0 %")
+    assert traces.sentence().startswith("1 of 2 invocations have spans. Of 1 s together: model 40 %")
     assert sum(traces.shares().values()) == pytest.approx(1.0)
     frame = traces.parts()
     parts = [name for name in frame.columns if name.endswith("_ms") and name != "total_ms"]

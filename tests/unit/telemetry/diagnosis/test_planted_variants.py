@@ -164,7 +164,7 @@ def test_a_large_prompt_out_of_the_cache_counts_too() -> None:
     found = diagnose(request.case()).first
     assert found is not None
     assert found.rule == "large_prompt"
-    assert any("60,000 tokens were read from the prompt cache" in each.text for each in found.evidence)
+    assert any("60\u202f000 tokens were read from the prompt cache" in each.text for each in found.evidence)
 
 
 def test_memory_called_in_every_turn_is_chatty() -> None:

@@ -1,0 +1,59 @@
+"""Foreign text, such as an agent's answer or a resource's name, made safe to print, and plain-text tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from .formats import cell, number
+
+LONGEST_TEXT: Final = 20_000
+"""Characters of a text that a card shows."""
+
+
+def printable(text: str) -> str:
+    """Replace what a terminal would obey or UTF-8 cannot write with U+FFFD; line breaks and tabs stay."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def one_line(text: str, longest: int = 80) -> str:
+    """Return `text` as one printable line of at most `longest` characters, an ellipsis included."""
+    line = printable(" ".join(text[: 4 * longest].split()))
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def cut(text: str, longest: int = LONGEST_TEXT, *, rest: str = "") -> str:
+    """Cut a long text and say how much is missing.
+
+    Args:
+        text: The text.
+        longest: Characters to keep.
+        rest: Where the reader finds the whole, such as `.text`.
+    """
+    left = len(text) - longest
+    if left <= 0:
+        return text
+    where = f"; all of them are in {rest}" if rest else ""
+    return f"{text[:longest]}\n… {number(left)} more characters{where}"
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, more: int = 0, longest: int = 60) -> str:
+    """Format rows as aligned plain text.
+
+    Args:
+        head: Column titles.
+        rows: Values, formatted as `formats.cell` does; long cells are cut.
+        more: How many rows are left out; named in a last line.
+        longest: Characters of a cell.
+    """
+    cells = [list(head), *([one_line(cell(value), longest) for value in row] for row in rows)]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(head))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    return "\n".join([*lines, *([f"… {number(more)} more rows"] if more > 0 else [])])
+
+
+def text_card(title: str, *, labels: Sequence[str] = (), facts: Sequence[tuple[str, str]] = (), note: str = "") -> str:
+    """Format what `html.card` shows as plain text: title, labels, note, and aligned facts."""
+    width = max((len(name) for name, _ in facts), default=0)
+    lines = [title, " · ".join(labels), note, *(f"  {name.ljust(width)}  {value}" for name, value in facts)]
+    return "\n".join(filter(None, lines))
