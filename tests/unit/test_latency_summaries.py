@@ -94,7 +94,7 @@ def test_without_a_start_there_is_no_clock_bound() -> None:
 def test_a_study_is_told_in_three_sentences() -> None:
     made = calls(cold=COLD, warm=WARM, cold_starts=[each - 8 for each in COLD], warm_starts=[2.0] * 12)
     first, second, third = told(made)
-    assert first.startswith("A new session costs 316 ms (95 % interval ")
+    assert first.startswith("A new session costs 317 ms (95 % interval ")
     assert first.endswith(" before the agent starts.")
     assert second.startswith("In a warm session, 9 in 10 answers begin within 14.")
     assert third == "No failures in 24 calls."
@@ -102,7 +102,7 @@ def test_a_study_is_told_in_three_sentences() -> None:
 
 def test_failures_are_told_by_class() -> None:
     made = [*calls(cold=COLD), failed(90, Scenario.COLD, "throttle"), failed(91, Scenario.COLD, "throttle")]
-    assert told(made)[-1] == "2 failures in 14 calls (14 %): 2 throttle."
+    assert told(made)[-1] == "2 failures in 14 calls (14.3 %): 2 throttle."
 
 
 def test_too_few_calls_are_told_as_too_few() -> None:
@@ -148,4 +148,4 @@ def test_where_a_cold_calls_time_goes_is_a_sentence() -> None:
     made = calls(cold=[100.0] * 6, cold_starts=[91.15] * 6)
     text = share_sentence(split_time(made, FLOOR, Scenario.COLD), Scenario.COLD)
     assert text.startswith("Of a cold call's time: before the agent starts 90 %, the agent's answer (model, tools and ")
-    assert text.endswith("the harness itself 1 %.")
+    assert text.endswith("the harness itself 1.1 %.")
