@@ -63,7 +63,7 @@ class AlertResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertCheck:
-    """All alerts at one moment; made by `Workbench.check_alerts()`.
+    """All alerts at one moment; made by `Workbench.alerts.check()`.
 
     `unreadable` has a sentence for each alert whose stored rule cannot be read: nobody knows how that one stands.
     """

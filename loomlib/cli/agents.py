@@ -32,7 +32,7 @@ def deploy(place: Place, what: str, name: str | None, variables: tuple[str, ...]
         if place.as_json:
             emit_json(_about(agent))
         else:
-            say(f"deployed {what} → {agent.runtime_id}  ({agent.status} in {seconds_since(start)})")
+            say(f"deployed {what} → {agent.entry.runtime_id}  ({agent.status} in {seconds_since(start)})")
 
 
 @click.command()
@@ -45,7 +45,7 @@ def register(place: Place, arn: str) -> None:
         if place.as_json:
             emit_json(_about(agent))
         else:
-            say(f"registered {agent.name} · {agent.status} · qualifiers {', '.join(agent.qualifiers)}")
+            say(f"registered {agent.name} · {agent.status} · qualifiers {', '.join(agent.entry.qualifiers)}")
 
 
 @click.command()
@@ -94,7 +94,7 @@ def invoke(place: Place, agent: str, prompt: str, session: str | None, qualifier
         record = run.record
         if record is None:  # the stream ended, so there is one
             raise LoomError("The invocation left no record", on=found.name)
-        inv = Invocation(record, found)
+        inv = Invocation(record, found.context, found.entry)
     if place.as_json:
         emit_json(inv.to_dict())
     else:
@@ -134,7 +134,7 @@ def latency(place: Place, agent: str, session: str | None) -> int:
     from ..workbench import start_facts
 
     with place.connect() as bench:
-        inv = bench.agent(agent).last_invocation(session_id=session)
+        inv = bench.agent(agent).history.last(session_id=session)
         found = inv.latency()
     if place.as_json:
         emit_json({**inv.to_dict(), "start": start_facts(found)})
@@ -152,7 +152,7 @@ def latency(place: Place, agent: str, session: str | None) -> int:
 def trace(place: Place, agent: str, session: str | None, last: int, source: str | None) -> int:
     """Print where the time of an invocation went, by its spans; waits for spans that are on their way."""
     with place.connect() as bench:
-        found = bench.agent(agent).traces(last, session_id=session, source=source, progress=_waiting)
+        found = bench.agent(agent).telemetry.traces(last, session_id=session, source=source, progress=_waiting)
     if not found:
         raise LoomError("No invocation is stored", on=session or agent, try_=f'loom invoke {agent} "…"')
     if place.as_json:
@@ -182,9 +182,9 @@ def _about(agent: Agent) -> dict[str, Any]:
     return {
         "name": agent.name,
         "arn": agent.arn,
-        "runtime_id": agent.runtime_id,
+        "runtime_id": agent.entry.runtime_id,
         "status": agent.status,
-        "qualifiers": list(agent.qualifiers),
+        "qualifiers": list(agent.entry.qualifiers),
     }
 
 

@@ -22,7 +22,7 @@ def alerts() -> None:
 def list_(place: Place) -> None:
     """The rules, and how each stood when it was last checked."""
     with place.connect() as bench:
-        rows = records(bench.alerts())
+        rows = records(bench.alerts.table())
     if place.as_json:
         emit_json(rows)
     else:
@@ -57,7 +57,7 @@ def add(
 ) -> None:
     """Add a rule on NUMBER: error_rate, cold_start_mean_ms, cold_start_p90_ms, duration_p50_ms, duration_p90_ms …"""
     with place.connect() as bench:
-        rule = bench.add_alert(
+        rule = bench.alerts.add(
             number,
             above=_limit(above),
             below=_limit(below),
@@ -86,7 +86,7 @@ def add(
 def remove(place: Place, name: str) -> None:
     """Remove the rule NAME; its history stays."""
     with place.connect() as bench:
-        bench.remove_alert(name)
+        bench.alerts.remove(name)
     if place.as_json:
         emit_json({"removed": name})
     else:
@@ -100,7 +100,7 @@ def remove(place: Place, name: str) -> None:
 def check(place: Place, context: click.Context, quiet: bool) -> None:
     """Judge every rule now and tell whom it names; exits 2 with an alarm, 1 when a rule cannot be read, else 0."""
     with place.connect() as bench:
-        found = bench.check_alerts(notify=not quiet)
+        found = bench.alerts.check(notify=not quiet)
     if place.as_json:
         emit_json(
             {
@@ -128,7 +128,7 @@ def check(place: Place, context: click.Context, quiet: bool) -> None:
 def history(place: Place, name: str | None, limit: int) -> None:
     """What happened to the alerts (to NAME), newest first."""
     with place.connect() as bench:
-        rows = records(bench.alert_history(name, limit=limit))
+        rows = records(bench.alerts.history(name, limit=limit))
     if place.as_json:
         emit_json(rows)
     else:

@@ -45,7 +45,7 @@ def capture(
 ) -> None:
     """Make a case of what AGENT was asked, secrets and personal data struck out."""
     with place.connect() as bench:
-        found = bench.agent(agent).capture_into(
+        found = bench.agent(agent).evals.capture_into(
             path,
             list(ids) or None,
             session_id=session,
@@ -90,7 +90,7 @@ def collect(
     """Let production flow back: failures and some successes of AGENTS (all, when none is named) into a set."""
     before, start = _set(path), ago(since)
     with place.connect() as bench:
-        found = bench.collect_cases(
+        found = bench.evals.collect(
             before,
             *agents,
             since=start,

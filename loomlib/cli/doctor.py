@@ -114,7 +114,7 @@ def _store(place: Place) -> str:
 def _agentcore(place: Place) -> str:
     if place.where == "aws":
         with place.connect() as bench:
-            return f"AWS · account {bench.account_id()} · {bench.region}"
+            return f"AWS · account {bench.clients.account_id()} · {bench.region}"
     try:
         found = local.status(place.settings.home)
     except LocalServiceNotRunningError:

@@ -110,7 +110,7 @@ def evaluate(
 def runs(place: Place, limit: int) -> None:
     """List the stored evaluations, newest first."""
     with place.connect() as bench:
-        rows = records(bench.eval_runs().head(limit))
+        rows = records(bench.evals.runs().head(limit))
     if place.as_json:
         emit_json(rows)
     else:
@@ -131,8 +131,8 @@ def compare(place: Place, run: str, baseline: str, margin: float, junit: str | N
     from ..evals.exports import write_junit
 
     with place.connect() as bench:
-        new = bench.eval_run(run)
-        found = _compared(new, bench.eval_run(baseline), margin / 100)
+        new = bench.evals.run(run)
+        found = _compared(new, bench.evals.run(baseline), margin / 100)
         gates = found.gates()
         if junit:
             write_junit(new, junit, gates)

@@ -28,7 +28,7 @@ def memory() -> None:
 def list_(place: Place) -> None:
     """The memories of the account."""
     with place.connect() as bench:
-        _emit(place, bench.memories())
+        _emit(place, bench.memories.table())
 
 
 @memory.command()
@@ -39,7 +39,7 @@ def list_(place: Place) -> None:
 def show(place: Place, name: str, actor: str | None, limit: int) -> None:
     """The memory NAME (a name, id or ARN): strategies with their namespaces, and who has events in it."""
     with place.connect() as bench:
-        found = bench.memory(name)
+        found = bench.memories.get(name)
         people = found.actors(limit=limit) if actor is None else found.sessions(actor, limit=limit)
     told = found.description
     strategies = [
@@ -71,7 +71,7 @@ def events(
     """The events of ACTOR (of everybody, when none is named), each session's newest first."""
     start = None if since is None else ago(since)
     with place.connect() as bench:
-        _emit(place, bench.memory(name).events(actor, session=session, branch=branch, since=start, limit=limit))
+        _emit(place, bench.memories.get(name).events(actor, session=session, branch=branch, since=start, limit=limit))
 
 
 @memory.command("records")
@@ -86,7 +86,7 @@ def records_(
 ) -> None:
     """The records of NAMESPACE and below, of an actor, or all."""
     with place.connect() as bench:
-        _emit(place, bench.memory(name).records(namespace, actor=actor, strategy=strategy, limit=limit))
+        _emit(place, bench.memories.get(name).records(namespace, actor=actor, strategy=strategy, limit=limit))
 
 
 @memory.command()
@@ -99,7 +99,7 @@ def records_(
 def search(place: Place, name: str, query: str, namespace: str | None, actor: str | None, top_k: int) -> None:
     """The records nearest in meaning to QUERY, with their scores."""
     with place.connect() as bench:
-        _emit(place, bench.memory(name).search(query, namespace, actor=actor, top_k=top_k))
+        _emit(place, bench.memories.get(name).search(query, namespace, actor=actor, top_k=top_k))
 
 
 @memory.command()
@@ -112,7 +112,7 @@ def timeline(place: Place, name: str, actor: str, since: str | None, limit: int)
     """What ACTOR said and what was extracted from it, in the order of time."""
     start = None if since is None else ago(since)
     with place.connect() as bench:
-        _emit(place, bench.memory(name).timeline(actor, since=start, limit=limit).table())
+        _emit(place, bench.memories.get(name).timeline(actor, since=start, limit=limit).table())
 
 
 @memory.command()
@@ -122,7 +122,7 @@ def timeline(place: Place, name: str, actor: str, since: str | None, limit: int)
 def provenance(place: Place, name: str, record: str) -> None:
     """The events that RECORD (its id) came from: as told by the service, else inferred."""
     with place.connect() as bench:
-        _emit(place, bench.memory(name).provenance(record).table())
+        _emit(place, bench.memories.get(name).provenance(record).table())
 
 
 def _emit(place: Place, found: MemoryFrame) -> None:

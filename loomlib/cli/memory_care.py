@@ -29,7 +29,7 @@ def health(
     """What should be mended in the memory NAME, with evidence in which secrets are struck out."""
     limits: dict[str, Any] = {"records": None, "events": None} if everything else {}
     with place.connect() as bench:
-        found = bench.memory(name).health(allow=allow, presidio=presidio, **limits)
+        found = bench.memories.get(name).health(allow=allow, presidio=presidio, **limits)
     if place.as_json:
         growth = found.growth.row() if found.growth else None
         emit_json({"sentence": found.sentence(), "healthy": found.is_healthy, "growth": growth, "rows": found.rows()})
@@ -49,7 +49,7 @@ def health(
 def snapshot(place: Place, name: str, path: str, no_events: bool) -> None:
     """Keep what the memory NAME holds now in the file PATH, without secrets, to compare it later."""
     with place.connect() as bench:
-        taken = bench.memory(name).snapshot(events=not no_events)
+        taken = bench.memories.get(name).snapshot(events=not no_events)
         taken.save(path)
     counts = {"path": path, "records": len(taken.records), "events": sum((taken.events or {}).values())}
     if place.as_json:
@@ -66,7 +66,7 @@ def snapshot(place: Place, name: str, path: str, no_events: bool) -> None:
 def diff(place: Place, name: str, before: str, after: str | None) -> None:
     """What changed in the memory NAME between the snapshots BEFORE and AFTER (now, when none is named)."""
     with place.connect() as bench:
-        found = bench.memory(name).diff(before, after)
+        found = bench.memories.get(name).diff(before, after)
     _emit(place, found.note(), found.rows(), empty="no record changed")
 
 
@@ -79,7 +79,7 @@ def diff(place: Place, name: str, before: str, after: str | None) -> None:
 def export_(place: Place, name: str, path: str, actors: tuple[str, ...], no_redaction: bool) -> None:
     """Write events and records of the memory NAME to PATH as JSON lines, secrets and personal data struck out."""
     with place.connect() as bench:
-        done = bench.memory(name).export(path, actors=actors or None, redact=not no_redaction)
+        done = bench.memories.get(name).export(path, actors=actors or None, redact=not no_redaction)
     _emit(place, done.note(), done.rows(), empty="nothing")
 
 
@@ -92,7 +92,7 @@ def export_(place: Place, name: str, path: str, actors: tuple[str, ...], no_reda
 def import_(place: Place, name: str, path: str, yes: bool, extract: bool) -> int:
     """Bring the export PATH into the memory NAME: shown first, written once confirmed."""
     with place.connect() as bench:
-        preview = bench.memory(name).import_(path)
+        preview = bench.memories.get(name).import_(path)
         return _confirmed(place, preview, yes, "Write this?", lambda: preview.confirm(extract=extract))
 
 
@@ -104,7 +104,7 @@ def import_(place: Place, name: str, path: str, yes: bool, extract: bool) -> int
 def forget(place: Place, name: str, actor: str, yes: bool) -> int:
     """Delete everything of ACTOR in the memory NAME: shown first, deleted once confirmed, looked for again after."""
     with place.connect() as bench:
-        preview = bench.memory(name).forget(actor)
+        preview = bench.memories.get(name).forget(actor)
         if not preview.parts:
             _emit(place, preview.note(), [], empty="nothing to delete")
             return 0
@@ -124,7 +124,7 @@ def isolation(place: Place, name: str, patterns: tuple[str, ...], actors: int, s
     Writes into a scratch namespace with scratch actors, and takes all of it away.
     """
     with place.connect() as bench:
-        found = bench.memory(name).check_isolation(patterns or None, actors=actors, seed=seed, slashes=slashes)
+        found = bench.memories.get(name).check_isolation(patterns or None, actors=actors, seed=seed, slashes=slashes)
     _emit(place, found.sentence(), found.rows(), empty="no read crossed")
     return 0 if found.is_isolated else 2
 

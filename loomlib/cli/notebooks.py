@@ -63,12 +63,12 @@ def _prepared(place: Place, parameters: Mapping[str, str], *, local: bool) -> Ge
         yield
         return
     with place.connect() as bench:
-        say(f"local AgentCore up · loopback · {bench.session_count()} sessions")
+        say(f"local AgentCore up · loopback · {bench.metrics.session_count()} sessions")
         if agent := parameters.get("agent"):
             start = time.perf_counter()
             found, deployed = bench.find_or_deploy(agent)
             if deployed:
-                say(f"deployed {agent} → runtime/{found.runtime_id}  ({found.status} in {seconds_since(start)})")
+                say(f"deployed {agent} → runtime/{found.entry.runtime_id}  ({found.status} in {seconds_since(start)})")
         yield
 
 

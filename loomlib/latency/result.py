@@ -110,7 +110,7 @@ class StudyResult(StudyRecord):
         """Return each scenario's time by the parts of its calls' traces: what exactly is slower in a cold session.
 
         Example:
-            >>> result.inside(agent.traces(last=100)).table()
+            >>> result.inside(agent.telemetry.traces(last=100)).table()
 
         Args:
             traces: Traces of the study's calls; others are ignored.

@@ -84,7 +84,7 @@ class MemoryAccess:
             raise StudyError(
                 "The memory extracts nothing about an actor, so nothing can be recalled",
                 on=name,
-                try_='bench.create_memory(name, strategies=["semantic", "preferences", "summary"])',
+                try_='bench.memories.create(name, strategies=["semantic", "preferences", "summary"])',
             )
         if summaries and SUMMARY not in types:
             raise StudyError(

@@ -127,7 +127,7 @@ def collect_tokens(bench: RecallBench, agent: RecallAgent, ledger: Ledger, desig
     }
     rows = [row for id in wanted if (row := bench.store.invocations.get(id)) is not None]
     with suppress(AwsError):
-        for view in bench.find_traces(agent.entry, rows, progress=lambda _line: None):
+        for view in bench.telemetry.find_traces(agent.entry, rows, progress=lambda _line: None):
             calls = view.case.calls
             counts = [(call.input_tokens, call.output_tokens) for call in calls]
             if view.trace.spans and counts and all(None not in each for each in counts):

@@ -31,16 +31,16 @@ def own_memory(bench: RecallBench, ledger: Ledger) -> NamedMemory:
     """The study's own memory, made when there is none yet."""
     environment = ledger.stored().environment
     if known := environment.get("memory_id"):
-        return bench.memory(str(known))
+        return bench.memories.get(str(known))
     if wanted := environment.get("memory_wanted"):
         try:
-            return bench.memory(str(wanted))
+            return bench.memories.get(str(wanted))
         except ResourceNotFoundError:
             pass  # killed before it was made
     else:
         wanted = f"recall_{uuid.uuid4().hex[:10]}"
         ledger.save("running", memory_wanted=wanted)
-    return bench.create_memory(str(wanted), strategies=STRATEGIES)
+    return bench.memories.create(str(wanted), strategies=STRATEGIES)
 
 
 def tidy(bench: RecallBench, ledger: Ledger) -> None:
@@ -49,7 +49,7 @@ def tidy(bench: RecallBench, ledger: Ledger) -> None:
         return
     stored = ledger.stored()
     try:
-        bench.delete_memory(str(stored.environment["memory_id"]))
+        bench.memories.delete(str(stored.environment["memory_id"]))
     except ResourceNotFoundError:
         pass  # somebody has deleted it
     except LoomError as error:

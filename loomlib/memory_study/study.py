@@ -85,7 +85,7 @@ class RecallStudy:
             raise StudyError(
                 "An agent remembers in a memory of its own: name it",
                 on=agent.name,
-                try_='memory=bench.memory(…), as given to bench.deploy("assistant_with_memory", memory=…)',
+                try_='memory=bench.memories.get(…), as given to bench.deploy("assistant_with_memory", memory=…)',
             )
         self.bench, self.agent, self.keep, self._access = bench, agent, keep, access
         self._memory_given = memory
@@ -143,8 +143,9 @@ class RecallStudy:
         return pd.DataFrame(rows, columns=names)
 
     def run(self, progress: Progress | None = None) -> RecallResult:
-        """Tell and ask what is still owed, and return the result. Raises `StudyInterruptedError` when the service goes away,
-        and `StudyError` when another process runs this study.
+        """Tell and ask what is still owed, and return the result.
+
+        Raises `StudyInterruptedError` when the service goes away, and `StudyError` when another process runs this study.
         """
         said = progress or NotebookLine()
         ledger = Ledger(self.bench.store, self.study_id)
@@ -264,7 +265,7 @@ class RecallStudy:
         if given is None:
             given = own_memory(self.bench, ledger)
         elif isinstance(given, str):
-            given = self.bench.memory(given)
+            given = self.bench.memories.get(given)
         if environment.get("memory_id") not in (None, given.id):
             raise StudyError("The study was begun with another memory", on=self.study_id, try_="a new study")
         ledger.save("running", memory_id=given.id, memory_name=given.name, memory_arn=given.arn, memory_is_own=own)

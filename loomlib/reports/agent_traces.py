@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loomlib.workbench.traces import Traces
+from loomlib.workbench.tracing import find_traces
 
 if TYPE_CHECKING:
     from loomlib.latency import StudyResult
@@ -42,7 +43,7 @@ def study_traces(agent: Agent, result: StudyResult) -> Traces:
     ids = [each.invocation_id for each in result.calls if each.invocation_id is not None]
     found = (agent.store.invocations.get(id) for id in ids)
     rows = [row for row in found if row is not None]
-    return Traces(agent.bench.find_traces(agent.entry, rows), agent_name=agent.name, labels=agent.labels)
+    return Traces(find_traces(agent.context, agent.entry, rows), agent_name=agent.name, labels=agent.labels)
 
 
 def _samples(agent: Agent) -> Sequence[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.presentation.formats import number, plural
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
 from loomlib.telemetry.diagnosis.wording import name_of
+from loomlib.workbench.tracing import find_traces
 
 from .cost_figures import cost_by_day
 from .cost_rows import CostEntry, day_of, day_row, estimated_use, known_sum, plain_total
@@ -70,13 +71,13 @@ class CostBook:
         labels: dict[str, None] = {}
         cut: list[str] = []
         for agent in agents:
-            table = price_table(prices or None, home=agent.bench.settings.home)
+            table = price_table(prices or None, home=agent.context.settings.home)
             stored = agent.store.invocations.list(agent.entry.id, limit=MOST_INVOCATIONS)
             rows = [row for row in stored if (day := day_of(row.client_invoke_time)) is not None and day >= since]
             if len(rows) == MOST_INVOCATIONS:
                 cut.append(agent.name)
             labels |= dict.fromkeys(agent.labels)
-            for row, view in zip(rows, agent.bench.find_traces(agent.entry, rows), strict=True):
+            for row, view in zip(rows, find_traces(agent.context, agent.entry, rows), strict=True):
                 use = estimated_use(row.client_duration_ms, active_vcpus, memory_gb)
                 known = view.state in _WITH_SPANS
                 entries.append(

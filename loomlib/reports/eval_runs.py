@@ -48,12 +48,12 @@ def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than
     if not wanted:
         return None
     if wanted != "last":
-        return bench.eval_run(wanted)
+        return bench.evals.run(wanted)
     rows = bench.store.eval_runs.list(set_digest=evalset.digest)
     found = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
     if found is None:
         raise EvalError("No complete run of this very set is stored", on=evalset.name, try_="loom runs lists them")
-    return bench.eval_run(found.id)
+    return bench.evals.run(found.id)
 
 
 def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun]:
@@ -63,19 +63,19 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
     """
     rows = [row for row in bench.store.eval_runs.list() if row.state == "complete"]
     if run_a:
-        new = bench.eval_run(run_a)
+        new = bench.evals.run(run_a)
     elif rows:
-        new = bench.eval_run(rows[0].id)
+        new = bench.evals.run(rows[0].id)
     elif run_b:
         raise EvalError("No complete run is stored to compare with it", on=run_b, try_="loom evaluate makes one")
     else:
         return _made(bench)
     if run_b:
-        return new, bench.eval_run(run_b)
+        return new, bench.evals.run(run_b)
     others = [row.id for row in rows if row.id != new.id and row.set_digest == new.evalset.digest]
     if not others:
         raise EvalError("No other complete run of its set is stored", on=new.id, try_="run_b, the id of a baseline")
-    return new, bench.eval_run(others[0])
+    return new, bench.evals.run(others[0])
 
 
 def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -> Comparison | None:

@@ -32,13 +32,13 @@ _SETTLE_S, _QUIET_S = 15.0, 2.0
 def inspected_memory(bench: Workbench, name: str = "") -> Memory:
     """The memory of that name, id or ARN; without one a sample with a scripted life (local only)."""
     if name:
-        return bench.memory(name)
+        return bench.memories.get(name)
     if bench.where != "local":
-        raise ReportError("Name the memory to inspect", on="memory", try_="bench.memories() lists them")
+        raise ReportError("Name the memory to inspect", on="memory", try_="bench.memories.table() lists them")
     try:
-        return bench.memory(SAMPLE)
+        return bench.memories.get(SAMPLE)
     except ResourceNotFoundError:
-        memory = bench.create_memory(SAMPLE, strategies=STRATEGIES)
+        memory = bench.memories.create(SAMPLE, strategies=STRATEGIES)
     access, life, began = MemoryAccess(reader=memory.reader), read_life("shellfish"), datetime.now(UTC)
     last = len(life.sessions) + 1
     for person in _PEOPLE:
@@ -160,7 +160,7 @@ def memory_notes(health: HealthReport, isolation: IsolationReport | None = None)
             f"{isolation.reads} reads; what was written for it was deleted again."
         )
     limits = [
-        "What an agent made of its records: inv.memories_used() shows that, answer by answer.",
+        "What an agent made of its records: inv.telemetry.memories_used() shows that, answer by answer.",
         "Contradictions in words that no rule knows.",
         *(f"Not looked at: {each}" for each in health.skipped),
     ]

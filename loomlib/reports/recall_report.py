@@ -27,14 +27,14 @@ def recall_subjects(bench: Workbench, memory: str = "", agent: str = "") -> tupl
     The blueprint assistant_with_memory is deployed with the memory, which is made when it is not there.
     """
     if not agent:
-        return (bench.memory(memory) if memory else None), None
+        return (bench.memories.get(memory) if memory else None), None
     name = memory or "recall_study"
     try:
-        found = bench.memory(name)
+        found = bench.memories.get(name)
     except ResourceNotFoundError:
         if memory:
             raise
-        found = bench.create_memory(name, strategies=STRATEGIES)
+        found = bench.memories.create(name, strategies=STRATEGIES)
     return found, bench.deploy(BLUEPRINT, memory=found) if agent == BLUEPRINT else bench.ensure_agent(agent)
 
 

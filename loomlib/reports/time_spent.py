@@ -13,6 +13,7 @@ from loomlib.latency.inside import Inside, look_inside, spans_sentence
 from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.telemetry.diagnosis import Diagnosis, Finding, diagnose_study
 from loomlib.telemetry.diagnosis.wording import name_of
+from loomlib.workbench.tracing import find_traces
 
 from .displays import Listing, Verdict
 from .gates import judge_durations
@@ -51,7 +52,7 @@ class TimeSpent:
         rows.reverse()
         if not rows:
             raise LoomError("No invocation is stored", on=session_id or agent.name, try_='agent.invoke("…")')
-        return cls(agent=agent, rows=rows, views=agent.bench.find_traces(agent.entry, rows))
+        return cls(agent=agent, rows=rows, views=find_traces(agent.context, agent.entry, rows))
 
     @cached_property
     def known(self) -> list[TraceView]:

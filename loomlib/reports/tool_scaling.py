@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import milliseconds, number, plural
 from loomlib.telemetry.traces import Trajectory
+from loomlib.workbench.tracing import find_traces
 
 from .displays import Listing, Verdict
 from .gates import judge_durations
@@ -79,7 +80,7 @@ class ToolScaling:
         agent.end_session(session_id)
         rows = [agent.store.invocations.get(each.record.id) for each in made]
         answered = [(count, row) for count, row in zip(asked, rows, strict=True) if row and row.status == "complete"]
-        views = agent.bench.find_traces(agent.entry, [row for _, row in answered])
+        views = find_traces(agent.context, agent.entry, [row for _, row in answered])
         return cls(
             runs=[_read(count, view) for (count, _), view in zip(answered, views, strict=True)],
             failures=[f"{count} tools: {each.error}" for count, each in zip(asked, made, strict=True) if not each.ok],

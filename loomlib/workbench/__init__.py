@@ -4,14 +4,14 @@ from .agent import Agent
 from .agent_protocols import agui_conversation, ask_agui, confirm, view_channel
 from .bench import Workbench
 from .blueprints import Blueprint, list_blueprints
+from .candidates import AgentCandidates
 from .connect import connect
 from .invocation import Invocation
-from .laboratory import AgentLaboratory
 from .starts import start_facts
 
 __all__ = [
     "Agent",
-    "AgentLaboratory",
+    "AgentCandidates",
     "Blueprint",
     "Invocation",
     "Workbench",

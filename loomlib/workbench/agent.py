@@ -1,4 +1,4 @@
-"""An agent as a notebook sees it: ask it, read its logs and sessions, refresh it, remove it."""
+"""An agent of the catalog: ask it, read its logs and sessions, refresh it, remove it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ..agents import record_from_row
+from ..aws.runtimes import delete_runtime, stop_session
+from ..deprecation import renamed_members
 from ..errors import LoomError
-from .agent_approvals import ApprovingAgent
-from .agent_capture import CapturedAgent
-from .agent_history import AgentHistory
-from .agent_telemetry import AgentTelemetry
 from .blueprints import find_blueprint
 from .cards import card
-from .frames import invocation_frame, log_frame, session_frame
+from .frames import log_frame, session_frame
 from .invocation import Invocation
 
 if TYPE_CHECKING:
@@ -24,18 +23,42 @@ if TYPE_CHECKING:
     from ..evals.runs import EvalRun
     from ..store import Store
     from ..telemetry import AgentStart
-    from .bench import Workbench
+    from .agent_approvals import AgentApprovals
+    from .agent_evals import AgentEvals
+    from .agent_history import AgentHistory
+    from .agent_telemetry import AgentTelemetry
+    from .context import Context
     from .eval_target import AgentTarget
 
+_RENAMED = {
+    "runtime_id": "entry.runtime_id",
+    "qualifiers": "entry.qualifiers",
+    "approve": "approvals.approve",
+    "reject": "approvals.reject",
+    "capture": "evals.capture",
+    "capture_into": "evals.capture_into",
+    "conversation": "history.conversation",
+    "invocation": "history.get",
+    "invocations": "history.table",
+    "last_invocation": "history.last",
+    "traces": "telemetry.traces",
+    "queries": "telemetry.queries",
+    "lives": "telemetry.processes",
+    "overview": "telemetry.overview",
+}
 
-class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
-    """An entry of the catalog, ready to be asked. Made by `Workbench.deploy`, `register` and `agent`.
 
-    It is also what a `LatencyStudy` measures (`loomlib.latency.MeasuredAgent`).
+class Agent:
+    """An agent of the catalog; made by `Workbench.deploy`, `register` and `agent`.
+
+    Args:
+        entry: The catalog's entry.
+        context: The workbench's resources.
+        qualifier: The endpoint that is asked.
     """
 
-    def __init__(self, entry: AgentEntry, bench: Workbench, *, qualifier: str = "DEFAULT") -> None:
-        self.entry, self.bench, self.qualifier = entry, bench, qualifier
+    def __init__(self, entry: AgentEntry, context: Context, *, qualifier: str = "DEFAULT") -> None:
+        self.entry, self.context, self.qualifier = entry, context, qualifier
 
     @property
     def name(self) -> str:
@@ -48,47 +71,59 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
         return str(self.entry.arn)
 
     @property
-    def runtime_id(self) -> str:
-        """The runtime's id."""
-        return self.entry.runtime_id
-
-    @property
     def status(self) -> str:
-        """AWS's word for the runtime's state when it was last looked at; `DELETED` when it was gone."""
+        """The runtime's status in AWS's terms when it was last refreshed; `DELETED` when it was gone."""
         return self.entry.status
 
     @property
-    def qualifiers(self) -> tuple[str, ...]:
-        """The names of its endpoints."""
-        return self.entry.qualifiers
-
-    @property
     def labels(self) -> tuple[str, ...]:
-        """What must be said beside every number from this agent."""
-        return self.bench.labels
+        """Provenance labels shown beside every figure of this agent, such as "local AgentCore"."""
+        return self.context.labels
 
     @property
     def sample_prompt(self) -> str:
-        """A prompt worth trying: the first of the blueprint of this name, else a sum, which any agent can try."""
+        """A prompt to try: the first of the blueprint of this name, else a sum, which any agent can answer."""
         blueprint = find_blueprint(self.name)
         return blueprint.prompts[0] if blueprint and blueprint.prompts else "What is 2 + 2?"
 
     @property
-    def scope(self) -> str:
-        """Which service it belongs to."""
-        return self.bench.where
+    def approvals(self) -> AgentApprovals:
+        """Actions that wait for a person: list, approve, reject."""
+        from .agent_approvals import AgentApprovals
+
+        return AgentApprovals(self.context, self.entry, self.qualifier)
 
     @property
-    def store(self) -> Store:
-        """Where its invocations and studies are kept."""
-        return self.bench.store
+    def evals(self) -> AgentEvals:
+        """Eval cases made of what this agent was asked."""
+        from .agent_evals import AgentEvals
+
+        return AgentEvals(self.context, self.entry)
+
+    @property
+    def history(self) -> AgentHistory:
+        """The stored invocations and conversations."""
+        from .agent_history import AgentHistory
+
+        return AgentHistory(self.context, self.entry)
+
+    @property
+    def telemetry(self) -> AgentTelemetry:
+        """Traces, ready queries, processes and an overview."""
+        from .agent_telemetry import AgentTelemetry
+
+        return AgentTelemetry(self.context, self.entry, self.qualifier)
 
     def at(self, qualifier: str) -> Agent:
-        """The same agent, asked through another of its endpoints."""
-        if qualifier not in self.qualifiers:
-            known = ", ".join(self.qualifiers)
+        """Return the same agent, asked through another of its endpoints.
+
+        Raises:
+            LoomError: The agent has no such endpoint.
+        """
+        if qualifier not in self.entry.qualifiers:
+            known = ", ".join(self.entry.qualifiers)
             raise LoomError("The agent has no such endpoint", on=f"{qualifier} of {self.name}", try_=known)
-        return Agent(self.entry, self.bench, qualifier=qualifier)
+        return Agent(self.entry, self.context, qualifier=qualifier)
 
     def invoke(
         self,
@@ -99,15 +134,19 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
         qualifier: str | None = None,
         timeout_s: float | None = None,
     ) -> Invocation:
-        """Ask the agent and wait for the whole answer. A failed call is an `Invocation` with `ok` False.
-
-        The payload is `{"prompt": prompt}` unless `payload` is given. A new session is opened unless `session_id`
-        (33 to 256 characters) names one. Nothing is retried: what you see is what the agent's first answer was.
+        """Send a prompt and wait for the whole answer. Nothing is retried; a failure is a result with `ok` False.
 
             inv = agent.invoke("What is 2+2?")
             inv.text, inv.duration_ms, inv.latency()
+
+        Args:
+            prompt: Sent as `{"prompt": prompt}`.
+            payload: Sent instead, as JSON or as it is.
+            session_id: The runtime session (33 to 256 characters); a new one by default.
+            qualifier: The endpoint; this object's by default.
+            timeout_s: Seconds without a byte after which the request fails; the settings' by default.
         """
-        record = self.bench.invoker.invoke(
+        record = self.context.invoker.invoke(
             self.entry,
             prompt,
             payload=payload,
@@ -116,7 +155,7 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
             timeout_s=timeout_s,
             labels=self.labels,
         )
-        return Invocation(record, self)
+        return Invocation(record, self.context, self.entry)
 
     async def ainvoke(
         self,
@@ -127,8 +166,16 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
         qualifier: str | None = None,
         timeout_s: float | None = None,
     ) -> Invocation:
-        """`invoke`, awaited: several can be under way at once with `asyncio.gather`."""
-        record = await self.bench.invoker.ainvoke(
+        """Do what `invoke` does, for `await`; run several at once with `asyncio.gather`.
+
+        Args:
+            prompt: Sent as `{"prompt": prompt}`.
+            payload: Sent instead, as JSON or as it is.
+            session_id: The runtime session (33 to 256 characters); a new one by default.
+            qualifier: The endpoint; this object's by default.
+            timeout_s: Seconds without a byte after which the request fails; the settings' by default.
+        """
+        record = await self.context.invoker.ainvoke(
             self.entry,
             prompt,
             payload=payload,
@@ -137,7 +184,7 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
             timeout_s=timeout_s,
             labels=self.labels,
         )
-        return Invocation(record, self)
+        return Invocation(record, self.context, self.entry)
 
     def stream(
         self,
@@ -148,12 +195,21 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
         qualifier: str | None = None,
         timeout_s: float | None = None,
     ) -> EventStream:
-        """The answer as it comes: `SessionStart`, a `Chunk` for each piece, then `SessionEnd` or `InvocationError`.
+        """Send a prompt and iterate over the answer as it arrives.
 
-        for event in agent.stream("Write about looms"):
-            print(getattr(event, "text", ""), end="")
+        The events are `SessionStart`, a `Chunk` for each piece, then `SessionEnd` or `InvocationError`.
+
+            for event in agent.stream("Write about looms"):
+                print(getattr(event, "text", ""), end="")
+
+        Args:
+            prompt: Sent as `{"prompt": prompt}`.
+            payload: Sent instead, as JSON or as it is.
+            session_id: The runtime session (33 to 256 characters); a new one by default.
+            qualifier: The endpoint; this object's by default.
+            timeout_s: Seconds without a byte after which the request fails; the settings' by default.
         """
-        return self.bench.invoker.stream(
+        return self.context.invoker.stream(
             self.entry,
             prompt,
             payload=payload,
@@ -172,8 +228,16 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
         qualifier: str | None = None,
         timeout_s: float | None = None,
     ) -> AsyncEventStream:
-        """`stream` for `async for`."""
-        return self.bench.invoker.astream(
+        """Do what `stream` does, for `async for`.
+
+        Args:
+            prompt: Sent as `{"prompt": prompt}`.
+            payload: Sent instead, as JSON or as it is.
+            session_id: The runtime session (33 to 256 characters); a new one by default.
+            qualifier: The endpoint; this object's by default.
+            timeout_s: Seconds without a byte after which the request fails; the settings' by default.
+        """
+        return self.context.invoker.astream(
             self.entry,
             prompt,
             payload=payload,
@@ -192,74 +256,88 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
         end: datetime | None = None,
         qualifier: str | None = None,
     ) -> pd.DataFrame:
-        """The newest `limit` log events, oldest first: timestamp, level, message, session_id, request_id, stream.
+        """Return the newest log events, oldest first: timestamp, level, message, session_id, request_id, stream.
 
-        With `session_id`: every line of the processes that served that session, also those that do not name it.
+        Args:
+            session_id: Only of the processes that served this session, including lines that do not name it.
+            limit: The most log events.
+            start: Only events since then.
+            end: Only events before then.
+            qualifier: The endpoint; this object's by default.
         """
-        at = qualifier or self.qualifier
-        reader = self.bench.log_reader
+        endpoint, reader, arn = qualifier or self.qualifier, self.context.log_reader, self.entry.arn
         if session_id is None:
-            return log_frame(reader.agent_logs(self.entry.arn, at, start=start, end=end, limit=limit))
-        return log_frame(reader.session_logs(self.entry.arn, at, session_id, start=start, end=end, limit=limit))
+            return log_frame(reader.agent_logs(arn, endpoint, start=start, end=end, limit=limit))
+        return log_frame(reader.session_logs(arn, endpoint, session_id, start=start, end=end, limit=limit))
 
     def sessions(self) -> pd.DataFrame:
-        """The sessions of this agent that Loom knows, newest first, with their calls, failures and times."""
-        return session_frame(self.store.invocations.sessions(self.entry.id))
-
-    def invocations(self, *, session_id: str | None = None, limit: int = 100) -> pd.DataFrame:
-        """The stored invocations, newest first."""
-        return invocation_frame(self.store.invocations.list(agent_id=self.entry.id, session_id=session_id, limit=limit))
-
-    def last_invocation(self, *, session_id: str | None = None) -> Invocation:
-        """The newest stored invocation (of a session); `LoomError` when there is none."""
-        rows = self.store.invocations.list(agent_id=self.entry.id, session_id=session_id, limit=1)
-        if not rows:
-            raise LoomError("No invocation is stored", on=session_id or self.name, try_='agent.invoke("…")')
-        return Invocation(self.bench.record_of(rows[0]), self)
+        """Return the agent's stored sessions, newest first, with their calls, failures and times."""
+        return session_frame(self.context.store.invocations.sessions(self.entry.id))
 
     def end_session(self, session_id: str) -> bool:
-        """End a runtime session (StopRuntimeSession); False when it was gone already."""
-        return self.bench.stop_session(self.entry, session_id, qualifier=self.qualifier)
+        """End a runtime session (StopRuntimeSession); return False when it had ended already."""
+        return stop_session(
+            self.context.clients, self.arn, session_id, qualifier=self.qualifier, region=self.entry.region
+        )
 
     def refresh(self) -> Agent:
-        """Ask the service about the runtime again; returns this agent, brought up to date."""
-        self.entry = self.bench.catalog.refresh(self.entry)
+        """Read the runtime's current state from the service, and return this agent."""
+        self.entry = self.context.catalog.refresh(self.entry)
         return self
 
     def remove(self, *, delete_runtime: bool = False) -> None:
-        """Take the agent out of the catalog; with `delete_runtime` the deployed runtime goes too."""
+        """Remove the agent from the catalog.
+
+        Args:
+            delete_runtime: Delete the deployed runtime as well.
+        """
         if delete_runtime:
-            self.bench.delete_runtime(self.entry)
-        self.bench.catalog.remove(self.entry)
+            self.delete_runtime()
+        self.context.catalog.remove(self.entry)
+
+    def delete_runtime(self) -> None:
+        """Delete the deployed runtime and leave the agent in the catalog; a missing runtime is not an error."""
+        delete_runtime(self.context.clients, self.entry.runtime_id, region=self.entry.region)
 
     def evaluate(self, evalset: EvalSet, evaluators: Any = (), repeats: int = 1, **options: Any) -> EvalRun:
-        """Ask every case of a set, judge the answers, keep everything (see `loom.evaluate` for the options).
+        """Ask every case of a set, score the answers, and store everything.
 
-        agent.evaluate(evalset, ["exact", "trajectory"], repeats=3).summary()
+            agent.evaluate(evalset, ["exact", "trajectory"], repeats=3).summary()
+
+        Args:
+            evalset: The cases.
+            evaluators: Names of evaluators, or evaluators; the set's own by default.
+            repeats: How often each case is asked.
+            **options: Those of `loom.evaluate`.
         """
         from ..evals.runs import evaluate
 
         return evaluate(self, evalset, evaluators, repeats, **options)
 
-    async def aevaluate(self, evalset: EvalSet, evaluators: Any = (), repeats: int = 1, **options: Any) -> EvalRun:
-        """`evaluate`, awaited."""
-        from ..evals.runs import aevaluate
-
-        return await aevaluate(self, evalset, evaluators, repeats, **options)
-
     def eval_target(self) -> AgentTarget:
-        """What an evaluation asks (loomlib.evals.runs.Target); looks up which version of the agent is deployed."""
+        """Return this agent as the target of an evaluation (`loomlib.evals.runs.Target`), refreshed."""
         from .eval_target import AgentTarget
 
-        return AgentTarget(self.refresh())
+        self.refresh()
+        return AgentTarget(self.context, self.entry, self.qualifier)
 
-    # What a study needs (loomlib.latency.MeasuredAgent).
+    # What a study measures (loomlib.latency.MeasuredAgent).
+
+    @property
+    def scope(self) -> str:
+        """The service that the agent belongs to: "local" or "aws"."""
+        return self.context.where
+
+    @property
+    def store(self) -> Store:
+        """Where the agent's invocations and studies are stored."""
+        return self.context.store
 
     async def measure(
         self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
     ) -> InvocationRecord:
-        """One timed call of a study."""
-        return await self.bench.invoker.ainvoke(
+        """Make one timed call of a study."""
+        return await self.context.invoker.ainvoke(
             self.entry,
             prompt,
             session_id=session_id,
@@ -269,18 +347,25 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
         )
 
     def agent_start(self, invocation_id: int) -> AgentStart:
-        """The agent's start for a stored invocation, waited for as long as the settings allow."""
-        row = self.store.invocations.get(invocation_id)
+        """Find the agent's start for a stored invocation; wait as long as the settings allow."""
+        row = self.context.store.invocations.get(invocation_id)
         if row is None:
             raise LoomError("No such invocation is stored", on=str(invocation_id))
-        return self.bench.find_start(self.bench.record_of(row))
+        return Invocation(record_from_row(row), self.context, self.entry).latency()
 
     async def is_alive(self) -> bool:
-        """Whether the service behind the agent takes connections."""
-        return await self.bench.is_alive(self.entry)
+        """Whether the service accepts connections."""
+        from .liveness import accepts_connections
+
+        return await accepts_connections(self.context.clients, self.entry.region)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return renamed_members(self, _RENAMED, name)
 
     def __repr__(self) -> str:
-        return f"<Agent {self.name}: {self.status}, {self.runtime_id}, {self.qualifier}>"
+        return f"<Agent {self.name}: {self.status}, {self.entry.runtime_id}, {self.qualifier}>"
 
     def _repr_html_(self) -> str:
         kind = {"READY": "good", "CREATE_FAILED": "bad", "UPDATE_FAILED": "bad", "DELETED": "bad"}.get(
@@ -291,9 +376,9 @@ class Agent(AgentTelemetry, AgentHistory, CapturedAgent, ApprovingAgent):
             state=(kind, self.status),
             labels=self.labels,
             facts=[
-                ("runtime", self.runtime_id),
+                ("runtime", self.entry.runtime_id),
                 ("region", self.entry.region),
-                ("qualifiers", ", ".join(self.qualifiers)),
+                ("qualifiers", ", ".join(self.entry.qualifiers)),
                 ("log group", self.entry.log_group(self.qualifier)),
                 ("ask it", 'agent.invoke("…")'),
             ],

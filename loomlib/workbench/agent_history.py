@@ -2,40 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from ..agents import record_from_row
+from ..errors import LoomError
+from .frames import invocation_frame
+from .invocation import Invocation
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..agents import AgentEntry
-    from .agent import Agent
-    from .bench import Workbench
-    from .invocation import Invocation
+    from ..store import InvocationRow
+    from .context import Context
 
 
 class AgentHistory:
-    """The part of `Agent` that reads stored conversations."""
+    """The stored invocations of one agent; `agent.history`."""
 
-    entry: AgentEntry
-    bench: Workbench
+    def __init__(self, context: Context, entry: AgentEntry) -> None:
+        self._context, self._entry = context, entry
+
+    def table(self, *, session_id: str | None = None, limit: int = 100) -> pd.DataFrame:
+        """Return the stored invocations, newest first, one row each.
+
+        Args:
+            session_id: Only those of this session.
+            limit: The most rows.
+        """
+        return invocation_frame(self._rows(session_id, limit))
+
+    def last(self, *, session_id: str | None = None) -> Invocation:
+        """Return the newest stored invocation.
+
+        Args:
+            session_id: Only of this session.
+
+        Raises:
+            LoomError: None is stored.
+        """
+        rows = self._rows(session_id, 1)
+        if not rows:
+            raise LoomError("No invocation is stored", on=session_id or self._entry.name, try_='agent.invoke("…")')
+        return self._invocation(rows[0])
+
+    def get(self, id: int) -> Invocation:
+        """Return the stored invocation of that number.
+
+        Raises:
+            LoomError: The agent has none of that number.
+        """
+        row = self._context.store.invocations.get(id)
+        if row is None or row.agent_id != self._entry.id:
+            raise LoomError(
+                "The agent has no such invocation", on=f"{id} of {self._entry.name}", try_="agent.sessions()"
+            )
+        return self._invocation(row)
 
     def conversation(self, session_id: str, *, limit: int = 200) -> list[Invocation]:
-        """The last `limit` invocations of a session, oldest first.
+        """Return the last invocations of a session, oldest first.
 
-        for inv in agent.conversation(session_id):
-            print(inv.record.prompt, "→", inv.text)
+            for inv in agent.history.conversation(session_id):
+                print(inv.record.prompt, "→", inv.text)
+
+        Args:
+            session_id: The runtime session.
+            limit: The most invocations.
         """
-        from .invocation import Invocation
+        return [self._invocation(row) for row in reversed(self._rows(session_id, limit))]
 
-        rows = self.bench.store.invocations.list(agent_id=self.entry.id, session_id=session_id, limit=limit)
-        return [Invocation(self.bench.record_of(row), cast("Agent", self)) for row in reversed(rows)]
+    def _rows(self, session_id: str | None, limit: int) -> tuple[InvocationRow, ...]:
+        return self._context.store.invocations.list(agent_id=self._entry.id, session_id=session_id, limit=limit)
 
-    def invocation(self, id: int) -> Invocation:
-        """The stored invocation of that number; `LoomError` when the agent has none."""
-        from ..errors import LoomError
-        from .invocation import Invocation
-
-        row = self.bench.store.invocations.get(id)
-        if row is None or row.agent_id != self.entry.id:
-            raise LoomError(
-                "The agent has no such invocation", on=f"{id} of {self.entry.name}", try_="agent.sessions()"
-            )
-        return Invocation(self.bench.record_of(row), cast("Agent", self))
+    def _invocation(self, row: InvocationRow) -> Invocation:
+        return Invocation(record_from_row(row), self._context, self._entry)

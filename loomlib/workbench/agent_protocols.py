@@ -10,10 +10,10 @@ from ..agents import Chunk, InvocationError
 from ..agents.agui import answer_to, conversation_of, run_input
 from ..agents.agui.parts import as_list, as_mapping, as_text
 from ..agents.mcp_apps import FrameChannel, tool_call_payload, tool_result_of
+from .agent import Agent
 
 if TYPE_CHECKING:
     from ..agents.mcp_apps import AppView
-    from .agent import Agent
     from .invocation import Invocation
 
 
@@ -29,11 +29,11 @@ def ask_agui(
     resume: Mapping[str, Any] | None = None,
     timeout_s: float | None = None,
 ) -> Invocation:
-    """One run of an agent that speaks AG-UI, waited for; `inv.agui()` has its events put together.
+    """One run of an agent that speaks AG-UI, waited for; `inv.protocols.agui()` has its events put together.
 
     `messages` are what was said before (`agui_conversation`), `tools` what the asker offers (see `run_input`).
 
-        ask_agui(agent, "Add 2 lamps to the cart.").agui().state
+        ask_agui(agent, "Add 2 lamps to the cart.").protocols.agui().state
     """
     payload = run_input(
         prompt, thread_id=thread_id, state=state, messages=messages, tools=tools,
@@ -45,10 +45,11 @@ def ask_agui(
 def agui_conversation(invocations: Sequence[Invocation]) -> list[dict[str, Any]]:
     """What was said in invocations of one session, oldest first, as the messages of AG-UI's next run.
 
-    ask_agui(agent, "And one chair.", session_id=id, messages=agui_conversation(agent.conversation(id)))
+    ask_agui(agent, "And one chair.", session_id=id, messages=agui_conversation(agent.history.conversation(id)))
     """
     return conversation_of(
-        (f"asked-{each.record.id}", asked_in_agui(each.record.prompt or ""), each.agui().run) for each in invocations
+        (f"asked-{each.record.id}", asked_in_agui(each.record.prompt or ""), each.protocols.agui().run)
+        for each in invocations
     )
 
 
@@ -73,11 +74,11 @@ def confirm(inv: Invocation, confirmation_id: str, *, approved: bool | None = No
 
     `approved` or a `payload` of its own answers it; with neither it is abandoned.
 
-        confirm(inv, inv.agui().confirmations[0].id, approved=True)
+        confirm(inv, inv.protocols.agui().confirmations[0].id, approved=True)
     """
-    run = inv.agui().run
+    run = inv.protocols.agui().run
     return ask_agui(
-        inv.agent,
+        Agent(inv.entry, inv.context, qualifier=inv.record.qualifier),
         session_id=inv.session_id,
         thread_id=run.thread_id or None,
         state=run.state,
@@ -90,7 +91,7 @@ def view_channel(
 ) -> FrameChannel:
     """The channel of a view's frame: what it may call goes to the agent, in the session that the view came from.
 
-    channel = view_channel(inv.agent, inv.views()[0], session_id=inv.session_id)
+    channel = view_channel(agent, inv.protocols.views()[0], session_id=inv.session_id)
     channel.receive({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "roll_dice"}})
     """
 

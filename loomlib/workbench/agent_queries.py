@@ -25,7 +25,7 @@ _SOON = timedelta(minutes=1)
 class AgentQueries:
     """Ready queries; made by `Agent.queries()`.
 
-    agent.queries().run("tool_frequency")
+    agent.telemetry.queries().run("tool_frequency")
     """
 
     def __init__(self, entry: AgentEntry, clients: Clients, *, qualifier: str) -> None:

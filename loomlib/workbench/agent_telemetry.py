@@ -1,4 +1,4 @@
-"""What can be asked about an agent's telemetry, beside its logs."""
+"""What can be asked about an agent's telemetry beside its logs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from ..errors import LoomError
+from .frames import log_frame, session_frame
+from .tracing import find_traces
+
 if TYPE_CHECKING:
     from ..agents import AgentEntry
     from .agent_queries import AgentQueries
-    from .bench import Workbench
+    from .context import Context
     from .overview import AgentOverview
-    from .telemetry_views import LivesView
+    from .telemetry_views import ProcessesView
     from .traces import Traces
 
 
 class AgentTelemetry:
-    """The part of `Agent` that reads traces and metrics."""
+    """Traces, queries, processes and figures of one agent; `agent.telemetry`."""
 
-    entry: AgentEntry
-    bench: Workbench
-    qualifier: str
+    def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
+        self._context, self._entry, self._qualifier = context, entry, qualifier
 
     def traces(
         self,
@@ -30,38 +33,47 @@ class AgentTelemetry:
         source: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Traces:
-        """The traces of the `last` stored invocations (of a session), newest first.
+        """Return the traces of the `last` stored invocations, newest first.
 
-        Those that are kept whole come from the store; the others cost one query window together. Spans that are still
-        on their way are waited for, as in `Invocation.trace`, which `source` is for too.
+        Complete traces come from the store; the others share one query. Spans that have not arrived yet are waited
+        for, as in `Invocation.trace`.
 
-            agent.traces(last=100).parts()
+            agent.telemetry.traces(last=100).parts()
+
+        Args:
+            last: How many invocations.
+            session_id: Only those of this session.
+            source: A plugin's span source to read instead of CloudWatch.
+            progress: Called with a line while spans are waited for.
         """
         from .traces import Traces
 
         if last < 1:
             raise ValueError(f"last must be at least 1, not {last}")
-        rows = self.bench.store.invocations.list(self.entry.id, session_id, limit=last)
-        views = self.bench.find_traces(self.entry, rows, source=source, progress=progress)
-        return Traces(views, agent_name=self.entry.name, labels=self.bench.labels)
+        rows = self._context.store.invocations.list(self._entry.id, session_id, limit=last)
+        views = find_traces(self._context, self._entry, rows, source=source, progress=progress)
+        return Traces(views, agent_name=self._entry.name, labels=self._context.labels)
 
     def queries(self) -> AgentQueries:
-        """Ready Logs Insights queries: duration percentiles, tool frequency, cold starts an hour, slowest sessions."""
+        """Return ready Logs Insights queries: duration percentiles, tool frequency, cold starts, slowest sessions."""
         from .agent_queries import AgentQueries
 
-        return AgentQueries(self.entry, self.bench.clients, qualifier=self.qualifier)
+        return AgentQueries(self._entry, self._context.clients, qualifier=self._qualifier)
 
-    def lives(self, *, hours: float = 24.0) -> LivesView:
-        """The processes (microVMs) that wrote a line in the last `hours`: each one's whole life from its log stream.
+    def processes(self, *, hours: float = 24.0) -> ProcessesView:
+        """Return the processes (microVMs) that logged in the last hours, each from its first line to its last.
 
-        It says how sessions stand to invocations, and how many cold boots there were.
+        The result says how sessions relate to invocations, and how many cold boots there were.
+
+        Args:
+            hours: How far back to read the log streams.
         """
         from ..telemetry.processes import list_processes
-        from .telemetry_views import LivesView
+        from .telemetry_views import ProcessesView
 
         start = datetime.now(UTC) - timedelta(hours=hours)
-        found = list_processes(self.bench.clients, self.entry.arn, self.qualifier, start=start)
-        return LivesView(found, title=f"{self.entry.name} · {self.qualifier}")
+        processes = list_processes(self._context.clients, self._entry.arn, self._qualifier, start=start)
+        return ProcessesView(processes, title=f"{self._entry.name} · {self._qualifier}")
 
     def overview(
         self,
@@ -71,10 +83,52 @@ class AgentTelemetry:
         bins: int = 30,
         logs: int = 20,
     ) -> AgentOverview:
-        """How the agent is doing: its numbers, sessions, latency over time in about `bins` bins, and `logs` log lines.
+        """Return the agent's figures, sessions, latency over time and newest log lines.
 
-        Only the log lines are read from the service (`logs=0` reads none); the rest is what is stored.
+        Only the log lines are read from the service; the rest comes from the store.
 
-            agent.overview(since=timedelta(hours=24)).latency()
+            agent.telemetry.overview(since=timedelta(hours=24)).latency()
+
+        Args:
+            since: The window's start, or how long ago it was; the beginning by default.
+            until: The window's end, or how long ago it was; now by default.
+            bins: About how many bins the latency has.
+            logs: How many log lines to read; 0 reads none.
         """
-        return self.bench.agent_overview(self.entry, self.qualifier, since, until, bins=bins, logs=logs)
+        from ..metrics import Window, latency_bins, read_figures
+        from .overview import AgentOverview
+
+        store, entry, now = self._context.store, self._entry, datetime.now(UTC)
+        window = Window.of(since, until, now=now)
+        problem, lines = "", log_frame(())
+        if logs > 0:
+            try:
+                lines = log_frame(
+                    self._context.log_reader.agent_logs(
+                        entry.arn, self._qualifier, start=window.since, end=window.until, limit=logs
+                    )
+                )
+            except LoomError as error:
+                problem = f"The log could not be read: {error}"
+        return AgentOverview(
+            entry=entry,
+            qualifier=self._qualifier,
+            window=window,
+            labels=self._context.labels,
+            figures=read_figures(store, [entry.id], window).total,
+            bins=latency_bins(store.figures.calls(entry.id, window.since, window.until), window, bins=bins),
+            sessions=session_frame(
+                row
+                for row in store.invocations.sessions(entry.id, limit=1_000)
+                if _overlaps(row.first_invoke_time, row.last_done_time, window.since, window.until)
+            ),
+            logs=lines,
+            logs_problem=problem,
+            taken_at=now,
+        )
+
+
+def _overlaps(first: float | None, last: float | None, since: datetime | None, until: datetime | None) -> bool:
+    if since is not None and (last if last is not None else first or 0.0) < since.timestamp():
+        return False
+    return until is None or (first or 0.0) < until.timestamp()

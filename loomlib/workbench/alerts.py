@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 ALERTS = ("alert", "state", "since", "checked_at", "number", "limit", "agent", "window_s", "min_n", "notify")
 _OF_THE_RULE = ("number", "limit", "side", "agent", "window_s", "min_n", "notify")
 EVENTS = ("at", "alert", "kind", "state", "before", "sentence")
-_EMPTY = 'No alerts yet. bench.add_alert("error_rate", above=0.05, min_n=20) makes one.'
+_EMPTY = 'No alerts yet. bench.alerts.add("error_rate", above=0.05, min_n=20) makes one.'
 
 
 class AlertCheckView:
-    """How the alerts stand; made by `Workbench.check_alerts()`."""
+    """How the alerts stand; made by `Workbench.alerts.check()`."""
 
     def __init__(self, found: AlertCheck, *, labels: Sequence[str]) -> None:
         self.found, self._labels = found, tuple(labels)

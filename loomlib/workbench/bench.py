@@ -1,89 +1,165 @@
-"""The workbench: what `connect()` opens, and where the rooms are wired together."""
+"""The workbench: what `connect()` opens."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
-from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
 
-from ..agents import AgentEntry, Catalog, InvocationRecord, Invoker, record_from_row
-from ..aws import Clients
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
-from ..aws.runtimes import delete_runtime, stop_session
+from ..deprecation import renamed_members
 from ..errors import AgentNotFoundError
-from ..settings import Settings
-from ..store import InvocationRow, Store
-from ..telemetry import AgentStart, LogReader, find_agent_start
 from .agent import Agent
 from .bench_alerts import BenchAlerts
-from .bench_memory import BenchMemory
+from .bench_evals import BenchEvals
+from .bench_memories import Memories, memory_variables
+from .bench_metrics import BenchMetrics
+from .bench_telemetry import BenchTelemetry
 from .blueprints import find_blueprint, find_code, list_blueprints
 from .cards import card
-from .environment import Environment
-from .frames import agent_frame, blueprint_frame, eval_run_frame, eval_set_frame, study_frame
+from .frames import agent_frame, blueprint_frame, study_frame
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..evals import EvalSet
-    from ..evals.capture import Collection
-    from ..evals.runs import EvalRun
+    from ..agents import Catalog
+    from ..aws import Clients
+    from ..settings import Settings
+    from ..store import Store
+    from .context import Context
     from .memory import Memory
     from .plugin_view import PluginView
 
+_RENAMED = {
+    "account_id": "clients.account_id",
+    "add_alert": "alerts.add",
+    "alert_history": "alerts.history",
+    "check_alerts": "alerts.check",
+    "remove_alert": "alerts.remove",
+    "catch_up": "metrics.catch_up",
+    "overview": "metrics.overview",
+    "read_figures": "metrics.read",
+    "session_count": "metrics.session_count",
+    "collect_cases": "evals.collect",
+    "eval_run": "evals.run",
+    "eval_runs": "evals.runs",
+    "eval_sets": "evals.sets",
+    "create_memory": "memories.create",
+    "delete_memory": "memories.delete",
+    "memory": "memories.get",
+    "find_traces": "telemetry.find_traces",
+    "prices": "telemetry.prices",
+    "rules": "telemetry.rules",
+}
 
-class Workbench(BenchAlerts, BenchMemory):
-    """A store, a catalog and a connection to one AgentCore; made by `connect()`, closed by `close()` or `with`."""
 
-    def __init__(self, *, where: str, settings: Settings, store: Store, clients: Clients, house: Environment) -> None:
-        self.where, self.settings, self.store, self.clients = where, settings, store, clients
-        self._house = house
-        self.labels = house.labels()
-        self.catalog = Catalog(store, clients, scope=where)
-        self.invoker = Invoker(store, clients, read_timeout_s=settings.read_timeout_s)
-        self.log_reader = LogReader(clients)
+class Workbench:
+    """A store, a catalog of agents and a connection to one AgentCore; made by `connect()`.
+
+    Close it with `close()` or use it in `with`. A workbench holds nothing but its context, so
+    `Workbench(agent.context)` is the workbench of an agent.
+
+    Args:
+        context: The open resources.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @property
+    def where(self) -> str:
+        """The environment: "local" or "aws"."""
+        return self.context.where
 
     @property
     def region(self) -> str:
         """The connection's AWS region."""
-        return self.clients.region
+        return self.context.clients.region
 
-    def account_id(self, *, anew: bool = False) -> str:
-        """The AWS account that the credentials belong to; `anew` asks AWS again, and so tells whether it answers."""
-        return self.clients.account_id(anew=anew)
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Provenance labels shown beside every figure from here, such as "local AgentCore"; none on AWS."""
+        return self.context.labels
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.context.settings
+
+    @property
+    def store(self) -> Store:
+        """The database of agents, invocations, studies and runs."""
+        return self.context.store
+
+    @property
+    def clients(self) -> Clients:
+        """The connection to AWS or the local AgentCore."""
+        return self.context.clients
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog of registered agents, as values."""
+        return self.context.catalog
+
+    @property
+    def alerts(self) -> BenchAlerts:
+        """Alert rules: add, remove, check, history."""
+        return BenchAlerts(self.context)
+
+    @property
+    def evals(self) -> BenchEvals:
+        """Eval sets, stored runs, and cases collected from invocations."""
+        return BenchEvals(self.context)
+
+    @property
+    def memories(self) -> Memories:
+        """The account's memories: list, get, create, delete."""
+        return Memories(self.context)
+
+    @property
+    def metrics(self) -> BenchMetrics:
+        """How the agents are doing: overview, and the lookups that complete it."""
+        return BenchMetrics(self.context)
+
+    @property
+    def telemetry(self) -> BenchTelemetry:
+        """Traces of stored invocations, diagnosis rules and prices."""
+        return BenchTelemetry(self.context)
 
     def environment(self) -> dict[str, str]:
-        """The variables that point other AWS clients at the same place (empty on AWS, where the usual ones do).
+        """Return the variables that point other AWS clients to the same AgentCore; empty on AWS.
 
         os.environ.update(bench.environment()); boto3.client("bedrock-agentcore")
         """
-        return dict(self._house.environment())
+        return dict(self.context.environment.environment())
 
     def agents(self, *, refresh: bool = False) -> pd.DataFrame:
-        """The catalog, newest first; `refresh` asks the service about each one before."""
+        """Return the catalog, newest first, one row per agent.
+
+        Args:
+            refresh: Read each agent's current state from the service first.
+        """
         entries = self.catalog.list()
-        if refresh:
-            entries = [self.catalog.refresh(entry) for entry in entries]
-        return agent_frame(entries)
+        return agent_frame([self.catalog.refresh(entry) for entry in entries] if refresh else entries)
 
     def agent(self, key: str) -> Agent:
-        """The agent of that name, runtime id or ARN; raises `AgentNotFoundError` naming what there is."""
-        return Agent(self.catalog.get(key), self)
+        """Return the agent of that name, runtime id or ARN.
+
+        Raises:
+            AgentNotFoundError: The catalog has none; the message lists what it has.
+        """
+        return Agent(self.catalog.get(key), self.context)
 
     def register(self, arn: str) -> Agent:
-        """Add a deployed runtime to the catalog: describes it and its endpoints.
+        """Add a deployed runtime to the catalog, with its description and endpoints.
 
         agent = bench.register("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4")
         """
-        return Agent(self.catalog.register(arn), self)
+        return Agent(self.catalog.register(arn), self.context)
 
     def deploy(
         self,
@@ -94,34 +170,44 @@ class Workbench(BenchAlerts, BenchMemory):
         memory: Memory | str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Agent:
-        """Deploy a blueprint, or the `agent.py` or folder at a path, and wait until it is READY.
-
-        A runtime of that name gets a new version. `environment` are variables of the agent's processes; they are never
-        shown or stored by Loom. `memory` (or its name, id or ARN) is told to the agent as LOOM_MEMORY_ID.
-        Raises `LoomError` when there is nothing to deploy, `NotSupportedError` on AWS.
+        """Deploy an agent and wait until it is READY. A runtime of that name gets a new version.
 
             agent = bench.deploy("calculator")
             agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
-            agent = bench.deploy("assistant_with_memory", memory=bench.create_memory("assistant"))
+            agent = bench.deploy("assistant_with_memory", memory=bench.memories.create("assistant"))
+
+        Args:
+            what: A blueprint's name, or the path of an `agent.py` or of its folder.
+            name: The runtime's name; derived from `what` by default.
+            environment: Environment variables of the agent's processes. Loom neither shows nor stores them.
+            memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
+            progress: Called with a line at each step; a line in the notebook by default.
+
+        Raises:
+            LoomError: There is nothing to deploy under that name or path.
+            NotSupportedError: On AWS, where this release does not deploy.
         """
-        self._house.check_deploy(str(what))
+        context = self.context
+        context.environment.check_deploy(str(what))
         blueprint = find_blueprint(what) if isinstance(what, str) else None
         code = blueprint.folder if blueprint else find_code(what)
         own = code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name
         package = make_package(code)
-        named = name or runtime_name(blueprint.name if blueprint else own)
+        runtime = name or runtime_name(blueprint.name if blueprint else own)
         if memory is not None:
-            environment = {**self.memory_variables(memory, named), **(environment or {})}
-        told = progress or WaitLine()
-        runtime = deploy_package(self.clients, named, package, environment=environment, progress=told)
-        return Agent(self.catalog.add(runtime), self)
+            opened = self.memories.get(memory) if isinstance(memory, str) else memory
+            environment = {**memory_variables(opened, runtime), **(environment or {})}
+        deployed = deploy_package(
+            context.clients, runtime, package, environment=environment, progress=progress or WaitLine()
+        )
+        return Agent(context.catalog.add(deployed), context)
 
     def ensure_agent(self, key: str) -> Agent:
-        """The agent called `key`; when there is none, the blueprint of that name is deployed or the ARN registered."""
+        """Return the agent of that name; deploy the blueprint or register the ARN when there is none."""
         return self.find_or_deploy(key)[0]
 
     def find_or_deploy(self, key: str) -> tuple[Agent, bool]:
-        """`ensure_agent`, and whether it had to be deployed."""
+        """Do what `ensure_agent` does, and return also whether the agent had to be deployed."""
         with contextlib.suppress(AgentNotFoundError):
             agent = self.agent(key).refresh()
             if not agent.entry.is_deleted:
@@ -129,135 +215,43 @@ class Workbench(BenchAlerts, BenchMemory):
         if key.startswith("arn:"):
             return self.register(key), False
         if find_blueprint(key) is None:
-            return self.agent(key), False  # raises, naming what there is
+            return self.agent(key), False  # raises, listing the agents
         return self.deploy(key), True
 
-    def session_count(self) -> int | None:
-        """How many runtime sessions are alive; None where AgentCore does not tell (on AWS)."""
-        return self._house.session_count()
-
     def panel(self, name: str, **options: Any) -> Any:
-        """The panel of that name, from a plugin (loom-widgets gives build, test, operate, evaluate and memory).
+        """Return a panel of a plugin; loom-widgets has build, test, operate, evaluate and memory.
 
-        bench.panel("test")
+            bench.panel("test")
+
+        Args:
+            name: The panel's name.
+            **options: Its own options.
         """
-        return self._plugins.get("panels", name, bench=self, **options)
+        return self.context.plugins.get("panels", name, bench=self, **options)
 
     def plugins(self) -> PluginView:
-        """What is plugged in, Loom's own parts among it; of a broken plugin the error and the mend."""
+        """Return the installed plugins, Loom's own parts included; of a broken one the error and the fix."""
         from ..plugins import find_plugins
         from .plugin_view import PluginView
 
-        return PluginView(find_plugins().check().knowing(self._plugins).lines())
+        return PluginView(find_plugins().check().knowing(self.context.plugins).lines())
 
     def blueprints(self) -> pd.DataFrame:
-        """The templates that `deploy` knows by name; variants are spoiled copies for evaluation exercises."""
+        """Return the templates that `deploy` knows by name; variants have planted faults for evaluation exercises."""
         return blueprint_frame(list_blueprints())
 
-    def eval_sets(self) -> pd.DataFrame:
-        """The eval sets that ship with Loom; `EvalSet.read` takes their names."""
-        from ..evals import shipped_sets
-
-        return eval_set_frame(shipped_sets().values())
-
     def studies(self) -> pd.DataFrame:
-        """The stored studies, of latency and of recall, newest first."""
+        """Return the stored latency and memory studies, newest first."""
         return study_frame(self.store.studies.list())
 
-    def eval_runs(self) -> pd.DataFrame:
-        """The stored evaluations, newest first."""
-        return eval_run_frame(self.store.eval_runs.list(), self.store.eval_runs.counts())
-
-    def eval_run(self, id: str) -> EvalRun:
-        """The stored evaluation of that id."""
-        from ..evals.runs import EvalRun
-
-        return EvalRun.load(self.store, id)
-
-    def collect_cases(
-        self,
-        evalset: EvalSet,
-        *agents: str,
-        since: datetime | timedelta | None = None,
-        by_session: bool = True,
-        **options: Any,
-    ) -> Collection:
-        """What these agents (all, when none is named) were asked since then, as cases: failures and some successes.
-
-        The options are those of `loomlib.evals.capture.collect_cases`: `failures`, `successes`, `seed`, `evaluators` …
-
-            bench.collect_cases(evalset, "calculator", since=timedelta(days=1)).evalset.write("set.json")
-        """
-        from .capturing import collect
-
-        return collect(self, evalset, agents, since=since, by_session=by_session, **options)
-
-    def find_start(self, record: InvocationRecord, *, progress: Callable[[str], None] | None = None) -> AgentStart:
-        """When the agent began with an invocation, by its logs; stored once found (see `Invocation.latency`)."""
-        attempts = self.settings.log_poll_attempts
-        # The settings' figures are for CloudWatch; a house that knows better waits less, never longer.
-        interval_s = min(self._house.poll_interval_s(attempts) or inf, self.settings.log_poll_interval_s)
-
-        told = progress or WaitLine()
-
-        def looked(look: int, looks: int, lines: int) -> None:
-            told(f"looked {look} of {looks} times for the start line · {lines} log lines so far")
-
-        return find_agent_start(
-            self.store,
-            self.log_reader,
-            self.catalog.get(record.agent_arn).arn,
-            record.id,
-            attempts=attempts,
-            interval_s=interval_s,
-            progress=looked,
-        )
-
-    def record_of(self, row: InvocationRow) -> InvocationRecord:
-        """The record that a stored row means."""
-        return record_from_row(row)
-
-    def stored_invocation(self, record: InvocationRecord) -> InvocationRecord:
-        """The record as it is stored now (the one given when it is not stored)."""
-        row = self.store.invocations.get(record.id)
-        return record if row is None else record_from_row(row)
-
-    def stop_session(self, entry: AgentEntry, session_id: str, *, qualifier: str) -> bool:
-        """End a runtime session; False when it was gone already."""
-        return stop_session(self.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region)
-
-    def delete_runtime(self, entry: AgentEntry) -> None:
-        """Delete the deployed runtime; one that is gone is no error."""
-        delete_runtime(self.clients, entry.runtime_id, region=entry.region)
-
-    async def is_alive(self, entry: AgentEntry) -> bool:
-        """Whether the data plane takes connections, and (the local one) answers on them.
-
-        The kernel takes connections for a process that is being killed until the very end, and then resets them.
-        """
-        address = urlsplit(await asyncio.to_thread(self.clients.data_endpoint, entry.region))
-        port = address.port or (443 if address.scheme == "https" else 80)
-        try:
-            async with asyncio.timeout(10.0):
-                reader, writer = await asyncio.open_connection(address.hostname, port)
-                try:
-                    if address.scheme != "http":
-                        return True
-                    writer.write(f"HEAD / HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
-                    return bool(await reader.read(1))
-                finally:
-                    writer.close()
-                    with contextlib.suppress(OSError):
-                        await writer.wait_closed()
-        except (OSError, TimeoutError):
-            return False
-
     def close(self) -> None:
-        """Store what is under way and let go; a local service that only this process used ends."""
-        self.invoker.close()
-        self.store.close()
-        self.clients.close()
-        self._house.leave()
+        """Store what is in progress and close all connections; a local service that only this process used ends."""
+        self.context.close()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return renamed_members(self, _RENAMED, name)
 
     def __enter__(self) -> Self:
         return self
@@ -272,7 +266,7 @@ class Workbench(BenchAlerts, BenchMemory):
 
     def _repr_html_(self) -> str:
         entries = self.catalog.list()
-        note = "" if entries else 'No agents yet. bench.deploy("calculator") gives you one in half a second.'
+        note = "" if entries else 'No agents yet. bench.deploy("calculator") deploys one in a few seconds.'
         return card(
             "Workbench",
             state=("good", "connected"),
@@ -280,7 +274,7 @@ class Workbench(BenchAlerts, BenchMemory):
             facts=[
                 ("agents", ", ".join(entry.name for entry in entries[:12]) or "none"),
                 ("store", self.store.url),
-                ("state folder", str(self.settings.home)),
+                ("home folder", str(self.settings.home)),
             ],
             note=note,
         )

@@ -1,12 +1,12 @@
-"""The part of the workbench that keeps alerts and checks them."""
+"""Alert rules of a workbench: add, remove, check, history."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..deprecation import warn_renamed
 from ..errors import LoomError
-from .bench_operations import BenchOperations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,54 +15,85 @@ if TYPE_CHECKING:
     from ..metrics import Window
     from ..statistics import Estimate
     from .alerts import AlertCheckView
+    from .context import Context
 
 
-class BenchAlerts(BenchOperations):
-    """What `Workbench` offers about alerts."""
+class BenchAlerts:
+    """Alerts of a workbench; `bench.alerts`."""
 
-    def add_alert(self, rule: AlertRule | str, **options: Any) -> AlertRule:
-        """Store a rule: a `loomlib.alerts.AlertRule`, or the name of its number with the rule's own options.
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-        bench.add_alert("error_rate", above=0.05, agent="calculator", window=timedelta(hours=1), min_n=20)
+    def add(self, rule: AlertRule | str, **options: Any) -> AlertRule:
+        """Store a rule.
+
+            bench.alerts.add("error_rate", above=0.05, agent="calculator", window=timedelta(hours=1), min_n=20)
+
+        Args:
+            rule: A `loomlib.alerts.AlertRule`, or the name of its figure, such as "error_rate".
+            **options: The other fields of the rule, where `rule` is a name.
         """
         from ..alerts import AlertRule
 
-        made = AlertRule(rule, **options) if isinstance(rule, str) else rule
-        self.store.alerts.add(self.where, made.name, made.to_dict(), at=datetime.now(UTC))
-        return made
+        added = AlertRule(rule, **options) if isinstance(rule, str) else rule
+        self._context.store.alerts.add(self._context.where, added.name, added.to_dict(), at=datetime.now(UTC))
+        return added
 
-    def remove_alert(self, name: str) -> None:
-        """Remove a rule; its history stays. Raises `LoomError` naming what there is."""
-        if not self.store.alerts.remove(self.where, name):
-            known = ", ".join(each.name for each in self.store.alerts.list(self.where))
-            raise LoomError("No alert of that name", on=name, try_=known or "bench.alerts()")
+    def remove(self, name: str) -> None:
+        """Remove a rule; its history stays.
 
-    def alerts(self) -> pd.DataFrame:
-        """The stored rules, and how each stood when it was last checked."""
+        Raises:
+            LoomError: There is no rule of that name; the message lists the others.
+        """
+        alerts = self._context.store.alerts
+        if not alerts.remove(self._context.where, name):
+            known = ", ".join(row.name for row in alerts.list(self._context.where))
+            raise LoomError("No alert of that name", on=name, try_=known or "bench.alerts.table()")
+
+    def table(self) -> pd.DataFrame:
+        """Return the stored rules with their state at the last check, one row each."""
         from .alerts import alert_frame
 
-        return alert_frame(self.store.alerts.list(self.where))
+        return alert_frame(self._context.store.alerts.list(self._context.where))
 
-    def alert_history(self, name: str | None = None, *, limit: int = 100) -> pd.DataFrame:
-        """What happened to the alerts (to one): changes of state, what was told, what could not be; newest first."""
+    def history(self, name: str | None = None, *, limit: int = 100) -> pd.DataFrame:
+        """Return changes of state, notifications and failed notifications, newest first.
+
+        Args:
+            name: The alert; all by default.
+            limit: The most rows.
+        """
         from .alerts import event_frame
 
-        return event_frame(self.store.alerts.events(self.where, name, limit=limit))
+        return event_frame(self._context.store.alerts.events(self._context.where, name, limit=limit))
 
-    def check_alerts(self, *, notify: Notify | bool = True) -> AlertCheckView:
-        """Judge every rule now, note what changed, and tell whom the rules name (nobody with `notify=False`).
+    def check(self, *, notify: Notify | bool = True) -> AlertCheckView:
+        """Check every rule now, store changes of state, and send the notifications that are due.
 
-        Decided on intervals: a few bad calls among few are `unclear`, no alarm.
+        A rule compares its limit with the confidence interval of its figure: a few failures among few calls are
+        `unclear`, not an alarm.
 
-            bench.check_alerts().alarms
+            bench.alerts.check().alarms
+
+        Args:
+            notify: False sends nothing; a function sends instead of Apprise.
         """
         from ..alerts import apprise_notify, check_alerts
         from .alerts import AlertCheckView
 
-        teller = apprise_notify() if notify is True else notify or None
-        found = check_alerts(self.store, self.where, self._measure, teller, now=datetime.now(UTC))
-        return AlertCheckView(found, labels=self.labels)
+        sender = apprise_notify() if notify is True else notify or None
+        context = self._context
+        checked = check_alerts(context.store, context.where, self._measure, sender, now=datetime.now(UTC))
+        return AlertCheckView(checked, labels=context.labels)
+
+    def __call__(self) -> pd.DataFrame:
+        warn_renamed("Workbench.alerts()", "Workbench.alerts.table()")
+        return self.table()
 
     def _measure(self, rule: AlertRule, window: Window) -> Estimate:
-        entries = self.catalog.list() if rule.agent is None else (self.catalog.get(rule.agent),)
-        return self.read_figures(entries, since=window.since, until=window.until).total.number(rule.number)
+        from ..metrics import read_figures
+
+        catalog = self._context.catalog
+        entries = catalog.list() if rule.agent is None else (catalog.get(rule.agent),)
+        figures = read_figures(self._context.store, [entry.id for entry in entries], window)
+        return figures.total.number(rule.number)

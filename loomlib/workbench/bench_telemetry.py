@@ -1,51 +1,41 @@
-"""The part of the workbench that finds traces, and that knows the rules and prices by which they are read."""
+"""Traces of any stored invocation, and the rules and prices by which traces are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from .frames import rows_frame
+from .tracing import find_traces
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import AgentEntry
-    from ..aws import Clients
-    from ..plugins import Plugins
-    from ..settings import Settings
-    from ..store import InvocationRow, Store
-    from ..telemetry import NamedSource
-    from ..telemetry.cost import PriceTable
-    from ..telemetry.diagnosis import RuleBook
-    from .environment import Environment
-    from .runtime_uses import RuntimeUses
+    from ..store import InvocationRow
+    from .context import Context
     from .trace_view import TraceView
-    from .tracer import Tracer
 
 
 class BenchTelemetry:
-    """What `Workbench` offers about traces; diagnosis and prices are read when a trace is, not by every `connect()`."""
+    """Telemetry of a workbench's agents; `bench.telemetry`."""
 
-    store: Store
-    clients: Clients
-    settings: Settings
-    _house: Environment
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def rules(self) -> pd.DataFrame:
-        """The rules by which `findings()` judges: what each asks, from where on it speaks, what to try, and its source.
+        """Return the rules of `findings()`: question, threshold, advice and source, one row each.
 
-        A `rules.toml` in Loom's home changes them, plugins add to them.
+        A `rules.toml` in the home folder changes them; plugins add to them.
         """
-        return rows_frame(self._rules.table())
+        return rows_frame(self._context.rules.table())
 
     def prices(self) -> pd.DataFrame:
-        """The prices by which `cost()` reckons, in dollars for a million tokens, each with its source and date.
+        """Return the prices that `cost()` uses, in USD per million tokens, each with its source and date.
 
-        A `prices.toml` in Loom's home goes before the shipped ones.
+        A `prices.toml` in the home folder overrides the shipped ones.
         """
-        return rows_frame(self._prices.table())
+        return rows_frame(self._context.prices.table())
 
     def find_traces(
         self,
@@ -55,61 +45,12 @@ class BenchTelemetry:
         source: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[TraceView]:
-        """The traces of an agent's stored invocations, in that order (see `Invocation.trace`)."""
-        from ..aws.token_counts import count_tokens
-        from .trace_view import TraceView
-        from .wait_line import WaitLine
+        """Return the traces of an agent's stored invocations, in the order of the rows (see `Invocation.trace`).
 
-        elsewhere = None if source is None else self._span_source(source)
-        found = self._tracer.trace(entry, rows, source=elsewhere, progress=progress or WaitLine())
-        return [
-            TraceView(
-                each,
-                agent_name=entry.name,
-                labels=each.row.labels,
-                remedy=self._tracer.patience.remedy,
-                count_tokens=partial(count_tokens, self.clients, region=entry.region),
-                rules=self._rules,
-                prices=self._prices,
-                find_use=partial(self._runtime_uses.of, entry, each),
-            )
-            for each in found
-        ]
-
-    def _span_source(self, name: str) -> NamedSource | None:
-        from ..telemetry import CloudWatchSpans, NamedSource
-
-        given = self._plugins.get("span_sources", name)
-        # The collector asks CloudWatch itself: it knows which logs say why spans are missing there.
-        return None if isinstance(given, CloudWatchSpans) else NamedSource(name=name, read=given)
-
-    @cached_property
-    def _plugins(self) -> Plugins:
-        from ..plugins import find_plugins
-
-        return find_plugins("span_sources", "rules", "panels")
-
-    @cached_property
-    def _runtime_uses(self) -> RuntimeUses:
-        from ..telemetry.cost import UsageLogs
-        from .runtime_uses import RuntimeUses
-
-        return RuntimeUses(self.store, UsageLogs(self.clients), settled_s=self._house.patience().horizon_s)
-
-    @cached_property
-    def _rules(self) -> RuleBook:
-        from ..telemetry.diagnosis import rule_book
-
-        return rule_book(home=self.settings.home, plugins=self._plugins)
-
-    @cached_property
-    def _prices(self) -> PriceTable:
-        from ..telemetry.cost import price_table
-
-        return price_table(home=self.settings.home)
-
-    @cached_property
-    def _tracer(self) -> Tracer:
-        from .tracer import Tracer
-
-        return Tracer(self.store, self.clients, patience=self._house.patience(), same_clock=self._house.same_clock)
+        Args:
+            entry: The agent.
+            rows: Its invocations.
+            source: A plugin's span source to read instead of CloudWatch.
+            progress: Called with a line while spans are waited for.
+        """
+        return find_traces(self._context, entry, rows, source=source, progress=progress)

@@ -1,4 +1,4 @@
-"""Stored invocations as conversations that a set of cases can be made of."""
+"""Eval cases from stored invocations, with the tool calls of their traces."""
 
 from __future__ import annotations
 
@@ -8,96 +8,65 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LoomError
-from ..evals.capture import Conversation
-from ..evals.capture.conversation import turn_of_row
-from ..evals.trajectories import tools_of
+from .conversations import conversation_of, tools_in
+from .tracing import find_traces
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
-    from ..evals import EvalCase, EvalSet
-    from ..evals.capture import Collection
+    from ..evals import EvalSet
+    from ..evals.capture import Collection, Conversation
     from ..store import InvocationRow
-    from .bench import Workbench
-    from .invocation import Invocation
-    from .trace_view import TraceView
+    from .context import Context
 
 _PAGE = 500
 
 
-def chosen_rows(
-    bench: Workbench,
-    entry: AgentEntry,
-    what: Invocation | int | Sequence[Invocation | int] | None,
-    session_id: str | None,
+def stored_row(context: Context, invocation_id: int) -> InvocationRow:
+    """Return the stored row of an invocation.
+
+    Raises:
+        LoomError: The invocation is not stored.
+    """
+    row = context.store.invocations.get(invocation_id)
+    if row is None:
+        raise LoomError("The invocation is not stored, so nothing else is known about it", on=str(invocation_id))
+    return row
+
+
+def select_rows(
+    context: Context, entry: AgentEntry, invocation_ids: Sequence[int] | None, session_id: str | None
 ) -> list[InvocationRow]:
-    """The stored invocations that are meant, oldest first: by themselves or their ids, a session's, or the last."""
-    invocations = bench.store.invocations
-    if what is None:
-        found = invocations.list(entry.id, session_id, limit=None if session_id else 1)
-        rows = [row for row in reversed(found) if row.status in ("complete", "error")]
-        if not rows:
-            raise LoomError("No invocation is stored", on=session_id or entry.name, try_='agent.invoke("…")')
-        return rows
-    several: Sequence[Invocation | int] = what if isinstance(what, Sequence) else [what]
-    if isinstance(what, str) or not all(isinstance(each, int) or hasattr(each, "record") for each in several):
-        raise LoomError(
-            "Only what was asked can be kept as a case",
-            on=f"a {type(what).__name__}",
-            try_='the invocation that agent.invoke("…") returned, or its id',
-        )
-    rows: list[InvocationRow] = []
-    for each in several:
-        id = each if isinstance(each, int) else each.record.id
-        row = invocations.get(id)
-        if row is None:
-            raise LoomError("The invocation is not stored", on=str(id))
-        rows.append(row)
+    """Return stored invocations, oldest first: those of the ids, else of the session, else the agent's last one."""
+    if invocation_ids is not None:
+        return [stored_row(context, id) for id in invocation_ids]
+    newest_first = context.store.invocations.list(entry.id, session_id, limit=None if session_id else 1)
+    rows = [row for row in reversed(newest_first) if row.status in ("complete", "error")]
+    if not rows:
+        raise LoomError("No invocation is stored", on=session_id or entry.name, try_='agent.invoke("…")')
     return rows
 
 
-def captured_invocation(invocation: Invocation) -> Conversation:
-    """The conversation of one turn that an invocation was, with the tools of its trace."""
-    row = invocation.agent.store.invocations.get(invocation.record.id)
-    if row is None:
-        raise LoomError("The invocation is not stored, so nothing more is known of it", on=str(invocation.record.id))
-    return conversation_of_rows(invocation.agent.bench, invocation.agent.entry, [row])
+def traced_conversation(context: Context, entry: AgentEntry, rows: Sequence[InvocationRow]) -> Conversation:
+    """Return invocations of one session as a conversation, with the tools of their traces."""
+    return add_tools(context, entry, [conversation_of(rows, entry.name)])[0]
 
 
-def case_of_invocation(invocation: Invocation, **options: Any) -> EvalCase:
-    """The invocation as a case of its own."""
-    from ..evals.capture import case_of
-    from ..evals.capture.capturing import redactor_of
-
-    redactor = redactor_of(options.pop("redact", None))
-    options["tags"] = tuple(options.get("tags", ()))
-    return case_of(captured_invocation(invocation), redactor=redactor, **options)
-
-
-def captured_trace(view: TraceView, row: InvocationRow, agent_name: str) -> Conversation:
-    """The conversation of one turn that a traced invocation was."""
-    return _conversation([row], agent_name, {row.id: view})
-
-
-def conversation_of_rows(bench: Workbench, entry: AgentEntry, rows: Sequence[InvocationRow]) -> Conversation:
-    """Invocations of one session as a conversation, with the tools of their traces."""
-    return completed(bench, entry, [_conversation(rows, entry.name)])[0]
-
-
-def completed(bench: Workbench, entry: AgentEntry, conversations: Sequence[Conversation]) -> list[Conversation]:
-    """The conversations with the tools that their traces tell, all read in one batch."""
-    ids = [turn.invocation_id for each in conversations for turn in each.turns if turn.failure is None]
-    rows = [row for id in ids if id is not None and (row := bench.store.invocations.get(id)) is not None]
-    views = {view.invocation_id: view for view in bench.find_traces(entry, rows)} if rows else {}
+def add_tools(context: Context, entry: AgentEntry, conversations: Sequence[Conversation]) -> list[Conversation]:
+    """Return the conversations with the tools of their traces, which are read in one batch."""
+    ids = [turn.invocation_id for talk in conversations for turn in talk.turns if turn.failure is None]
+    rows = [row for id in ids if id is not None and (row := context.store.invocations.get(id)) is not None]
+    traces = {view.invocation_id: view.trace for view in find_traces(context, entry, rows)} if rows else {}
     return [
         replace(
-            each, turns=tuple(replace(turn, tools=_tools(views.get(turn.invocation_id or -1))) for turn in each.turns)
+            talk,
+            turns=tuple(replace(turn, tools=tools_in(traces.get(turn.invocation_id or -1))) for turn in talk.turns),
         )
-        for each in conversations
+        for talk in conversations
     ]
 
 
 def collect(
-    bench: Workbench,
+    context: Context,
     evalset: EvalSet,
     agents: Sequence[str],
     *,
@@ -105,33 +74,34 @@ def collect(
     by_session: bool,
     **options: Any,
 ) -> Collection:
-    """The set with cases of what these agents (all, when none is named) were asked since then."""
+    """See `BenchEvals.collect`."""
     from ..evals.capture import collect_cases
 
-    entries = [bench.catalog.get(name) for name in agents] if agents else bench.catalog.list()
+    entries = [context.catalog.get(name) for name in agents] if agents else context.catalog.list()
     begin = datetime.now(UTC) - since if isinstance(since, timedelta) else since
     owner: dict[str, AgentEntry] = {}
-    found: list[Conversation] = []
+    conversations: list[Conversation] = []
     for entry in entries:
-        for rows in _grouped(_rows(bench, entry, begin), by_session=by_session):
-            found.append(_conversation(rows, entry.name))
+        for rows in _grouped(_ended_rows(context, entry, begin), by_session=by_session):
+            conversations.append(conversation_of(rows, entry.name))
             owner[rows[0].session_id] = entry
 
     def complete(some: Sequence[Conversation]) -> list[Conversation]:
         whole: dict[int, Conversation] = {}
         for entry in entries:
-            mine = [at for at, each in enumerate(some) if owner[each.session_id] is entry]
-            whole.update(zip(mine, completed(bench, entry, [some[at] for at in mine]), strict=True))
-        return [whole[at] for at in range(len(some))]
+            places = [place for place, talk in enumerate(some) if owner[talk.session_id] is entry]
+            completed = add_tools(context, entry, [some[place] for place in places])
+            whole.update(zip(places, completed, strict=True))
+        return [whole[place] for place in range(len(some))]
 
-    return collect_cases(evalset, found, complete=complete, **options)
+    return collect_cases(evalset, conversations, complete=complete, **options)
 
 
-def _rows(bench: Workbench, entry: AgentEntry, begin: datetime | None) -> Iterator[InvocationRow]:
-    """The ended invocations since then, newest first."""
+def _ended_rows(context: Context, entry: AgentEntry, begin: datetime | None) -> Iterator[InvocationRow]:
+    """Yield the invocations since `begin` that have ended, newest first."""
     before: int | None = None
     while True:
-        page = bench.store.invocations.list(entry.id, limit=_PAGE, before_id=before)
+        page = context.store.invocations.list(entry.id, limit=_PAGE, before_id=before)
         for row in page:
             if begin is not None and row.client_invoke_time and row.client_invoke_time < begin.timestamp():
                 return
@@ -143,35 +113,8 @@ def _rows(bench: Workbench, entry: AgentEntry, begin: datetime | None) -> Iterat
 
 
 def _grouped(rows: Iterator[InvocationRow], *, by_session: bool) -> list[list[InvocationRow]]:
-    """Oldest first; those of one session together, at the place of its first."""
+    """Return the rows oldest first, those of one session together at the place of its first."""
     groups: dict[object, list[InvocationRow]] = {}
     for row in reversed(list(rows)):
         groups.setdefault(row.session_id if by_session else row.id, []).append(row)
     return list(groups.values())
-
-
-def _conversation(
-    rows: Sequence[InvocationRow], agent_name: str, views: dict[int, TraceView] | None = None
-) -> Conversation:
-    return Conversation(
-        turns=tuple(
-            turn_of_row(
-                prompt=row.prompt,
-                answer=row.response,
-                payload_digest=row.payload_digest,
-                failure=None if row.status == "complete" else row.failure or "exception",
-                error=row.error_message or "",
-                invocation_id=row.id,
-                trace_id=row.trace_id,
-                tools=_tools((views or {}).get(row.id)),
-            )
-            for row in rows
-        ),
-        session_id=rows[0].session_id,
-        agent_name=agent_name,
-        labels=tuple(dict.fromkeys(label for row in rows for label in row.labels)),
-    )
-
-
-def _tools(view: TraceView | None) -> Any:
-    return None if view is None or not view.trace.spans else tools_of(view.trace)

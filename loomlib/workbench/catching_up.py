@@ -1,4 +1,4 @@
-"""Looking up what an overview lacks: agents' starts, traces and costs of calls at which nobody has looked."""
+"""Look up what an overview lacks: agents' starts, traces and costs of calls that were not looked up before."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 from ..errors import LoomError
 from ..presentation.formats import plural
 from ..telemetry.trace_lookup import FINAL_AFTER_S
+from .tracing import find_traces, look_for_start
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
     from ..metrics import Window
-    from .bench_operations import BenchOperations
+    from .context import Context
     from .trace_view import TraceView
 
 _AT_ONCE = 25
-"""Traces in one query window."""
+"""Traces per query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp:
-    """What was looked up, what it gave, and what failed (a sentence and how often)."""
+    """How many starts and calls were looked up and found, and what failed (message and count)."""
 
     starts_looked: int
     starts_found: int
@@ -33,7 +34,7 @@ class CaughtUp:
     failures: tuple[tuple[str, int], ...] = ()
 
     def sentence(self) -> str:
-        """The outcome in a line."""
+        """Return the outcome in one line."""
         parts = [
             f"{self.starts_found} of {plural(self.starts_looked, 'start')} found",
             f"{self.calls_priced} of {plural(self.calls_looked, 'call')} priced",
@@ -43,30 +44,30 @@ class CaughtUp:
 
 
 def catch_up(
-    bench: BenchOperations,
+    context: Context,
     entries: Sequence[AgentEntry],
     window: Window,
     *,
     limit: int,
     progress: Callable[[str], None] | None,
 ) -> CaughtUp:
-    """See `Workbench.catch_up`."""
+    """See `BenchMetrics.catch_up`."""
     failures: Counter[str] = Counter()
     starts_looked = starts_found = calls_looked = calls_priced = 0
     for entry in entries:
-        for id in bench.store.figures.unstarted(entry.id, window.since, window.until, limit=limit):
+        for id in context.store.figures.unstarted(entry.id, window.since, window.until, limit=limit):
             starts_looked += 1
             try:
-                starts_found += bench.look_for_start(entry, id).state == "found"
+                starts_found += look_for_start(context, entry, id).state == "found"
             except LoomError as error:
                 failures[f"{entry.name}: {error}"] += 1
-                break  # what its log says to one, it says to all
-        unpriced = bench.store.figures.unpriced(entry.id, window.since, window.until, limit=limit)
+                break  # the other lookups would fail the same way
+        unpriced = context.store.figures.unpriced(entry.id, window.since, window.until, limit=limit)
         for at in range(0, len(unpriced), _AT_ONCE):
             ids = unpriced[at : at + _AT_ONCE]
             calls_looked += len(ids)
             try:
-                calls_priced += _price(bench, entry, ids, progress)
+                calls_priced += _price(context, entry, ids, progress)
             except LoomError as error:
                 failures[f"{entry.name}: {error}"] += 1
                 break
@@ -83,23 +84,23 @@ def catch_up(
     )
 
 
-def _price(
-    bench: BenchOperations, entry: AgentEntry, ids: Sequence[int], progress: Callable[[str], None] | None
-) -> int:
-    rows = [row for id in ids if (row := bench.store.invocations.get(id)) is not None]
-    found = bench.find_traces(entry, rows, progress=progress or _silently)
+def _price(context: Context, entry: AgentEntry, ids: Sequence[int], progress: Callable[[str], None] | None) -> int:
+    rows = [row for id in ids if (row := context.store.invocations.get(id)) is not None]
+    found = find_traces(context, entry, rows, progress=progress or _silently)
     settled = {row.id for row in rows if (row.client_done_time or time.time()) < time.time() - FINAL_AFTER_S}
-    return sum(_keep(bench, view, is_settled=view.invocation_id in settled) for view in found if view.state == "found")
+    return sum(
+        _store_cost(context, view, is_settled=view.invocation_id in settled) for view in found if view.state == "found"
+    )
 
 
-def _keep(bench: BenchOperations, view: TraceView, *, is_settled: bool) -> bool:
-    """Keeps what a call cost; of a settled one also that nobody will know, so that it is not looked for again."""
+def _store_cost(context: Context, view: TraceView, *, is_settled: bool) -> bool:
+    """Store what a call cost; of a settled call also that it is unknown, so that it is not looked up again."""
     cost = view.cost()
     total = cost.total
     nothing = total.state == "unknown" and not cost.lines
     if nothing and not is_settled:
         return False
-    bench.store.figures.keep_cost(
+    context.store.figures.keep_cost(
         view.invocation_id,
         known=total.known,
         unknown=total.unknown,
@@ -111,4 +112,4 @@ def _keep(bench: BenchOperations, view: TraceView, *, is_settled: bool) -> bool:
 
 
 def _silently(line: str) -> None:
-    """Nobody waits for these lines."""
+    """Show no progress."""

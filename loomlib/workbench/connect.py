@@ -12,6 +12,7 @@ from ..errors import LocalServiceNotRunningError
 from ..settings import Settings
 from ..store import Store
 from .bench import Workbench
+from .context import Context
 from .environment import AwsEnvironment, LocalEnvironment
 
 _TRIES: Final = 5
@@ -27,15 +28,27 @@ def connect(
     options: local.ServiceOptions | None = None,
     settings: Settings | None = None,
 ) -> Workbench:
-    """A workbench on the local AgentCore (started if it is not up) or, with `"aws"`, on AWS.
+    """Open a workbench on the local AgentCore, which is started if it is not up, or on AWS.
 
         bench = loom.connect()
         bench = loom.connect("aws", region="us-east-1", profile="team")
 
-    Locally `home` (else `LOOM_HOME`, else `.loom` here or above) holds everything; notebooks that name the same folder
-    share one service, and it ends when the last of them has, unless `loom up` started it. `options` are those of a
-    service that has to be started (quotas, log delay, latency profile of the simulated model). On AWS credentials come
-    from boto3's chain and are read at the first call. Raises `SettingsError`, `LocalServiceNotStartedError`, `StoreError`.
+    Notebooks that use the same home folder share one local service. It ends with the last of them, unless `loom up`
+    started it. On AWS, credentials come from boto3's chain and are read at the first request.
+
+    Args:
+        where: "local" or "aws".
+        region: The AWS region; `AWS_REGION` or the profile's by default.
+        profile: The AWS profile.
+        home: The home folder; `LOOM_HOME`, else `.loom` in this folder or one above, by default.
+        database_url: The database; `loom.db` in the home folder by default.
+        options: Options of a local service that has to be started: quotas, log delay, latency profile of its model.
+        settings: All settings; region, profile, home and database_url are ignored then.
+
+    Raises:
+        SettingsError: A setting cannot be read.
+        LocalServiceNotStartedError: The local service did not start.
+        StoreError: The database cannot be opened.
     """
     if where not in ("local", "aws"):
         raise ValueError(f'where is "local" or "aws", not {where!r}')
@@ -44,21 +57,22 @@ def connect(
             region=region, profile=profile, home=None if home is None else str(home), database_url=database_url
         )
     if where == "local":
-        state, lease = _held(settings.home, options)
-        house = LocalEnvironment(state, lease)
+        state, lease = _held_service(settings.home, options)
+        environment = LocalEnvironment(state, lease)
         connection = Connection(region=state.region, environment=state.environment())
     else:
-        house = AwsEnvironment()
+        environment = AwsEnvironment()
         connection = Connection(region=settings.region, profile=settings.profile)
     try:
         store = Store.open(settings.database_url)
     except BaseException:
-        house.leave()
+        environment.leave()
         raise
-    return Workbench(where=where, settings=settings, store=store, clients=Clients(connection), house=house)
+    clients = Clients(connection)
+    return Workbench(Context(where=where, settings=settings, store=store, clients=clients, environment=environment))
 
 
-def _held(home: Path, options: local.ServiceOptions | None) -> tuple[local.ServiceState, local.Lease]:
+def _held_service(home: Path, options: local.ServiceOptions | None) -> tuple[local.ServiceState, local.Lease]:
     """A service that lives as long as the lease; one that is just ending is waited for, and another one started."""
     for _ in range(_TRIES - 1):
         state, _ = local.start(home, options, persistent=False)

@@ -1,4 +1,4 @@
-"""An agent as something to evaluate: one session a case, tools, tokens and cost from its traces."""
+"""An agent as the target of an evaluation: one session per case; tools, tokens and cost from its traces."""
 
 from __future__ import annotations
 
@@ -9,91 +9,99 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..agents import new_session_id
-from ..aws.runtimes import served_version
+from ..aws.runtimes import served_version, stop_session
 from ..errors import LoomError
 from ..evals.values.answers import CaseFailure, TurnAnswer
+from .conversations import tools_in
+from .tracing import find_traces
 
 if TYPE_CHECKING:
-    from ..agents import InvocationRecord
+    from ..agents import AgentEntry, InvocationRecord
     from ..evals.values.cases import Turn
     from ..evals.values.evaluator import Evaluator
-    from .agent import Agent
+    from .context import Context
     from .trace_view import TraceView
 
-_AT_ONCE = {"local": 4, "aws": 10}
+_CONCURRENCY = {"local": 4, "aws": 10}
 
 
 class AgentTarget:
-    """What `loom.evaluate` asks when it is given an agent.
+    """The target of `loom.evaluate` when it is given an agent.
 
-    The key holds the version that the endpoint serves and what the workbench says of its model, so that a new
-    deployment's answers are not taken for the old one's. AWS is asked for the version of an endpoint other than
-    DEFAULT; where it does not say one, there is no key, and its answers are its run's own.
+    `key` holds the version that the endpoint serves and the labels of the workbench, so that stored answers of an
+    older deployment are not reused. AWS is asked for the version of an endpoint other than DEFAULT; where it states
+    none, the key is empty and answers are not shared between runs.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent, as it is deployed now.
+        qualifier: The endpoint.
     """
 
-    def __init__(self, agent: Agent, *, concurrency: int | None = None) -> None:
-        self._agent = agent
-        self.name = agent.name if agent.qualifier == "DEFAULT" else f"{agent.name} ({agent.qualifier})"
-        self.labels = tuple(agent.labels)
-        self.concurrency = concurrency or _AT_ONCE.get(agent.scope, 4)
-        version = str(agent.entry.raw_metadata.get("agentRuntimeVersion", ""))
-        if agent.qualifier != "DEFAULT":  # which serves the newest, the one that was described
-            arn = agent.entry.arn
-            version = served_version(agent.bench.clients, arn.runtime_id, agent.qualifier, region=arn.region)
-        key = " ".join((agent.arn, f"version {version}", agent.qualifier, *self.labels))
-        self.key = key if version or agent.qualifier == "DEFAULT" else ""
+    def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
+        self._context, self._entry, self._qualifier = context, entry, qualifier
+        self.name = entry.name if qualifier == "DEFAULT" else f"{entry.name} ({qualifier})"
+        self.labels = tuple(context.labels)
+        self.concurrency = _CONCURRENCY.get(context.where, 4)
+        version = str(entry.raw_metadata.get("agentRuntimeVersion", ""))
+        if qualifier != "DEFAULT":  # DEFAULT serves the newest version, the one in the metadata
+            version = served_version(context.clients, entry.arn.runtime_id, qualifier, region=entry.arn.region)
+        key = " ".join((str(entry.arn), f"version {version}", qualifier, *self.labels))
+        self.key = key if version or qualifier == "DEFAULT" else ""
 
     def new_session(self) -> str:
-        """A session's id that nobody has used."""
+        """Return a new session id."""
         return new_session_id()
 
     async def ask(
         self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Mapping[str, Any] | None = None
     ) -> TurnAnswer | CaseFailure:
-        """One invocation in the session."""
+        """Invoke the agent in the session and return its answer."""
         payload: dict[str, Any] | None = None if turn.payload is None else dict(turn.payload)
         if state:
             payload = {**({"prompt": turn.prompt} if payload is None else payload), "state": dict(state)}
-        agent = self._agent
-        record = await agent.bench.invoker.ainvoke(
-            agent.entry,
+        record = await self._context.invoker.ainvoke(
+            self._entry,
             turn.prompt if payload is None else None,
             payload=payload,
             session_id=session_id,
-            qualifier=agent.qualifier,
+            qualifier=self._qualifier,
             timeout_s=timeout_s,
             labels=(*self.labels, "evaluation"),
         )
         if record.failure is None:
             return _answer(record)
-        raise _NotAnswered(record)
+        raise _NotAnsweredError(record)
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
-        """The answers with the tools, tokens and cost of their traces; the state of a trace that has no spans."""
-        wanted = [each.invocation_id for each in answers if each.invocation_id is not None]
-        views = await asyncio.to_thread(self._views, wanted)
-        return [_with_trace(each, views.get(each.invocation_id or -1)) for each in answers]
+        """Return the answers with tools, tokens and cost of their traces; of a trace without spans with its state."""
+        ids = [answer.invocation_id for answer in answers if answer.invocation_id is not None]
+        views = await asyncio.to_thread(self._views, ids)
+        return [_with_trace(answer, views.get(answer.invocation_id or -1)) for answer in answers]
 
     async def end(self, session_id: str) -> None:
-        """End the session; one that cannot be ended ends by itself when it has been idle."""
+        """End the session; when that fails, the session ends at its idle timeout."""
         with suppress(LoomError):
-            await asyncio.to_thread(self._agent.end_session, session_id)
+            await asyncio.to_thread(self._stop_session, session_id)
 
     def connected(self, evaluator: Evaluator) -> Evaluator:
-        """A judge with the agent's connection to AWS (or the local service), and the spans that it exported."""
+        """Return the evaluator connected to the workbench's AWS clients and store."""
         from ..evals.evaluators.connecting import connected
 
-        bench = self._agent.bench
-        return connected(evaluator, bench.clients, bench.store)
+        return connected(evaluator, self._context.clients, self._context.store)
+
+    def _stop_session(self, session_id: str) -> None:
+        arn, region = str(self._entry.arn), self._entry.region
+        stop_session(self._context.clients, arn, session_id, qualifier=self._qualifier, region=region)
 
     def _views(self, ids: Sequence[int]) -> dict[int, TraceView]:
-        bench = self._agent.bench
-        rows = [row for id in ids if (row := bench.store.invocations.get(id)) is not None]
-        return {view.invocation_id: view for view in bench.find_traces(self._agent.entry, rows, progress=_silent)}
+        context = self._context
+        rows = [row for id in ids if (row := context.store.invocations.get(id)) is not None]
+        return {view.invocation_id: view for view in find_traces(context, self._entry, rows, progress=_silent)}
 
 
 def _silent(_line: str) -> None:
-    """The run has a progress of its own."""
+    """The run reports its own progress."""
 
 
 def _answer(record: InvocationRecord) -> TurnAnswer:
@@ -107,8 +115,8 @@ def _answer(record: InvocationRecord) -> TurnAnswer:
     )
 
 
-class _NotAnswered(LoomError):
-    """The invocation failed; `failure` is its class, as an evaluation keeps it."""
+class _NotAnsweredError(LoomError):
+    """The invocation failed; `failure` is its class, as a run stores it."""
 
     def __init__(self, record: InvocationRecord) -> None:
         super().__init__(record.error_message or record.failure or "")
@@ -116,8 +124,6 @@ class _NotAnswered(LoomError):
 
 
 def _with_trace(answer: TurnAnswer, view: TraceView | None) -> TurnAnswer:
-    from ..evals.trajectories import tools_of
-
     if view is None:
         return answer
     if not view.trace.spans:
@@ -126,7 +132,7 @@ def _with_trace(answer: TurnAnswer, view: TraceView | None) -> TurnAnswer:
     total = view.cost().total
     return replace(
         answer,
-        tools=tools_of(view.trace),
+        tools=tools_in(view.trace),
         tools_state=view.state,
         input_tokens=_sum([call.input_tokens for call in calls]),
         output_tokens=_sum([call.output_tokens for call in calls]),
@@ -135,6 +141,6 @@ def _with_trace(answer: TurnAnswer, view: TraceView | None) -> TurnAnswer:
     )
 
 
-def _sum(known: Sequence[int | None]) -> int | None:
-    """Of all calls; None when one does not say."""
-    return None if None in known else sum(each for each in known if each is not None)
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """Return the sum, or None where a count is missing."""
+    return None if None in counts else sum(count for count in counts if count is not None)

@@ -1,4 +1,4 @@
-"""An invocation as a notebook sees it: the stored record, and the questions that can be asked about it."""
+"""An invocation: the stored record, and what can be looked up about it."""
 
 from __future__ import annotations
 
@@ -7,40 +7,47 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LoomError
+from ..agents import record_from_row
+from ..deprecation import renamed_members
 from .cards import card, milliseconds
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..agents import InvocationRecord
-    from ..agents.mcp_apps import AppView
+    from ..agents import AgentEntry, InvocationRecord
     from ..evals import EvalCase
     from ..evals.capture import Conversation
     from ..memory.approvals import Approval
-    from ..store import InvocationRow
     from ..telemetry import AgentStart
-    from .agent import Agent
-    from .agui_view import AguiView
-    from .memory import Memory
-    from .memory_frame import MemoryFrame
-    from .telemetry_views import LayersView
+    from .context import Context
+    from .invocation_details import InvocationProtocols, InvocationTelemetry
     from .trace_view import TraceView
+
+_RENAMED = {
+    "layers": "telemetry.layers",
+    "logs": "telemetry.logs",
+    "memories_used": "telemetry.memories_used",
+    "agui": "protocols.agui",
+    "views": "protocols.views",
+}
 
 
 class Invocation:
-    """One request with its answer: `text`, `status`, timings, and from there `latency()` and `logs()`.
+    """One request to an agent with its answer: `text`, `status`, timings, and from there `latency()` and `trace()`.
 
     Durations are milliseconds by a monotonic clock; `started_at` is the client's wall clock. A failed invocation is an
     `Invocation` too: `ok` is False, `failure` its class (`loomlib.agents.FAILURES`), `error` the message.
+
+    Args:
+        record: The stored record.
+        context: The workbench's resources.
+        entry: The agent that was invoked.
     """
 
-    def __init__(self, record: InvocationRecord, agent: Agent) -> None:
-        self.record, self.agent = record, agent
+    def __init__(self, record: InvocationRecord, context: Context, entry: AgentEntry) -> None:
+        self.record, self.context, self.entry = record, context, entry
 
     @property
     def text(self) -> str:
-        """What the agent answered (all that came, when it broke off)."""
+        """The agent's answer, or what arrived of it before it was interrupted."""
         return self.record.response
 
     @property
@@ -55,156 +62,150 @@ class Invocation:
 
     @property
     def failure(self) -> str | None:
-        """The class of the failure, None when there is none."""
+        """The class of the failure, or None."""
         return self.record.failure
 
     @property
     def error(self) -> str | None:
-        """What went wrong, in words."""
+        """The error message, or None."""
         return self.record.error_message
 
     @property
     def session_id(self) -> str:
-        """The runtime session; pass it to `agent.invoke(…, session_id=…)` to go on with the conversation."""
+        """The runtime session; pass it to `agent.invoke(…, session_id=…)` to continue the conversation."""
         return self.record.session_id
 
     @property
     def ttft_ms(self) -> float | None:
-        """Time to the first byte of the body, from the moment the request was sent."""
+        """Milliseconds from sending the request to the first byte of the body."""
         return self.record.ttft_ms
 
     @property
     def duration_ms(self) -> float | None:
-        """From the moment the request was sent to the last byte."""
+        """Milliseconds from sending the request to the last byte of the body."""
         return self.record.client_duration_ms
 
     @property
     def started_at(self) -> datetime | None:
-        """When the request was sent (the client's clock)."""
+        """When the request was sent, by the client's clock."""
         sent = self.record.client_invoke_time
         return None if sent is None else datetime.fromtimestamp(sent, UTC)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What must be said beside every number of this invocation, such as "simulated"."""
+        """Provenance labels shown beside every figure, such as "simulated"."""
         return self.record.labels
 
     @property
     def pending(self) -> tuple[Approval, ...]:
-        """What waits in this session for a person's approval right now, by the agent's memory (`Agent.approvals`).
+        """The approvals that this session waits for now, from the agent's memory (`agent.approvals`).
 
-        for each in inv.pending:
-            agent.approve(each)
+        for approval in inv.pending:
+            agent.approvals.approve(approval)
         """
-        return self.agent.approvals(session_id=self.session_id).pending
+        from .approvals import read_agent_approvals
+
+        return read_agent_approvals(self.context, self.entry, session_id=self.session_id).pending
+
+    @property
+    def telemetry(self) -> InvocationTelemetry:
+        """Log lines, the six sources of telemetry side by side, and memory records in the prompt."""
+        from .invocation_details import InvocationTelemetry
+
+        return InvocationTelemetry(self.context, self.entry, self.record)
+
+    @property
+    def protocols(self) -> InvocationProtocols:
+        """The answer as AG-UI events, and the views of MCP Apps in it."""
+        from .invocation_details import InvocationProtocols
+
+        return InvocationProtocols(self.context, self.record)
 
     def latency(self, *, progress: Callable[[str], None] | None = None) -> AgentStart:
-        """The agent's start, found in its logs, and the cold-start latency; kept once found.
+        """Find the agent's start in its logs, and the cold-start latency; stored once found.
 
         Logs arrive late, so this polls with a deadline (`Settings.log_poll_attempts` × `log_poll_interval_s`). When
-        nothing is found the `state` of the answer says why; it is never a zero.
+        nothing is found, the `state` of the result says why; it is never a zero.
+
+        Args:
+            progress: Called with a line at each lookup; a line in the notebook by default.
         """
-        found = self.agent.bench.find_start(self.record, progress=progress)
-        self.record = self.agent.bench.stored_invocation(self.record)
-        return found
+        from .tracing import find_start
+
+        start = find_start(
+            self.context, self.context.catalog.get(self.record.agent_arn), self.record.id, progress=progress
+        )
+        row = self.context.store.invocations.get(self.record.id)
+        self.record = self.record if row is None else record_from_row(row)
+        return start
 
     def trace(self, *, source: str | None = None, progress: Callable[[str], None] | None = None) -> TraceView:
-        """Where the time went: the agent's spans, and how they divide the client's duration; kept once whole.
+        """Return where the time went: the agent's spans, and how they divide the client's duration.
 
-        Spans arrive late (within a second locally, after two to three minutes on AWS), so this polls with a deadline
-        and tells `progress` how it stands (a line in the notebook, unless one is given). When nothing is found the
-        `state` says why, and what can be done. `source` names a plugin's span source to ask instead of CloudWatch.
+        Spans arrive late (within a second locally, after two to three minutes on AWS), so this polls with a deadline.
+        When none are found, the `state` says why and what can be done. A complete trace is stored.
 
             inv.trace().breakdown()
+
+        Args:
+            source: A plugin's span source to read instead of CloudWatch.
+            progress: Called with a line while spans are waited for; a line in the notebook by default.
         """
-        return self.agent.bench.find_traces(self.agent.entry, [self._row()], source=source, progress=progress)[0]
+        from .capturing import stored_row
+        from .tracing import find_traces
 
-    def layers(self) -> LayersView:
-        """What six places say about this invocation, side by side, each with what it cannot see.
-
-        The client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics, Logs Insights.
-        Only the trace is waited for.
-        """
-        from ..telemetry.layer_reader import read_layers
-        from .telemetry_views import LayersView
-
-        view = self.trace()
-        found = read_layers(self.agent.bench.clients, self.agent.entry.arn, self._row(), view.trace)
-        return LayersView(found, title=view.title())
-
-    def memories_used(self, *memories: Memory, progress: Callable[[str], None] | None = None) -> MemoryFrame:
-        """The records of long-term memory that stood in this answer's prompt, with the evidence of its trace.
-
-        Of these memories; of all of the agent's region when none is named.
-        """
-        from .memory_uses import used_frame
-        from .wait_line import WaitLine
-
-        bench, region = self.agent.bench, self.agent.entry.region
-        looked = memories or [bench.memory(arn, region=region) for arn in bench.memories(region=region)["arn"]]
-        return used_frame(self, looked, scan=10_000, progress=progress or WaitLine())
-
-    def agui(self) -> AguiView:
-        """What the answer said in AG-UI: typed events, and the text, tools, state and questions they add up to.
-
-        inv.agui().state, inv.agui().confirmations
-        """
-        from .agui_view import AguiView
-
-        events = self.agent.store.invocations.events(self.record.id)
-        has_ended = self.record.status in ("complete", "error")
-        return AguiView(events, agent_name=self.record.agent_name, labels=self.labels, has_ended=has_ended)
-
-    def views(self) -> tuple[AppView, ...]:
-        """The views that the answer's tools brought (MCP Apps)."""
-        from ..agents.mcp_apps import read_view
-
-        events = self.agent.store.invocations.events(self.record.id)
-        return tuple(view for each in events if (view := read_view(each)) is not None)
-
-    def logs(self) -> pd.DataFrame:
-        """The log events of this invocation's session, oldest first (see `Agent.logs`)."""
-        return self.agent.logs(session_id=self.session_id, qualifier=self.record.qualifier)
+        rows = [stored_row(self.context, self.record.id)]
+        return find_traces(self.context, self.entry, rows, source=source, progress=progress)[0]
 
     def raise_for_status(self) -> Invocation:
-        """This invocation when its answer is complete; otherwise raises `InvocationFailedError`."""
+        """Return this invocation when its answer is complete.
+
+        Raises:
+            InvocationFailedError: The invocation failed or has not ended.
+        """
         self.record.raise_for_status()
         return self
 
     def captured(self) -> Conversation:
-        """What was asked and answered, with the tools of its trace: `EvalSet.capture` takes it."""
-        from .capturing import captured_invocation
+        """Return prompt and answer with the tools of the trace, as `EvalSet.capture` takes them."""
+        from .capturing import stored_row, traced_conversation
 
-        return captured_invocation(self)
+        return traced_conversation(self.context, self.entry, [stored_row(self.context, self.record.id)])
 
     def as_case(self, **options: Any) -> EvalCase:
-        """This as a case of its own, cleaned: `expected`, `tags`, `redact` and `id` as for `EvalSet.capture`.
+        """Return this invocation as an eval case of its own, redacted.
 
-        evalset.with_cases(inv.as_case(tags=["production"]))
+            evalset.with_cases(inv.as_case(tags=["production"]))
+
+        Args:
+            **options: `expected`, `tags`, `redact` and `id`, as for `EvalSet.capture`.
         """
-        from .capturing import case_of_invocation
+        from ..evals.capture import case_of
+        from ..evals.capture.capturing import redactor_of
 
-        return case_of_invocation(self, **options)
+        redactor = redactor_of(options.pop("redact", None))
+        options["tags"] = tuple(options.get("tags", ()))
+        return case_of(self.captured(), redactor=redactor, **options)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything of the record, ready for JSON."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self.record).items()}  # pyright: ignore[reportUnknownArgumentType]
+        """Return all fields of the record, ready for JSON."""
+        fields: dict[str, Any] = asdict(self.record)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}  # pyright: ignore[reportUnknownArgumentType]
 
     def sentence(self) -> str:
-        """The outcome in one line."""
+        """Return the outcome in one line."""
         if not self.ok:
             return f"{self.failure or self.status}: {self.error or 'no answer yet'}"
         labels = f" · {' · '.join(self.labels)}" if self.labels else ""
         return (
-            f"{milliseconds(self.duration_ms)} in all, first byte after {milliseconds(self.ttft_ms)}"
+            f"{milliseconds(self.duration_ms)} in total, first byte after {milliseconds(self.ttft_ms)}"
             f" · session {self.session_id}{labels}"
         )
 
-    def _row(self) -> InvocationRow:
-        row = self.agent.store.invocations.get(self.record.id)
-        if row is None:
-            raise LoomError("The invocation is not stored, so nothing more is known of it", on=str(self.record.id))
-        return row
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return renamed_members(self, _RENAMED, name)
 
     def __repr__(self) -> str:
         return f"<Invocation of {self.record.agent_name}: {self.status}, {milliseconds(self.duration_ms)}>"

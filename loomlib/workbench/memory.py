@@ -1,27 +1,36 @@
-"""A memory as a notebook sees it: actors, sessions, events, records, search, timeline, and where records came from."""
+"""One AgentCore memory: its contents as tables, and its health, snapshots, copies and deletions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..deprecation import warn_renamed
 from ..errors import LoomError
 from ..memory import MemoryReader, Provenance, find_provenance, moments_of
 from ..memory.reading import moment
 from . import memory_tables as tables
 from .cards import card
-from .memory_care import MemoryCare
 from .memory_views import ProvenanceView, TimelineView
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     from ..aws import Clients
     from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord
-    from .invocation import Invocation
+    from ..memory.differences import MemoryDiff
+    from ..memory.exchange import Exported, ExportPreview, ImportPreview
+    from ..memory.forgetting import ForgetPreview
+    from ..memory.health import HealthReport
+    from ..memory.isolation import IsolationReport
+    from ..memory.snapshots import MemorySnapshot
+    from ..redaction import Redactor
     from .memory_frame import MemoryFrame
 
 Progress = Callable[[str], None]
+PathText = str | os.PathLike[str]
 ROWS: Final = 10_000
 """Rows that a table holds unless told otherwise: an inspection begins with the newest."""
 _NO_EVENTS: Final = (
@@ -30,8 +39,8 @@ _NO_EVENTS: Final = (
 )
 
 
-class Memory(MemoryCare):
-    """One AgentCore memory; made by `bench.memory(name)`. Reading is lazy, and the same on AWS and locally.
+class Memory:
+    """One AgentCore memory; opened by `bench.memories.get(name)`. Reading is lazy, and the same on AWS and locally.
 
     `reader` gives values instead of tables, one by one, whatever the memory's size.
     """
@@ -177,11 +186,10 @@ class Memory(MemoryCare):
         provenance: Provenance = find_provenance(self.reader, found, progress=progress or WaitLine(), **options)
         return ProvenanceView(provenance, labels=self.labels)
 
-    def used_in(self, inv: Invocation, *, scan: int = ROWS, progress: Progress | None = None) -> MemoryFrame:
-        """This memory's records that were retrieved into an answer's prompt, by its trace (`inv.memories_used()`)."""
-        from .memory_uses import used_frame
-
-        return used_frame(inv, [self], scan=scan, progress=progress or WaitLine())
+    def used_in(self, inv: Any, *, scan: int = ROWS, progress: Progress | None = None) -> MemoryFrame:
+        """Use `inv.telemetry.memories_used(memory)` instead."""
+        warn_renamed("Memory.used_in(inv)", "Invocation.telemetry.memories_used(memory)")
+        return inv.telemetry.memories_used(self, scan=scan, progress=progress)
 
     def failed_extractions(self) -> MemoryFrame:
         """Extractions that failed (AWS lists no others)."""
@@ -200,6 +208,115 @@ class Memory(MemoryCare):
         )
         return tables.frame(rows, columns, title=f"Failed extractions of {self.name}", empty="None failed.")
 
+    def health(self, *, progress: Progress | None = None, **options: Any) -> HealthReport:
+        """What should be mended: leaks, secrets and personal data, contradictions, stale and double records, strategies
+        that bring nothing, growth and cost. Each with evidence, in which secrets are struck out.
+
+        Options (`loomlib.memory.health.check_health`): `records=` and `events=` to read at most (20,000; None: all),
+        `allow=["email"]` for personal data that may be here, `presidio=True`, `redactor=`, `untouched=timedelta`,
+        `extraction=timedelta`, `tenant=` (an actor's tenant from its id), `prices=`, `retrievals=` a month.
+
+            memory.health(allow=["email"]).problems
+        """
+        from ..memory.health import check_health
+
+        return check_health(self.reader, progress=progress or WaitLine(), labels=self.labels, **options)
+
+    def snapshot(self, *, events: bool = True, progress: Progress | None = None) -> MemorySnapshot:
+        """What is here now, without secrets; `.save(path)` keeps it, `loomlib.memory.read_snapshot(path)` reads it.
+        AgentCore keeps no former states."""
+        from ..memory.snapshots import take_snapshot
+
+        return take_snapshot(self.reader, events=events, progress=progress or WaitLine())
+
+    def diff(self, before: MemorySnapshot | PathText, after: MemorySnapshot | PathText | None = None) -> MemoryDiff:
+        """What was created, updated, moved and deleted between two snapshots (or their files); without `after`, since.
+
+        before = memory.snapshot()
+        memory.diff(before)
+        """
+        from ..memory.differences import diff_snapshots
+
+        then = _snapshot(before)
+        now = self.snapshot(events=then.events is not None) if after is None else _snapshot(after)
+        return diff_snapshots(then, now, labels=self.labels)
+
+    def export(
+        self,
+        path: PathText,
+        *,
+        actors: Sequence[str] | None = None,
+        redact: bool | Redactor = True,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write events and records (of these `actors` alone) to a file of JSON lines.
+
+        Secrets and personal data are struck out; `redact=False` keeps them, a `Redactor` brings rules of one's own.
+        """
+        from ..memory.exchange import export_memory
+        from ..redaction import Redactor
+
+        rules = Redactor() if redact is True else redact or None
+        return export_memory(
+            self.reader, path, actors=actors, redactor=rules, progress=progress or WaitLine(), labels=self.labels
+        )
+
+    def preview_export(
+        self, *, actors: Sequence[str] | None = None, redact: bool | Redactor = True, lines: int = 20
+    ) -> ExportPreview:
+        """The first lines as `export` would write them, half of them events; nothing is written."""
+        from ..memory.exchange import preview_export
+        from ..redaction import Redactor
+
+        rules = Redactor() if redact is True else redact or None
+        return preview_export(self.reader, actors=actors, redactor=rules, lines=lines, labels=self.labels)
+
+    def import_(self, path: PathText, *, progress: Progress | None = None) -> ImportPreview:
+        """What a file that `export` wrote would bring; `.confirm()` writes it. An import that was stopped goes on where
+        it was when it is asked for again, and what is here already does not come twice."""
+        from ..memory.exchange import preview_import
+
+        return preview_import(self.reader, path, progress=progress or WaitLine(), labels=self.labels)
+
+    def forget(self, actor: str, *, progress: Progress | None = None) -> ForgetPreview:
+        """What is this actor's here: events by session, records by namespace. Nothing is deleted until `.confirm()`,
+        which looks again afterwards and says where something may be still.
+
+            preview = memory.forget("anna")
+            preview.confirm()
+        """
+        from ..memory.forgetting import preview_forgetting
+
+        return preview_forgetting(self.reader, actor, progress=progress or WaitLine(), labels=self.labels)
+
+    def check_isolation(
+        self,
+        patterns: Iterable[str] | None = None,
+        *,
+        actors: int = 12,
+        seed: int = 0,
+        slashes: bool = False,
+        settle_s: float = 60.0,
+        progress: Progress | None = None,
+    ) -> IsolationReport:
+        """Whether reads cross from one actor or tenant to another, tried with seeded actors whose ids are nearly alike.
+
+        `patterns` are namespaces with {actorId}, {sessionId}, {tenantId}, {userId} …, else the memory's own. It writes
+        into a scratch namespace with scratch actors and takes all of it away; `slashes` lets their ids have slashes.
+        """
+        from ..memory.isolation import check_isolation
+
+        return check_isolation(
+            self.reader,
+            patterns=patterns,
+            actors=actors,
+            seed=seed,
+            slashes=slashes,
+            settle_s=settle_s,
+            progress=progress or WaitLine(),
+            labels=self.labels,
+        )
+
     def _strategies(self) -> dict[str, str]:
         return {each.strategy_id: each.name for each in self.description.strategies}
 
@@ -207,7 +324,7 @@ class Memory(MemoryCare):
         if not self.description.strategies:
             return (
                 "No records: the memory has no strategy, so nothing is extracted. "
-                'bench.create_memory(name, strategies=["semantic"]) makes one that extracts facts.'
+                'bench.memories.create(name, strategies=["semantic"]) makes one that extracts facts.'
             )
         names = ", ".join(template for each in self.description.strategies for template in each.namespaces)
         return f"No records here. They are written some time after a turn is closed, into {names}."
@@ -226,3 +343,9 @@ class Memory(MemoryCare):
             facts=[("id", told.memory_id), ("events expire", expiry), *facts],
             note=told.failure_reason or ("" if facts else "No strategy: events are kept, nothing is extracted."),
         )
+
+
+def _snapshot(given: MemorySnapshot | PathText) -> MemorySnapshot:
+    from ..memory.snapshots import read_snapshot
+
+    return read_snapshot(given) if isinstance(given, (str, Path, os.PathLike)) else given

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from .memory_tables import cell_text, html_table, shown_rows
+from ..memory.faces import SHOWN_ROWS, cell_text, html_table
 
 
 class MemoryFrame(pd.DataFrame):
@@ -33,14 +33,14 @@ class MemoryFrame(pd.DataFrame):
     def __repr__(self) -> str:
         lines = [self.title, self.note]
         if len(self):
-            rows, more = shown_rows(self)
+            rows, more = self._shown_rows()
             plain = pd.DataFrame([[cell_text(each) for each in row] for row in rows], columns=list(self.columns))
             lines += [plain.to_string(index=False, max_colwidth=60), f"… {more:,} more rows" if more else ""]
         return "\n".join(filter(None, lines))
 
     def html(self) -> str:
         """The first rows as static HTML, everything escaped."""
-        rows, more = shown_rows(self)
+        rows, more = self._shown_rows()
         return html_table(self.title, self.note, [str(each) for each in self.columns], rows, more)
 
     def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -49,3 +49,8 @@ class MemoryFrame(pd.DataFrame):
     @property
     def _constructor(self) -> Any:
         return pd.DataFrame
+
+    def _shown_rows(self) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the first rows, and how many more there are."""
+        rows = list(self.head(SHOWN_ROWS).itertuples(index=False, name=None))
+        return rows, len(self) - len(rows)

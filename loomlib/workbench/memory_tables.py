@@ -11,7 +11,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, MemorySession
-from ..memory.faces import SHOWN_ROWS
 from ..memory.faces import cell_text as cell_text
 from ..memory.faces import html_table as html_table
 
@@ -108,9 +107,3 @@ def frame(
     whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
     cut = f"The first {limit:,} rows; limit=None reads all." if limit is not None and len(whole) == limit else ""
     return MemoryFrame(whole).titled(title, " ".join(filter(None, (note, cut))) if parts else empty)
-
-
-def shown_rows(table: Any) -> tuple[list[tuple[Any, ...]], int]:
-    """The first rows of a DataFrame, and how many more there are."""
-    rows = list(table.head(SHOWN_ROWS).itertuples(index=False, name=None))
-    return rows, len(table) - len(rows)

@@ -1,4 +1,4 @@
-"""The records that were retrieved into an answer's prompt, by the invocation's trace."""
+"""Find the memory records that were in an answer's prompt, by the invocation's trace."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..memory import READING_CALLS, Given, find_used, words_of
+from ..memory import READING_CALLS, Given, MemoryReader, find_used, words_of
 from . import memory_tables as tables
 
 if TYPE_CHECKING:
+    from ..agents import InvocationRecord
     from ..telemetry.traces import Span, Trajectory
-    from .invocation import Invocation
-    from .memory import Memory
     from .memory_frame import MemoryFrame
     from .trace_view import TraceView
 
@@ -20,40 +19,51 @@ _PLACES = {"system": "system prompt", "user": "prompt", "tool_result": "tool res
 
 
 def used_frame(
-    inv: Invocation, memories: Iterable[Memory], *, scan: int, progress: Callable[[str], None]
+    view: TraceView,
+    record: InvocationRecord,
+    memories: Iterable[MemoryReader],
+    *,
+    scan: int,
+    progress: Callable[[str], None],
 ) -> MemoryFrame:
-    """One row a record found in the prompt; at most `scan` records of each memory are compared."""
-    view = inv.trace(progress=progress)
+    """Return the memory records that were in an answer's prompt, one row each.
+
+    Args:
+        view: The invocation's trace.
+        record: The invocation.
+        memories: The memories whose records are looked for.
+        scan: The most records of each memory to compare.
+        progress: Called with a line while records are read.
+    """
     given, calls = list(given_in(view)), reading_calls(view)
-    done = inv.record.client_done_time
+    done = record.client_done_time
     answered_at = None if done is None else datetime.fromtimestamp(done, UTC)
     rows: list[tuple[Any, ...]] = []
-    cut: list[str] = []
+    truncated: list[str] = []
     if given:
-        for memory in memories:
-            records = list(memory.reader.records(limit=scan, progress=progress))
+        for reader in memories:
+            memory = reader.memory
+            records = list(reader.records(limit=scan, progress=progress))
             if len(records) == scan:
-                cut.append(f"{memory.name}: {scan:,} records compared, there may be more (scan=)")
-            for each in find_used(
-                memory.id, records, given, asked=inv.record.prompt or "", calls=calls, answered_at=answered_at
-            ):
-                rows.append((inv.record.id, inv.session_id, *each.row().values()))
-    seen = f"{len(calls)} call(s) in the trace read records" if calls else "no span of a call that reads records"
-    note = "; ".join([f"By the texts in the trace, inferred; {seen}", *cut])
-    nothing = (
-        "nothing that the model was given is in the trace" if not given else "no record's text stands in the prompt"
-    )
-    empty = "; ".join([f"{nothing[0].upper()}{nothing[1:]} (trace: {view.state}); {seen}", *cut])
-    return tables.frame(rows, tables.USED, title="Memory in the answer", note=note, empty=empty)
+                truncated.append(f"{memory.name}: {scan:,} records compared, there may be more (raise scan=)")
+            uses = find_used(
+                memory.memory_id, records, given, asked=record.prompt or "", calls=calls, answered_at=answered_at
+            )
+            rows += [(record.id, record.session_id, *use.row().values()) for use in uses]
+    seen = f"{len(calls)} calls in the trace read records" if calls else "no call in the trace reads records"
+    note = "; ".join([f"Inferred from the texts in the trace; {seen}", *truncated])
+    reason = "No record's text is in the prompt" if given else "The trace does not hold what the model was given"
+    empty = "; ".join([f"{reason} (trace: {view.state}); {seen}", *truncated])
+    return tables.frame(rows, tables.USED, title="Memory records in the prompt", note=note, empty=empty)
 
 
 def given_in(view: TraceView) -> Iterator[Given]:
-    """What the model was given in this trace: system prompt, what was asked, tool results."""
+    """Yield the texts that the model was given: system prompt, user messages, tool results."""
     yield from _given(view.trajectory())
 
 
 def reading_calls(view: TraceView) -> list[str]:
-    """The spans of calls that bring records in."""
+    """Return the ids of the spans of calls that read memory records."""
     return [span.span_id for span in view.trace.spans if _method(span) in READING_CALLS]
 
 

@@ -23,7 +23,7 @@ _LINES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The numbers of a workbench's agents over a time; made by `Workbench.overview()`."""
+    """The numbers of a workbench's agents over a time; made by `Workbench.metrics.overview()`."""
 
     title: str
     window: Window

@@ -131,7 +131,7 @@ def _place(bench: Workbench, window: Window) -> Place:
     region = "–"
     try:
         region = bench.region
-        account_id = bench.account_id(anew=True)  # credentials expire, and services stop, after they were known
+        account_id = bench.clients.account_id(anew=True)  # credentials expire, and services stop, after they were known
         return _known(bench, account_id, region, window)
     except LoomError as error:
         return Place(
@@ -149,7 +149,7 @@ def _known(
         region=region,
         state=state,
         agents=len(entries),
-        figures=bench.read_figures(entries, since=window.since, until=window.until).total,
+        figures=bench.metrics.read(entries, since=window.since, until=window.until).total,
         labels=bench.labels,
         why=why,
     )

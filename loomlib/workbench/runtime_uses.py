@@ -1,4 +1,4 @@
-"""CPU and memory of invocations: kept in the store once the runtime's usage log has told them whole."""
+"""CPU and memory of invocations, from the runtime's usage logs; stored once they are complete."""
 
 from __future__ import annotations
 
@@ -12,45 +12,55 @@ from ..errors import StoreError
 from ..telemetry.cost import RuntimeUse, UsageLogs
 
 if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from ..store import Store
-    from .tracer import TracedInvocation
+    from ..agents import RuntimeArn
+    from ..store import InvocationRow, Store
 
 _log = logging.getLogger(__name__)
 
 
 class RuntimeUses:
-    """Finds them for one workbench. What was read `settled_s` after an answer is whole, and kept beside the trace."""
+    """Reads the usage of invocations for one workbench.
+
+    Args:
+        store: Where usage is stored, beside the trace.
+        logs: The usage logs.
+        settled_s: Seconds after an answer from which on its usage log is complete.
+    """
 
     def __init__(self, store: Store, logs: UsageLogs, *, settled_s: float) -> None:
         self._store, self._logs, self._settled_s = store, logs, settled_s
 
-    def of(self, entry: AgentEntry, found: TracedInvocation) -> RuntimeUse:
-        """What an invocation used; unknown when nothing tells."""
-        if found.use is not None:
-            return found.use
-        row = found.row
-        use = self._logs.use_of(entry.arn, row.session_id, row.client_invoke_time, row.client_done_time)
+    def of(self, arn: RuntimeArn, row: InvocationRow, stored: RuntimeUse | None = None) -> RuntimeUse:
+        """Return vCPU- and GB-seconds of an invocation, with None for what no usage log states.
+
+        Args:
+            arn: The agent's runtime.
+            row: The invocation.
+            stored: The usage that is stored already, which is then returned.
+        """
+        if stored is not None:
+            return stored
+        use = self._logs.use_of(arn, row.session_id, row.client_invoke_time, row.client_done_time)
         is_settled = row.client_done_time is not None and time.time() - row.client_done_time > self._settled_s
         if use.vcpu_s is not None and is_settled:
             try:
                 self._store.traces.note(row.id, use=_plain(use))
-            except StoreError as error:  # it is known all the same, and can be read again
-                _log.warning("What an invocation used is not kept: %s", error, extra={"id": row.id})
+            except StoreError as error:  # the caller has it, and it can be read again
+                _log.warning("The usage of an invocation could not be stored: %s", error, extra={"id": row.id})
         return use
 
 
-def kept_use(details: Mapping[str, Any]) -> RuntimeUse | None:
-    """The use that stands among the details of a kept trace."""
-    kept: Mapping[str, Any] | None = details.get("use")
-    if kept is None:
+def stored_use(details: Mapping[str, Any]) -> RuntimeUse | None:
+    """Return the usage in the details of a stored trace, or None."""
+    stored: Mapping[str, Any] | None = details.get("use")
+    if stored is None:
         return None
-    memory = kept["memory_gb_s"]
+    memory = stored["memory_gb_s"]
     return RuntimeUse(
-        vcpu_s=Decimal(kept["vcpu_s"]),
+        vcpu_s=Decimal(stored["vcpu_s"]),
         memory_gb_s=None if memory is None else Decimal(memory),
-        basis=kept["basis"],
-        is_estimate=kept["is_estimate"],
+        basis=stored["basis"],
+        is_estimate=stored["is_estimate"],
     )
 
 

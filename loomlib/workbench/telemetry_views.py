@@ -39,8 +39,8 @@ class LayersView:
         return _html(self._title, "", layer_rows(self.layers))
 
 
-class LivesView:
-    """The processes of an endpoint, each from its first line to its last; made by `Agent.lives()`."""
+class ProcessesView:
+    """The processes of an endpoint, each from its first line to its last; made by `agent.telemetry.processes()`."""
 
     def __init__(self, found: ProcessList, *, title: str) -> None:
         self.found, self._title = found, title

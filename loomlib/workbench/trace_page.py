@@ -10,8 +10,9 @@ from .cards import milliseconds
 from .trace_look import PART_COLOURS, PART_NAMES, label, share
 
 if TYPE_CHECKING:
+    from ..telemetry.cost import Cost
+    from ..telemetry.diagnosis import Finding
     from ..telemetry.traces import Bar, Breakdown
-    from .trace_view import TraceView
 
 SHOWN_BARS: Final = 200
 SHOWN_FINDINGS: Final = 5
@@ -37,21 +38,38 @@ border-bottom:1px solid var(--jp-border-color2,#e0e0e0)}
 </style>"""
 
 
-def trace_page(view: TraceView) -> str:
-    """The page of one trace; every foreign text in it is escaped."""
-    breakdown = view.breakdown()
-    lines = "".join(f"<p>{escape(line)}</p>" for line in view.sentences())
+def trace_page(
+    *,
+    title: str,
+    sentences: Sequence[str],
+    breakdown: Breakdown,
+    findings: Sequence[Finding] | None,
+    cost: Cost | None,
+    bars: Sequence[Bar],
+) -> str:
+    """Return the page of one trace; all texts are escaped.
+
+    Args:
+        title: The line above the page.
+        sentences: The result, one paragraph each.
+        breakdown: Where the time went.
+        findings: Causes of the duration; None where there are no spans to judge.
+        cost: What the invocation cost; None where there are no spans.
+        bars: The waterfall.
+    """
+    lines = "".join(f"<p>{escape(line)}</p>" for line in sentences)
     parts = [
         _STYLE,
         '<div class="loom-trace mathjax_ignore">',
-        f'<div class="quiet">{escape(view.title())}</div>',
+        f'<div class="quiet">{escape(title)}</div>',
         f'<div class="answer">{lines}</div>',
     ]
     if breakdown.total_ns:
         parts += [_stripe(breakdown), _parts(breakdown)]
-    if view.trace.spans:
-        parts += [_findings(view), f'<div class="quiet">cost: {escape(_cost(view))}</div>']
-    bars = view.bars()
+    if findings is not None:
+        parts.append(_findings(findings))
+    if cost is not None:
+        parts.append(f'<div class="quiet">cost: {escape(_cost(cost))}</div>')
     if bars:
         parts.append(_waterfall(bars, breakdown))
     return "\n".join([*parts, "</div>"])
@@ -85,9 +103,8 @@ def _parts(breakdown: Breakdown) -> str:
     return f"<table><thead>{head}</thead><tbody>{rows}{whole}</tbody></table>"
 
 
-def _findings(view: TraceView) -> str:
+def _findings(found: Sequence[Finding]) -> str:
     """The costliest causes, each with its evidence and what to try."""
-    found = view.findings().findings
     if not found:
         return '<p class="quiet">Nothing stands out: no rule of the diagnosis applies.</p>'
     listed = "".join(
@@ -100,8 +117,7 @@ def _findings(view: TraceView) -> str:
     return f"<details open><summary>What to look at ({len(found)})</summary><ul>{listed}</ul></details>"
 
 
-def _cost(view: TraceView) -> str:
-    cost = view.cost()
+def _cost(cost: Cost) -> str:
     simulated = " · simulated tokens, nobody is billed" if cost.is_simulated else ""
     return f"model {cost.model} · runtime {cost.runtime}{simulated}"
 

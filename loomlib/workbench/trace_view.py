@@ -104,9 +104,9 @@ class TraceView:
 
     def captured(self) -> Conversation:
         """What was asked and answered, with its tools: `EvalSet.capture` takes it."""
-        from .capturing import captured_trace
+        from .conversations import conversation_of
 
-        return captured_trace(self, self._found.row, self._agent_name)
+        return conversation_of([self._found.row], self._agent_name, {self.invocation_id: self.trace})
 
     def breakdown(self) -> traces.Breakdown:
         """Where the time went: model, tools, memory, agent overhead, cold start, service and network, unknown.
@@ -259,4 +259,12 @@ class TraceView:
         return "\n".join([self.title(), *self.sentences(), *parts])
 
     def _repr_html_(self) -> str:
-        return trace_page(self)
+        has_spans = bool(self.trace.spans)
+        return trace_page(
+            title=self.title(),
+            sentences=self.sentences(),
+            breakdown=self.breakdown(),
+            findings=self.findings().findings if has_spans else None,
+            cost=self.cost() if has_spans else None,
+            bars=self.bars(),
+        )

@@ -16,7 +16,7 @@ from ..telemetry.process_starts import processes_began
 from ..telemetry.span_sources import NamedSource
 from ..telemetry.trace_collector import TraceCollector
 from ..telemetry.trace_lookup import PollingPolicy, TraceRequest, TraceResult, trace_from
-from .runtime_uses import kept_use
+from .runtime_uses import stored_use
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry
@@ -82,7 +82,7 @@ class Tracer:
                 row=row,
                 collected=found[row.id],
                 client=client_side(row, is_cold=is_cold[row.id], same_clock=self._same_clock),
-                use=kept_use(kept[row.id].details) if row.id in kept else None,
+                use=stored_use(kept[row.id].details) if row.id in kept else None,
             )
             for row in rows
         ]

@@ -34,7 +34,7 @@ _MOST_BARS = 50
 class Traces(Sequence["TraceView"]):
     """The traces of several invocations of one agent, newest first; made by `Agent.traces()`.
 
-    agent.traces(last=100).parts()
+    agent.telemetry.traces(last=100).parts()
     """
 
     def __init__(self, views: Sequence[TraceView], *, agent_name: str, labels: Sequence[str] = ()) -> None:

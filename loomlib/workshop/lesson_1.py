@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import LoomError
 from ..workbench import Agent, Invocation
+from ..workbench.agent_history import AgentHistory
 from .exercise import Exercise, a_number, an, expect, quoted, several
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ def _deployed(answer: object, bench: Workbench) -> str:
     agent = an(answer, Agent, 'an agent, which is what bench.deploy("…") returns')
     expect(agent.name == "writer", f"this is {agent.name}; the exercise asks for the blueprint that writes.")
     expect(agent.refresh().status == "READY", f"the runtime is {agent.status}.")
-    return f"the service lists {agent.runtime_id} as {agent.status}, and a process starts with its first question."
+    return (
+        f"the service lists {agent.entry.runtime_id} as {agent.status}, and a process starts with its first question."
+    )
 
 
 def _asked(answer: object, bench: Workbench) -> str:
@@ -49,7 +52,7 @@ def _went_on(answer: object, bench: Workbench) -> str:
 
 def _cold(answer: object, bench: Workbench) -> str:
     inv = an(answer, Invocation, "the invocation that opened a session")
-    rows = inv.agent.conversation(inv.session_id)
+    rows = AgentHistory(inv.context, inv.entry).conversation(inv.session_id)
     expect(len(rows) > 1, "this session has one call only, so there is no warm call to compare it with.")
     expect(rows[0].record.id == inv.record.id, "this call came later in its session: its process was running already.")
     start = inv.latency()
@@ -72,7 +75,7 @@ def _written(answer: object, bench: Workbench) -> str:
         session = inv.session_id
         if str(cents) not in inv.text:
             wrong.append(f"asked for the price of one {fruit} it said {quoted(inv.text)}")
-    called = sum(len(each.trajectory().tool_calls) for each in agent.traces(len(PRICES), session_id=session))
+    called = sum(len(each.trajectory().tool_calls) for each in agent.telemetry.traces(len(PRICES), session_id=session))
     expect(called > 0, "it was asked for three prices and called no tool. Has it one, and is it in tools=[…]?")
     silent = any(each.endswith((": null.”", ": None.”")) for each in wrong)
     fix = "Does the tool return the price?" if silent else "The tool should return the price from PRICES, in cents."

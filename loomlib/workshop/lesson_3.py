@@ -98,7 +98,7 @@ def _gated(answer: object, bench: Workbench) -> str:
 
 
 def _captured(answer: object, bench: Workbench) -> str:
-    evalset = an(answer, EvalSet, "an eval set, which is what agent.capture(evalset, …) returns")
+    evalset = an(answer, EvalSet, "an eval set, which is what agent.evals.capture(evalset, …) returns")
     expect(len(evalset) > 0, "it is empty.")
     newest = evalset.cases[-1]
     asked = [row.prompt for name in ("calculator",) for row in bench.store.invocations.list(bench.agent(name).entry.id)]
@@ -167,9 +167,9 @@ EXERCISES: Final = (
         id="3.6",
         title="A case from real life",
         hints=(
-            "good.capture(cases, …) returns the set with a case more.",
+            "good.evals.capture(cases, …) returns the set with a case more.",
             "It takes an invocation. The case expects the answer and the tools as they were.",
-            'answer = good.capture(cases, good.invoke("What is 19 * 23?"))',
+            'answer = good.evals.capture(cases, good.invoke("What is 19 * 23?"))',
         ),
         judge=_captured,
     ),

@@ -8,6 +8,7 @@ from ..memory.forgetting import ForgetPreview, Forgotten
 from ..memory.health import Finding
 from ..memory.isolation import IsolationReport
 from ..workbench import Invocation
+from ..workbench.agent_history import AgentHistory
 from ..workbench.memory_views import ProvenanceView
 from .exercise import Exercise, an, expect, quoted
 
@@ -21,12 +22,12 @@ FEWEST_ACTORS: Final = 4
 def _remembered(answer: object, bench: Workbench) -> str:
     inv = an(answer, Invocation, "an invocation, which is what agent.invoke(payload={…}) returns")
     expect(inv.ok, f"the call failed: {inv.sentence()}")
-    rows = inv.agent.conversation(inv.session_id)
+    rows = AgentHistory(inv.context, inv.entry).conversation(inv.session_id)
     expect(
         rows[0].record.id == inv.record.id,
         "this session was open already, so the agent may have known it from the conversation. Ask in a new one.",
     )
-    used = inv.memories_used()
+    used = inv.telemetry.memories_used()
     expect(
         len(used) > 0, f"it answered {quoted(inv.text)}, and no record of its memory stood in the prompt. Who asked?"
     )

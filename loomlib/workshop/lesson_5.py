@@ -55,7 +55,7 @@ def _stopped(answer: object, bench: Workbench) -> str:
 
 
 def _alarmed(answer: object, bench: Workbench) -> str:
-    view = an(answer, AlertCheckView, "what bench.check_alerts(notify=False) returns")
+    view = an(answer, AlertCheckView, "what bench.alerts.check(notify=False) returns")
     about = [each for each in view.checked if each.rule.number == "error_rate"]
     expect(bool(about), "no rule on error_rate was checked: bench.add_alert makes one.")
     in_alarm = [each for each in view.alarms if each.rule.number == "error_rate"]
@@ -180,9 +180,9 @@ EXERCISES: Final = (
         id="5.3",
         title="An alert",
         hints=(
-            "bench.add_alert stores a rule on a number and a limit; bench.check_alerts(notify=False) judges it.",
+            "bench.alerts.add stores a rule: a figure and a limit; bench.alerts.check(notify=False) judges it.",
             'The number is "error_rate", a share: 5 % is 0.05.',
-            'bench.add_alert("error_rate", above=0.05, agent="in_use"); answer = bench.check_alerts(notify=False)',
+            'bench.alerts.add("error_rate", above=0.05, agent="in_use"); answer = bench.alerts.check(notify=False)',
         ),
         judge=_alarmed,
     ),

@@ -45,7 +45,7 @@ agent = bench.deploy("calculator", name="calculator_{me}")
 first = agent.invoke("What is {number} * 2?")
 second = agent.invoke("What is {number} * 3?", session_id=first.session_id)
 check.exercise("1.4", [first, second])
-memory = bench.create_memory("memory_{me}", strategies=["semantic"])
+memory = bench.memories.create("memory_{me}", strategies=["semantic"])
 member = bench.deploy("assistant_with_memory", name="member_{me}", memory=memory)
 told = member.invoke(payload={{"prompt": "I live in Town{number}.", "actor": "anna"}})
 deadline = time.monotonic() + 120
@@ -57,8 +57,8 @@ _SEEN = """
 print({
     "agents": sorted(bench.agents()["name"]),
     "sessions": sorted({*agent.sessions()["session_id"], *member.sessions()["session_id"]}),
-    "memories": sorted(bench.memories()["name"]),
-    "asked": sorted(agent.invocations()["prompt"]),
+    "memories": sorted(bench.memories.table()["name"]),
+    "asked": sorted(agent.history.table()["prompt"]),
     "right": [first.ok and "{twice}" in first.text, second.ok and "{thrice}" in second.text],
     "opened": sorted([first.session_id, told.session_id, again.session_id]),
     "recalled": again.text,
@@ -66,7 +66,7 @@ print({
     "found": list(memory.search("Where do I live?")["text"]),
     "actors": list(memory.reader.actors()),
     "progress": check.progress().done,
-    "alive": bench.session_count(),
+    "alive": bench.metrics.session_count(),
     "ids": [agent.arn, memory.id],
 })
 """

@@ -48,7 +48,7 @@ home, name = sys.argv[1:]
 told = lambda _: None
 peak = lambda: next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e3
 with loom.connect(home=home) as bench:
-    memory = bench.memory(name)
+    memory = bench.memories.get(name)
     began = time.perf_counter()
     actors = memory.actors(progress=told)
     actor = actors["actor_id"][0]

@@ -53,7 +53,7 @@ async def _ask_at_once(agent: loom.Agent, sessions: Sequence[str | None]) -> lis
 
 
 def _compared(agent: loom.Agent, calls: Sequence[loom.Invocation]) -> list[Comparison]:
-    views = {view.invocation_id: view for view in agent.traces(last=len(calls))}
+    views = {view.invocation_id: view for view in agent.telemetry.traces(last=len(calls))}
     for inv in calls:
         found = views[inv.record.id].breakdown()
         if sum(part.duration_ns for part in found.parts) != round((inv.duration_ms or 0) * 1e6):

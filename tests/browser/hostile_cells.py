@@ -19,7 +19,7 @@ bench = loom.connect()
 folder = pathlib.Path(tempfile.mkdtemp())
 (folder / "texts.json").write_text(json.dumps(texts))
 (folder / "agent.py").write_text((pathlib.Path(data) / "hostile_agent.py").read_text())
-memory = bench.create_memory("hostile", strategies=["semantic"])
+memory = bench.memories.create("hostile", strategies=["semantic"])
 agent = bench.deploy(folder, name="hostile", memory=memory)
 inv = agent.invoke(f"0:{len(texts)}")
 broken = agent.invoke("19:fail")
@@ -28,9 +28,10 @@ trace = inv.trace()
 """
 
 DISPLAYS = [
-    "display(agent, inv, broken, broken.sentence(), inv.agui(), inv.layers(), *inv.views())",
-    "display(trace, trace.trajectory(), trace.cost(), inv.logs(), agent.logs(limit=500), agent.sessions())",
-    "display(agent.invocations(), bench, bench.agents(), bench.overview(), agent.overview())",
+    "display(agent, inv, broken, broken.sentence(), inv.protocols.agui(), inv.telemetry.layers())",
+    "display(*inv.protocols.views())",
+    "display(trace, trace.trajectory(), trace.cost(), inv.telemetry.logs(), agent.logs(limit=500), agent.sessions())",
+    "display(agent.history.table(), bench, bench.agents(), bench.metrics.overview(), agent.telemetry.overview())",
     """client = memory.reader.clients.data()
 for at in range(0, len(texts), 50):
     some = texts[at : at + 50]
@@ -66,8 +67,8 @@ display(evalset, run, run.summary(), run.rows(), run.scores(), run.compare(again
     """from loomlib.alerts import AlertRule
 from loomlib.reports import Listing, Verdict
 for each in texts:
-    bench.add_alert(AlertRule("error_rate", above=0.05, name=each, notify=["team"]))
-display(bench.check_alerts(notify=False), bench.alerts(), bench.plugins())
+    bench.alerts.add(AlertRule("error_rate", above=0.05, name=each, notify=["team"]))
+display(bench.alerts.check(notify=False), bench.alerts.table(), bench.plugins())
 display(Verdict(title=texts[0], sentences=texts, gates=[("missed", each) for each in texts]))
 display(Listing(items=[(each, each, each) for each in texts]))""",
     """from loomlib.plugins.listing import PluginLine
@@ -81,7 +82,8 @@ for n, each in enumerate(texts):  # what a service tells of a runtime that someb
         available_qualifiers=["DEFAULT", each], raw_metadata={
             "agentRuntimeVersion": each, "description": each, "failureReason": each, "tags": {each: each}, each: each})
 strangers = [bench.agent(f"stranger-{n:010d}") for n in range(len(texts))]
-display(strangers[19], strangers[19].invoke("hi"), strangers[19].overview(), bench.agents(), bench.overview(), bench)
+display(strangers[19], strangers[19].invoke("hi"), strangers[19].telemetry.overview())
+display(bench.agents(), bench.metrics.overview(), bench)
 display(loom.overview([bench]), *strangers[:3])
 problems = [PluginProblem(distribution=e, version=e, target=f"{e} → {e}", error=e, fix=e) for e in texts]
 display(PluginView(tuple(
@@ -95,8 +97,8 @@ for n, each in enumerate(texts):  # what an agent wrote of what waits for a pers
     client.create_event(
         memoryId=memory.id, actorId="loom-approvals", sessionId="hostile-approvals", eventTimestamp=now,
         payload=[{"blob": json.dumps(approval)}])
-assert len(agent.approvals()) == len(texts)
-display(agent.approvals(), agent.invoke("agui").agui())""",
+assert len(agent.approvals.list()) == len(texts)
+display(agent.approvals.list(), agent.invoke("agui").protocols.agui())""",
     """from IPython.display import Markdown
 from loomlib.errors import LoomError
 for each in texts[:40]:

@@ -18,7 +18,7 @@ _CELLS = [
     f"{CONNECT}\nfrom IPython.display import display",
     "agent = bench.deploy('calculator', name='keyed')\n"
     "for n in range(2):\n    agent.invoke(f'What is {n} * {n}?')\n"
-    "memory = bench.create_memory('keyed', strategies=['semantic'])",
+    "memory = bench.memories.create('keyed', strategies=['semantic'])",
     """from datetime import UTC, datetime
 from loomlib.evals import EvalCase, EvalSet, Turn
 said = {"conversational": {"role": "USER", "content": {"text": "I like tea."}}}

@@ -18,7 +18,7 @@ _IDLE = "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?
 
 _OTHERS = """from datetime import UTC, datetime
 from IPython.display import display
-memory = bench.create_memory("kept", strategies=["semantic"])
+memory = bench.memories.create("kept", strategies=["semantic"])
 said = {"conversational": {"role": "USER", "content": {"text": "I like tea."}}}
 memory.reader.clients.data().create_event(memoryId=memory.id, actorId="anna", sessionId="monday",
     eventTimestamp=datetime.now(UTC), payload=[said])

@@ -25,7 +25,7 @@ def say(actor, session, *turns, **more):
     memory.reader.clients.data().create_event(memoryId=memory.id, actorId=actor, sessionId=session,
         eventTimestamp=datetime.now(UTC), payload=messages, **more)
 
-memory = bench.memory("assistant")
+memory = bench.memories.get("assistant")
 say("anna", "monday", "I am allergic to shellfish and nuts.", "Noted.", metadata={"channel": {"stringValue": "web"}})
 say("anna", "monday", "I live in Lisbon.", "Thank you.")
 say("anna", "friday", "I prefer trains over planes.", "Good to know.")

@@ -92,7 +92,7 @@ def test_an_agent_is_asked_watched_stopped_and_looked_into(page: Page, watched: 
     page.keyboard.press("Enter")
     expect(panel.locator(".loom-turn")).to_have_count(2)
     panel.get_by_text("As Python", exact=True).click()
-    expect(panel.locator(".loom-code")).to_contain_text("agent.conversation(")
+    expect(panel.locator(".loom-code")).to_contain_text("agent.history.conversation(")
     screenshot(page, "test-history", tmp_path)
     assert watched.errors == []
     assert watched.outside == []

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 _CELLS = [
     CONNECT,
-    "approving = bench.deploy('approvals', memory=bench.create_memory('pauses'))\n"
+    "approving = bench.deploy('approvals', memory=bench.memories.create('pauses'))\n"
     "approving.invoke('Refund 40 euros for order A-1042.')\n"
     "bench.deploy('agui_assistant')\nbench.deploy('mcp_app')\n"
     "bench.deploy('odd_agent', name='odd')",

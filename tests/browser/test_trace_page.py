@@ -32,8 +32,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                 each.to_html()
                 for each in (view.spans(), view.tool_calls(), view.model_calls(), view.steps(), view.causes())
             ),
-            "many": agent.traces(last=1)._repr_html_(),
-            "layers": inv.layers()._repr_html_(),
+            "many": agent.telemetry.traces(last=1)._repr_html_(),
+            "layers": inv.telemetry.layers()._repr_html_(),
             "invocation": inv._repr_html_(),
         }
     local.stop(home)

@@ -68,7 +68,7 @@ def test_a_sample_memory_is_in_order_and_nothing_crosses(report: Report) -> None
 def test_a_memory_whose_records_cross_misses_the_gate_and_shows_no_secret(report: Report, home: Path) -> None:
     shared = {"semanticMemoryStrategy": {"name": "shared", "namespaceTemplates": ["/facts/all/"]}}
     with loom.connect(home=home) as bench:
-        memory = bench.create_memory("crossing", strategies=[shared])
+        memory = bench.memories.create("crossing", strategies=[shared])
         data = memory.reader.clients.data()
         for actor in ("anna", "ben"):
             text = f"My name is {actor.title()}. The key is {KEY}."

@@ -80,7 +80,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
     assert watched.ask("register", arn=f"  {arn}\n")["name"] == "calculator"
     assert "calculator" in names(watched)
     # Deleted behind the panel's back, then refreshed: it says so and goes on.
-    empty.delete_runtime(empty.agent("calculator").entry)
+    empty.agent("calculator").delete_runtime()
     watched.ask("refresh")
     assert watched.ask("look", arn=arn)["gone"] is True
     assert "calculator is DELETED" in watched.panel.status

@@ -315,7 +315,7 @@ def test_an_answer_shows_what_is_known_and_reads_the_rest_on_demand(notebook: No
     assert opened["facts"][0][0] == "operation"
     assert "nobody is billed" in watched.ask("cost")["sentence"]
     watched.ask("logs")
-    assert "inv.logs()" in watched.panel.code
+    assert "inv.telemetry.logs()" in watched.panel.code
     assert watched.panel.state["asked"]["logs"]["total"] > 0
     watched.ask("events")
     assert watched.panel.state["asked"]["pieces"]["total"] == len(invocation.record.chunk_offsets_ms)
@@ -370,7 +370,7 @@ def test_an_evaluation_shows_failed_cases_first_and_opens_them(notebook: Noteboo
 
 
 def test_a_memory_shows_actors_sessions_events_and_records(notebook: Notebook, bench: loom.Workbench) -> None:
-    memory = bench.create_memory("shown", strategies=["semantic"], progress=lambda _sentence: None)
+    memory = bench.memories.create("shown", strategies=["semantic"], progress=lambda _sentence: None)
     memory.reader.clients.data().create_event(
         memoryId=memory.id, actorId="anna", sessionId="monday", eventTimestamp=datetime.now(UTC),
         payload=[{"conversational": {"role": "USER", "content": {"text": "I live in Lisbon."}}}],
@@ -386,4 +386,7 @@ def test_a_memory_shows_actors_sessions_events_and_records(notebook: Notebook, b
     assert watched.ask("records")["count"] == 1
     (found,) = watched.ask("search", query="Where does anna live?")["rows"]
     assert watched.ask("provenance", id=found["id"])["rows"]
-    assert watched.panel.code.splitlines() == ["memory = bench.memory('shown')", f"memory.provenance({found['id']!r})"]
+    assert watched.panel.code.splitlines() == [
+        "memory = bench.memories.get('shown')",
+        f"memory.provenance({found['id']!r})",
+    ]

@@ -118,7 +118,7 @@ def test_a_stopped_run_keeps_its_answers_and_goes_on(watched: Watched, bench: lo
     wait_until(lambda: any(each.get("answered", 0) > head["answered"] for each in watched.of("progress")))
     watched.ask("stop", lane="run")
     watched.answer(number)
-    assert bench.eval_run(head["run"]).state == "interrupted"
+    assert bench.evals.run(head["run"]).state == "interrupted"
     assert watched.of("results")[-1]["run"] == head["run"]
     assert watched.of("results")[-1]["answered"] > head["answered"]
 

@@ -135,7 +135,7 @@ def test_a_stopped_service_is_told_with_what_to_do_and_every_panel_works_again_w
     try:
         with loom.connect(home=home) as bench:
             bench.deploy("echo")
-            bench.create_memory("assistant")
+            bench.memories.create("assistant")
             panels = {name: Watched(getattr(loom_widgets, name)(bench)) for name in NAMES}
             for name, watched in panels.items():
                 assert asked(watched, name, tmp_path, "echo").startswith(("ok", "complete: ")), name

@@ -45,7 +45,7 @@ def watched(bench: loom.Workbench) -> Iterator[Watched]:
 
 @pytest.fixture
 def memory(bench: loom.Workbench) -> Memory:
-    return bench.create_memory("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
+    return bench.memories.create("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_an_actor_is_forgotten_only_when_the_id_was_typed(told: Watched) -> None
 def test_a_preview_is_not_carried_out_while_another_memory_is_shown(
     told: Watched, bench: loom.Workbench, memory: Memory, tmp_path: Path
 ) -> None:
-    other = bench.create_memory("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
+    other = bench.memories.create("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
     told.ask("export", path=str(tmp_path / "copy.jsonl"))
     for preview, act in (("forget", "forget_for_good"), ("import_preview", "import_now")):
         told.ask(preview, actor="ben", path=str(tmp_path / "copy.jsonl"))
@@ -218,7 +218,7 @@ def test_branches_are_found_while_reading_and_read_alone(watched: Watched, memor
 
 
 def test_the_records_in_an_answers_prompt_are_found_from_its_list(watched: Watched, bench: loom.Workbench) -> None:
-    memory = bench.create_memory("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
+    memory = bench.memories.create("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
     say(memory, "I am allergic to shellfish.", "Noted.", actor="user")
     wait_until(lambda: list(memory.reader.records()))
     agent = bench.deploy("assistant_with_memory", name="rememberer", memory=memory)

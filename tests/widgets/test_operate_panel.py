@@ -64,9 +64,9 @@ def test_the_numbers_are_there_when_the_panel_opens(watched: Watched) -> None:
     ("form", "part"),
     [
         ({"range": "1h"}, "since=timedelta(hours=1)"),
-        ({"range": "all"}, "bench.overview()"),
+        ({"range": "all"}, "bench.metrics.overview()"),
         ({"range": "between", "since": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z"}, "until=datetime"),
-        ({"range": "between"}, "bench.overview()"),
+        ({"range": "between"}, "bench.metrics.overview()"),
     ],
 )
 def test_a_stretch_of_time_is_looked_at_and_written_as_code(watched: Watched, form: dict[str, str], part: str) -> None:
@@ -99,7 +99,7 @@ def test_what_nobody_has_looked_at_is_looked_up(watched: Watched) -> None:
     wait_until(lambda: not watched.panel.busy)
     assert watched.panel.state["missing"] == ""
     assert watched.panel.state["caught"] == "1 of 1 start found · 4 of 4 calls priced"
-    assert "bench.catch_up()" in watched.panel.code or "bench.overview()" in watched.panel.code
+    assert "bench.metrics.catch_up()" in watched.panel.code or "bench.metrics.overview()" in watched.panel.code
     watched.ask("look", range="all", quiet=True)
     assert watched.panel.state["caught"] == ""
     assert {row["agent"]: row["priced"] for row in rows(watched, "agents")} == {"calculator": 4, "echo": 0}

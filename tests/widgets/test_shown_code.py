@@ -51,7 +51,7 @@ def test_what_test_shows_runs(bench: loom.Workbench) -> None:
     panel = Watched(loom_widgets.test(agent))
     session = "s" * 40
     copied(panel, "invoke", agent=agent.name, qualifier="DEFAULT", prompt="What is 6 times 7?", session=session)
-    assert len(agent.conversation(session)) == 2
+    assert len(agent.history.conversation(session)) == 2
     copied(panel, "choose", agent=agent.name, qualifier="DEFAULT", session=session)
     copied(panel, "look")
     panel.panel.close()
@@ -99,7 +99,7 @@ def test_what_memory_shows_runs(bench: loom.Workbench) -> None:
     panel = Watched(loom_widgets.memory(bench))
     found = panel.ask("create", name=_MEMORY, strategies=["semantic"])
     assert not found.get("failed"), panel.panel.error
-    say(bench.memory(_MEMORY), "Please remember that I am allergic to mustard.", session="session_1")
+    say(bench.memories.get(_MEMORY), "Please remember that I am allergic to mustard.", session="session_1")
     copied(panel, "choose_memory", memory=_MEMORY)
     copied(panel, "choose", actor="anna", session="session_1")
     for name, given in (

@@ -44,7 +44,7 @@ def last(watched: Watched) -> dict[str, Any]:
 
 
 def test_what_waits_from_an_earlier_session_is_shown_and_decided(bench: loom.Workbench, watched: Watched) -> None:
-    agent = bench.deploy("approvals", memory=bench.create_memory("pauses"))
+    agent = bench.deploy("approvals", memory=bench.memories.create("pauses"))
     session = agent.invoke("Refund 40 euros for order A-1042.").session_id
     watched.ask("choose", agent="approvals", qualifier="DEFAULT", session="")
     watched.ask("approvals")

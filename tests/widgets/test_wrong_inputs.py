@@ -60,8 +60,8 @@ def test_no_wrong_input_ends_in_raw_words_and_the_panel_lives_on(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some of what is named here is a file that can be written
     bench.ensure_agent("echo")
-    if name == "memory" and not len(bench.memories()):
-        bench.create_memory("assistant", strategies=["semantic"])
+    if name == "memory" and not len(bench.memories.table()):
+        bench.memories.create("assistant", strategies=["semantic"])
     watched = Watched(getattr(loom_widgets, name)(bench))
     wait_until(lambda: not watched.panel.busy)
     poor: list[tuple[str, str, dict[str, str]]] = []

@@ -81,7 +81,7 @@ class BuildPanel(Panel):
             end("failed", told(error)["what"])
             raise
         self._put_agents()
-        end("done", f"{agent.name} is {agent.status}: {agent.runtime_id}.")
+        end("done", f"{agent.name} is {agent.status}: {agent.entry.runtime_id}.")
         return self._about(agent)
 
     @action(lane="catalog")
@@ -95,7 +95,7 @@ class BuildPanel(Panel):
         self.show_code(f"{connect_code(self.bench)}agent = bench.register({arn!r})")
         agent = self.bench.register(arn)
         self._put_agents()
-        self.say(f"{agent.name} is in the catalog: {agent.status}, {agent.runtime_id}.")
+        self.say(f"{agent.name} is in the catalog: {agent.status}, {agent.entry.runtime_id}.")
         return self._about(agent)
 
     @action(lane="catalog")

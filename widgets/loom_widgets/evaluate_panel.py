@@ -19,7 +19,7 @@ from loomlib.evals import EvalRun
 from loomlib.evals.compare.gate_words import GateWish, judge_gates
 from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES
 from loomlib.evals.judges.factories import JUDGE_FACTORIES
-from loomlib.evals.runs import Snapshot
+from loomlib.evals.runs import Snapshot, aevaluate
 from loomlib.evals.runs.panel import Panel as Judges
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
@@ -115,12 +115,12 @@ class EvaluatePanel(CaptureActions, CompareActions):
     @action(lane="run")
     def resume(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Go on with a run that was stopped, interrupted or killed: only what it owes is asked."""
-        run = self.bench.eval_run(form.text("run"))
+        run = self.bench.evals.run(form.text("run"))
         if run.target.agent_arn is None:
             raise EvalError("Only runs of agents go on here", on=run.id, try_=f"evaluate(…, run_id={run.id!r})")
         agent = self._agent_of(run)
         self.show_code(
-            f"{connect_code(self.bench)}run = bench.eval_run({run.id!r})\n"
+            f"{connect_code(self.bench)}run = bench.evals.run({run.id!r})\n"
             f"run = bench.agent({agent.name!r}).evaluate(run.evalset, {list(run.chosen)!r}, run.repeats, run_id=run.id)"
         )
         found = self._ask(agent, run.evalset, list(run.chosen), run.repeats, {"run_id": run.id}, cancel)
@@ -131,8 +131,8 @@ class EvaluatePanel(CaptureActions, CompareActions):
     @action(lane="look")
     def open_run(self, form: Form) -> None:
         """A stored run."""
-        run = self.bench.eval_run(form.text("run"))
-        self.show_code(f"{connect_code(self.bench)}bench.eval_run({run.id!r})")
+        run = self.bench.evals.run(form.text("run"))
+        self.show_code(f"{connect_code(self.bench)}bench.evals.run({run.id!r})")
         self._show_run(run)
         self.say(head_sentence(self._head))
 
@@ -151,7 +151,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         if not found:
             raise EvalError("The case is not answered yet", on=run.id)
         self.show_code(
-            f"{connect_code(self.bench)}run = bench.eval_run({run.id!r})\nrun[{found[0].case_id!r}][{found[0].repeat}]"
+            f"{connect_code(self.bench)}run = bench.evals.run({run.id!r})\nrun[{found[0].case_id!r}][{found[0].repeat}]"
         )
         return case_told(run, found[0])
 
@@ -160,8 +160,8 @@ class EvaluatePanel(CaptureActions, CompareActions):
         """Where the time of an answer went."""
         run = self._known(form.text("run"))
         agent, id = self._agent_of(run), form.count("invocation", most=2**60)
-        self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).invocation({id}).trace()")
-        found = agent.invocation(id).trace(progress=lambda _sentence: cancel.check())
+        self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).history.get({id}).trace()")
+        found = agent.history.get(id).trace(progress=lambda _sentence: cancel.check())
         rows = bar_rows(found)
         table = self.tables.put_newest("bars", str(id), rows, most=_TRACES)
         total = found.breakdown().total_ns / 1e6
@@ -197,14 +197,14 @@ class EvaluatePanel(CaptureActions, CompareActions):
                     loop.call_soon_threadsafe(task.cancel)  # type: ignore[union-attr]
 
             cancel.then(end)
-            return await agent.aevaluate(evalset, chosen, repeats, progress=watch, **options)
+            return await aevaluate(agent, evalset, chosen, repeats, progress=watch, **options)
 
         try:
             run = asyncio.run(asked())
         except asyncio.CancelledError:
             self._look_around()
             with suppress(LoomError):  # stopped before anything was stored
-                self._show_run(self.bench.eval_run(options["run_id"]))
+                self._show_run(self.bench.evals.run(options["run_id"]))
             self.say(f"Stopped. {head_sentence(self._head)} What is answered is kept; Go on asks the rest.")
             raise Cancelled from None
         finally:
@@ -238,7 +238,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     def _known(self, id: str) -> EvalRun:
         run = self._run
-        return run if run is not None and run.id == id else self.bench.eval_run(id)
+        return run if run is not None and run.id == id else self.bench.evals.run(id)
 
     def _agent_of(self, run: EvalRun) -> Agent:
         agent = self.bench.agent(str(run.target.agent_arn))

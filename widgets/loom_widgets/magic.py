@@ -91,7 +91,7 @@ class AgentMagics(Magics):
                 left = f"{came - LONGEST_SHOWN:,} more characters are left out here"
                 _say(f"{left}; all of them are in {variable or '_'}.text")
             if stream.record is not None:
-                answer = Invocation(stream.record, agent)
+                answer = Invocation(stream.record, agent.context, agent.entry)
                 self._last[str(agent.arn)] = answer.session_id
                 if variable:
                     self._variables[variable] = answer
@@ -110,7 +110,7 @@ class AgentMagics(Magics):
             return given
         agent, deployed = self._bench(variable).find_or_deploy(name)
         if deployed:
-            _say(f"deployed {agent.name} → {agent.runtime_id}")
+            _say(f"deployed {agent.name} → {agent.entry.runtime_id}")
         return agent
 
     def _bench(self, variable: str) -> Workbench:

@@ -53,7 +53,7 @@ class MemoryPanel(Reading, Keeping):
     def refresh(self, form: Form) -> None:
         """Look at the memories and the actors again."""
         key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.actor
-        self.show_call("bench.memories()", memory=False)
+        self.show_call("bench.memories.table()", memory=False)
         self.look_around(key, actor, self.session)
         self._say_who()
 
@@ -85,9 +85,9 @@ class MemoryPanel(Reading, Keeping):
         name, days = form.text("name").strip(), form.count("days", 90, most=365)
         strategies = [each for each in form.texts("strategies") if each in STRATEGIES]
         made = f"strategies={strategies!r}, event_expiry_days={days}"
-        self.show_call(f"memory = bench.create_memory({name!r}, {made})", memory=False)
+        self.show_call(f"memory = bench.memories.create({name!r}, {made})", memory=False)
         self.say(f"Making {name} …")
-        memory = self.bench.create_memory(
+        memory = self.bench.memories.create(
             name, strategies=strategies, event_expiry_days=days, progress=self.told(cancel)
         )
         self.forget_found()

@@ -106,7 +106,7 @@ function alerting(model) {
   const said = h("p", { class: "loom-hint" });
   const one = h("div");
   const list = wide(table({
-    model, table: "alerts", key: "alert", label: "alerts", height: 220, empty: "No alerts yet. In code: bench.add_alert(\"error_rate\", above=0.05, min_n=20).",
+    model, table: "alerts", key: "alert", label: "alerts", height: 220, empty: "No alerts yet. In code: bench.alerts.add(\"error_rate\", above=0.05, min_n=20).",
     onOpen: (row) => open(row),
     columns: [
       { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "alert", name: "alert", width: "30%" },

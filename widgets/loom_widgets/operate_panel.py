@@ -92,7 +92,7 @@ class OperatePanel(AlertActions):
             caught=form.text("caught"),
         )
         if not form.flag("quiet"):
-            self.show_code(f"{span.needs}{connect_code(self._looked)}bench.overview({span.arguments})")
+            self.show_code(f"{span.needs}{connect_code(self._looked)}bench.metrics.overview({span.arguments})")
         self._look(span, quiet=form.flag("quiet"))
         if self._detail:
             try:
@@ -111,7 +111,7 @@ class OperatePanel(AlertActions):
         given = ", ".join(each for each in (span.arguments, f"logs={_LOG_LINES}") if each)
         self.show_code(
             f"{span.needs}{connect_code(self._looked)}"
-            f"agent = bench.agent({agent.name!r}){at}\nview = agent.overview({given})\nview"
+            f"agent = bench.agent({agent.name!r}){at}\nview = agent.telemetry.overview({given})\nview"
         )
         self.say(f"Looking at {agent.name} …")
         self._drill(agent, qualifier, span)
@@ -128,14 +128,16 @@ class OperatePanel(AlertActions):
     def catch_up(self, form: Form, cancel: Cancel) -> None:
         """Look up starts and costs of the calls that nobody has looked at."""
         span = span_of(form)
-        self.show_code(f"{span.needs}{connect_code(self._looked)}bench.catch_up({span.arguments})\nbench.overview()")
+        self.show_code(
+            f"{span.needs}{connect_code(self._looked)}bench.metrics.catch_up({span.arguments})\nbench.metrics.overview()"
+        )
 
         def progress(line: str) -> None:
             cancel.check()
             self.say(line)
 
         self.say("Looking up starts and costs …")
-        found = self._looked.catch_up(span.since, span.until, progress=progress)
+        found = self._looked.metrics.catch_up(span.since, span.until, progress=progress)
         cancel.check()
         now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # the reader may have gone on
         self.later("look", place=self._place, **now, caught=found.sentence())
@@ -165,7 +167,7 @@ class OperatePanel(AlertActions):
     # How it is done.
 
     def _look(self, span: Span, *, quiet: bool = False) -> None:
-        found = self._looked.overview(span.since, span.until)
+        found = self._looked.metrics.overview(span.since, span.until)
         rows = [
             {**{key: plain(value) for key, value in row.items()}, "said": _said(found.figures.by_agent[entry.id])}
             for entry, row in zip(found.entries, found.rows(), strict=True)
@@ -187,11 +189,11 @@ class OperatePanel(AlertActions):
 
     def _drill(self, agent: Agent, qualifier: str, span: Span) -> None:
         looked = agent if qualifier == agent.qualifier else agent.at(qualifier)
-        view = looked.overview(span.since, span.until, logs=_LOG_LINES)
+        view = looked.telemetry.overview(span.since, span.until, logs=_LOG_LINES)
         since, until = view.window.since, view.window.until
         calls = [
             [row["started_at"], row["duration_ms"]]
-            for row in frame_rows(agent.invocations(limit=_CALLS))
+            for row in frame_rows(agent.history.table(limit=_CALLS))
             if row["duration_ms"] is not None and row["status"] == "complete"
         ]
         low, high = (None if each is None else each.isoformat() for each in (since, until))
@@ -209,7 +211,7 @@ class OperatePanel(AlertActions):
             "name": agent.name,
             "arn": str(agent.arn),
             "qualifier": qualifier,
-            "qualifiers": list(agent.qualifiers),
+            "qualifiers": list(agent.entry.qualifiers),
             "sentence": told["sentence"],
             "window": told["window"]["text"],
             "headlines": told["headlines"],

@@ -36,9 +36,9 @@ class TestPanel(Deciding, Frames, Looking):
     parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.test", "chat.js"),)
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
-        from loomlib import Agent
+        from loomlib import Agent, Workbench
 
-        bench = of.bench if isinstance(of, Agent) else of
+        bench = Workbench(of.context) if isinstance(of, Agent) else of
         self._turns: list[Turn] = []
         self._number = 0
         super().__init__(bench, **options)
@@ -99,7 +99,7 @@ class TestPanel(Deciding, Frames, Looking):
             raise LoomError("This answer is not stored", try_="capture one that has ended")
         agent = self._agent(self.state["agent"], self.state["qualifier"])
         self.show_code(f"{self._opening(agent)}\nagent.capture_into({_CAPTURED!r}, {turn.invocation})")
-        found = agent.capture_into(_CAPTURED, turn.invocation)
+        found = agent.evals.capture_into(_CAPTURED, turn.invocation)
         self.say(found.sentence())
         return {"sentence": found.sentence()}
 
@@ -164,7 +164,7 @@ class TestPanel(Deciding, Frames, Looking):
         else:
             from loomlib import Invocation
 
-            invocation = Invocation(events.record, agent)
+            invocation = Invocation(events.record, agent.context, agent.entry)
             turn.end(invocation)
             turn.figures = figures_of(invocation)
 
@@ -175,7 +175,7 @@ class TestPanel(Deciding, Frames, Looking):
         agent = self._agent(self.state["agent"], self.state["qualifier"])
         self.show_code(f"{self._opening(agent)}\nagent.conversation({session!r})")
         self._turns = []
-        for invocation in agent.conversation(session, limit=_SHOWN_TURNS):
+        for invocation in agent.history.conversation(session, limit=_SHOWN_TURNS):
             self._number += 1
             turn = Turn.of(self._number, invocation)
             turn.figures = figures_of(invocation)

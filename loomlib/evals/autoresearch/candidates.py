@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @runtime_checkable
 class Laboratory(Protocol):
     """Where candidates are made. `build` gives something that `loom.evaluate` takes, really made of these variables;
-    `discard` lets go of one that was dropped. `loomlib.workbench.AgentLaboratory` deploys agents.
+    `discard` lets go of one that was dropped. `loomlib.workbench.AgentCandidates` deploys agents.
     """
 
     def build(self, environment: Mapping[str, str], /) -> Any: ...

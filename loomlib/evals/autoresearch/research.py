@@ -59,7 +59,7 @@ class Autoresearch:
     """A research, ready to `run()`; with the same journal it goes on where it stopped.
 
         research = Autoresearch(
-            AgentLaboratory(bench, "assistant"), EvalSet.read("assistant"), objective="trajectory",
+            AgentCandidates(bench, "assistant"), EvalSet.read("assistant"), objective="trajectory",
             proposals=[Proposal.prompt("You are …"), Proposal.model("…")], journal="assistant.research.jsonl",
         )
         research.run().table()

@@ -76,12 +76,12 @@ def test_an_agents_tools_tokens_and_time_stand_beside_its_quality(bench: loom.Wo
     assert rows.loc["21", run.evaluators[1]] == 0.0
     assert {each.trace_id for each in run.outcomes()} == set(rows["trace_id"])
     assert any("simulated" in label for label in run.labels)
-    asked = len(agent.invocations())
+    asked = len(agent.history.table())
     again = agent.evaluate(EvalSet(name="sums", cases=cases), ["contains"])
     assert again.rows()["reused"].all()
-    assert len(agent.invocations()) == asked
-    assert bench.eval_run(run.id).summary() == run.summary()
-    assert set(bench.eval_runs()["id"]) >= {run.id, again.id}
+    assert len(agent.history.table()) == asked
+    assert bench.evals.run(run.id).summary() == run.summary()
+    assert set(bench.evals.runs()["id"]) >= {run.id, again.id}
 
 
 def test_turns_share_a_session_repeats_do_not_and_all_are_ended(bench: loom.Workbench, counter: loom.Agent) -> None:
@@ -93,12 +93,12 @@ def test_turns_share_a_session_repeats_do_not_and_all_are_ended(bench: loom.Work
         [(1, {"user": "Ada"}), (2, None)]
     ] * 3
     assert len({turn.session_id for each in run.judgements() for turn in each.answer.turns}) == 3
-    assert bench.session_count() == 0
+    assert bench.metrics.session_count() == 0
 
 
 async def test_it_is_awaited_inside_a_running_loop(counter: loom.Agent) -> None:
     evalset = EvalSet(name="hello", cases=(EvalCase(id="hello", turns=(Turn(prompt="hello"),)),))
-    run = await counter.aevaluate(evalset, lambda answer, _case: "count" in answer, measure=False)
+    run = await loom.aevaluate(counter, evalset, lambda answer, _case: "count" in answer, measure=False)
     assert run.outcomes()[0].passed
 
 

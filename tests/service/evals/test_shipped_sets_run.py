@@ -12,7 +12,7 @@ from loomlib import local
 from loomlib.evals import EvalSet
 from loomlib.evals.autoresearch import Autoresearch, ModelProposer, Proposal
 from loomlib.evals.runs import EvalRun, Silent
-from loomlib.workbench import AgentLaboratory
+from loomlib.workbench import AgentCandidates
 
 QUICK = {"QUERY_SECONDS": "0"}
 GUESSING = ("guessable-sum", "asked-to-guess", "product", "brackets", "percent-of", "goes-on-with-the-result")
@@ -128,7 +128,7 @@ def test_a_research_improves_a_real_agent_by_its_prompt_and_a_tool_s_description
         "find_order", "Look up and track an order, parcel, package or delivery.", name="says parcel"
     )
     research = Autoresearch(
-        AgentLaboratory(bench, "assistant", environment=QUICK), evalset, ["contains"], objective="contains",
+        AgentCandidates(bench, "assistant", environment=QUICK), evalset, ["contains"], objective="contains",
         proposals=[other_words, shop_rules, parcels_too], journal=tmp_path / "journal.jsonl", baseline=first_draft,
         most_trials=3, progress=Silent(), measure=False,
     )  # fmt: skip
@@ -160,7 +160,7 @@ def test_a_model_proposes_what_has_not_been_tried(bench: loom.Workbench, tmp_pat
 
 
 def test_the_workbench_lists_sets_and_says_which_blueprints_are_exercises(bench: loom.Workbench) -> None:
-    sets = bench.eval_sets().set_index("name")
+    sets = bench.evals.sets().set_index("name")
     assert list(sets.index) == ["assistant", "calculator", "writer"]
     assert (sets["cases"] >= 40).all()
     blueprints = bench.blueprints().set_index("name")

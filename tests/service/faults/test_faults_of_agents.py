@@ -24,7 +24,7 @@ def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(
                 os.kill(first, signal.SIGKILL)
     assert isinstance(event, loom.InvocationError)
     assert event.failure == "transport"
-    stored = agent.last_invocation(session_id=session)
+    stored = agent.history.last(session_id=session)
     assert (stored.status, stored.failure) == ("error", "transport")
     assert stored.text == "".join(texts)
     assert stored.text.startswith("word0 word1 word2 word3 word4 ")
@@ -55,7 +55,7 @@ def test_an_error_event_inside_a_200_is_a_failure_of_the_agent(agent: loom.Agent
     assert "the yarn broke" in (inv.error or "")
     assert inv.text.startswith("word0 word1 word2 ")
     assert inv.record.ttft_ms is not None
-    assert agent.last_invocation(session_id=inv.session_id).failure == "agent_error"
+    assert agent.history.last(session_id=inv.session_id).failure == "agent_error"
     assert agent.invoke("?", session_id=inv.session_id).ok, "the process lives on"
 
 
@@ -79,4 +79,4 @@ def test_a_stream_that_the_agents_server_cuts_is_no_complete_answer(
     inv = agent.invoke(how)
     assert (inv.status, inv.failure) == ("error", "transport")
     assert inv.text == "all that "
-    assert agent.last_invocation(session_id=inv.session_id).text == "all that "
+    assert agent.history.last(session_id=inv.session_id).text == "all that "

@@ -19,7 +19,7 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(
 ):
     house = build(log_delay_s=3_600.0)
     local_agent = house.deploy(house.open())
-    for name, value in local_agent.bench.environment().items():
+    for name, value in local_agent.context.environment().items():
         monkeypatch.setenv(name, value)
     agent = house.open("aws", log_poll_attempts=2, log_poll_interval_s=0.1).register(local_agent.arn)
 
@@ -29,7 +29,7 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(
     assert found.state in ("not_found_yet", "no_logs")
     assert (found.start_time, found.cold_start_latency_ms, found.low_ms, found.high_ms) == (None,) * 4
     assert len(looks) == 3
-    assert agent.last_invocation().record.cold_start_latency_ms is None
+    assert agent.history.last().record.cold_start_latency_ms is None
     assert "ms" not in found.sentence()
 
     result = LatencyStudy(agent, cold=2, warm=2, sticky=0).run(Silent())

@@ -54,7 +54,7 @@ def raw(house: Environment, agent: loom.Agent) -> Raw:
 
 
 def plain_boto3(agent: loom.Agent, **config: object):
-    env = agent.bench.environment()
+    env = agent.context.environment()
     return boto3.client(
         "bedrock-agentcore",
         endpoint_url=env["AWS_ENDPOINT_URL_BEDROCK_AGENTCORE"],
@@ -66,11 +66,11 @@ def plain_boto3(agent: loom.Agent, **config: object):
 
 
 def test_a_payload_over_100_mb_is_refused_before_it_is_stored_or_sent(house: Environment, agent: loom.Agent):
-    calls, rows = len(house.calls()), len(agent.invocations(limit=10_000))
+    calls, rows = len(house.calls()), len(agent.history.table(limit=10_000))
     for give in ({"payload": b"x" * (LIMIT + 1)}, {"prompt": "x" * LIMIT}):
         with pytest.raises(RequestRejectedError, match=r"100,000,000.*Try: put the data in S3"):
             agent.invoke(**give)
-    assert (len(house.calls()), len(agent.invocations(limit=10_000))) == (calls, rows)
+    assert (len(house.calls()), len(agent.history.table(limit=10_000))) == (calls, rows)
 
 
 def test_a_payload_over_100_mb_from_elsewhere_is_refused_by_its_length_without_being_read(house: Environment, raw: Raw):
@@ -109,11 +109,11 @@ def test_boto3_gets_a_validation_error_for_a_payload_over_100_mb(agent: loom.Age
 
 
 def test_a_session_id_of_32_characters_is_refused_everywhere(house: Environment, agent: loom.Agent, raw: Raw):
-    short, calls, rows = "s" * 32, len(house.calls()), len(agent.invocations(limit=10_000))
+    short, calls, rows = "s" * 32, len(house.calls()), len(agent.history.table(limit=10_000))
     for ask in (agent.invoke, agent.stream):
         with pytest.raises(RequestRejectedError, match=r"32 characters.*33 to 256"):
             list(ask("?", session_id=short))
-    assert len(agent.invocations(limit=10_000)) == rows
+    assert len(agent.history.table(limit=10_000)) == rows
     status, code, message = raw.post(b"{}", X_Amzn_Bedrock_AgentCore_Runtime_Session_Id=short)
     assert (status, code) == (400, "ValidationException")
     assert "33 to 256" in message

@@ -27,7 +27,7 @@ def behind_front(
     house: Environment, agent: loom.Agent, front: FaultyFront, monkeypatch: pytest.MonkeyPatch
 ) -> loom.Agent:
     """The same agent for a workbench that thinks it is on AWS, where every invocation passes the front."""
-    variables = agent.bench.environment() | {"AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": front.url}
+    variables = agent.context.environment() | {"AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": front.url}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     return house.open("aws").register(agent.arn)
@@ -92,11 +92,11 @@ async def test_bursts_of_500_and_429_cost_one_request_each(
     house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
 ):
     session = agent.invoke("?").session_id
-    with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], every(4, ERROR_500, ERROR_429)) as front:
+    with faulty_front(agent.context.environment()["AWS_ENDPOINT_URL_S3"], every(4, ERROR_500, ERROR_429)) as front:
         unlucky = behind_front(house, agent, front, monkeypatch)
         assert await burst(unlucky, 20, session_id=session) == {"ok": 11, "service_error": 5, "throttle": 4}
         assert front.invocations == 20
-        last = unlucky.last_invocation(session_id=session)
+        last = unlucky.history.last(session_id=session)
         failed = [row for row in unlucky.store.invocations.list(session_id=session) if row.failure == "service_error"]
         assert last.session_id == session
         assert "InternalServerException on purpose" in (failed[0].error_message or "")
@@ -126,12 +126,12 @@ def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(house
 def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
     house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
 ):
-    with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as front:
+    with faulty_front(agent.context.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as front:
         unlucky = behind_front(house, agent, front, monkeypatch)
         inv = unlucky.invoke("?")
         assert (inv.status, inv.failure) == ("error", "transport")
         assert inv.text == "some words"
-        assert unlucky.last_invocation(session_id=inv.session_id).text == "some words"
+        assert unlucky.history.last(session_id=inv.session_id).text == "some words"
         events = list(unlucky.stream("?"))
         assert isinstance(events[-1], loom.InvocationError)
         assert "".join(event.text for event in events if isinstance(event, loom.Chunk)) == "some words"
@@ -141,7 +141,7 @@ def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
 def test_a_service_that_is_not_there_is_a_transport_failure_of_one_request(
     house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
 ):
-    with faulty_front(agent.bench.environment()["AWS_ENDPOINT_URL_S3"], lambda _: None) as front:
+    with faulty_front(agent.context.environment()["AWS_ENDPOINT_URL_S3"], lambda _: None) as front:
         unlucky = behind_front(house, agent, front, monkeypatch)
     inv = unlucky.invoke("?")
     assert (inv.status, inv.failure, inv.text) == ("error", "transport", "")

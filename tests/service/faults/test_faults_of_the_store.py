@@ -53,7 +53,7 @@ def run(script: str, house: Environment, agent: loom.Agent, *more: object) -> li
 
 
 def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: Environment, agent: loom.Agent):
-    before, rows = len(house.calls()), len(agent.invocations(limit=10_000))
+    before, rows = len(house.calls()), len(agent.history.table(limit=10_000))
     said = run(
         """
         fill_the_disk()
@@ -69,7 +69,7 @@ def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: Environmen
     assert len(said) == 2
     assert all("Try: " in each for each in said)
     assert len(house.calls()) == before
-    assert len(agent.invocations(limit=10_000)) == rows
+    assert len(agent.history.table(limit=10_000)) == rows
 
 
 def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: Environment, agent: loom.Agent):
@@ -86,7 +86,7 @@ def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: Environme
         agent,
     )
     assert said == "SessionEnd complete 5000 True True False"
-    left = agent.last_invocation(session_id="d" * 40)
+    left = agent.history.last(session_id="d" * 40)
     assert left.status != "complete", "the store does not claim what it does not have"
 
 

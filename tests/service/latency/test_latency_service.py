@@ -48,7 +48,7 @@ def test_a_study_of_a_real_agent_tells_cold_from_warm_and_knows_when_it_started(
 
 def test_every_scenario_uses_processes_as_it_says(studied: tuple[loom.Workbench, StudyResult]) -> None:
     bench, result = studied
-    arn, logs = bench.agent("calculator").entry.arn, bench.log_reader.session_logs
+    arn, logs = bench.agent("calculator").entry.arn, bench.context.log_reader.session_logs
     streams = {
         session: {event.stream for event in logs(arn, qualifier="DEFAULT", session_id=session)}
         for session in {call.session_id or "" for call in result.calls}

@@ -11,7 +11,7 @@ from loomlib.workbench.memory import Memory
 
 
 def new_memory(bench: loom.Workbench, *strategies: Any) -> Memory:
-    return bench.create_memory("m" + uuid.uuid4().hex[:12], strategies=strategies)
+    return bench.memories.create("m" + uuid.uuid4().hex[:12], strategies=strategies)
 
 
 def say(memory: Memory, *texts: str, actor: str = "anna", session: str = "s1", **more: Any) -> str:

@@ -26,11 +26,11 @@ with loom.connect(home=sys.argv[1]) as bench:
 
 @pytest.fixture(scope="module")
 def approvals(memory_bench: loom.Workbench) -> loom.Agent:
-    return memory_bench.deploy("approvals", memory=memory_bench.create_memory("pauses"))
+    return memory_bench.deploy("approvals", memory=memory_bench.memories.create("pauses"))
 
 
 def state(agent: loom.Agent, id: str) -> str:
-    return next(each.state for each in agent.approvals() if each.id == id)
+    return next(each.state for each in agent.approvals.list() if each.id == id)
 
 
 def refunds(agent: loom.Agent, session_id: str) -> int:
@@ -43,19 +43,19 @@ def test_an_approval_is_asked_for_and_approved_in_another_process(approvals: loo
     (waiting,) = inv.pending
     assert (waiting.tool, dict(waiting.input)) == ("refund_order", {"order_id": "A-1042", "euros": 40})
     assert approvals.end_session(inv.session_id)
-    assert approvals.approve(waiting.id, note="fine").text == DONE
+    assert approvals.approvals.approve(waiting.id, note="fine").text == DONE
     assert inv.pending == ()
-    known = next(each for each in approvals.approvals() if each.id == waiting.id)
+    known = next(each for each in approvals.approvals.list() if each.id == waiting.id)
     assert (known.state, known.note, known.result) == ("done", "fine", DONE)
     with pytest.raises(loom.LoomError, match="It is decided: done"):
-        approvals.approve(waiting)
+        approvals.approvals.approve(waiting)
     assert refunds(approvals, inv.session_id) == 1
     assert approvals.invoke("Where is order A-1041?", session_id=inv.session_id).text == "Order A-1041 is delivered."
 
 
 def test_what_is_rejected_does_not_happen_and_the_agent_knows_why(approvals: loom.Agent) -> None:
     inv = approvals.invoke(REFUND)
-    answer = approvals.reject(inv.pending[0], note="too much")
+    answer = approvals.approvals.reject(inv.pending[0], note="too much")
     assert "A colleague rejected this: too much" in answer.text
     assert inv.pending == ()
     assert refunds(approvals, inv.session_id) == 0
@@ -66,13 +66,13 @@ def test_a_paused_session_says_what_it_waits_for_and_goes_on_once_that_expired(a
     again = approvals.invoke("Where is order A-1041?", session_id=inv.session_id)
     assert again.text == inv.text
     short = approvals.invoke(payload={"prompt": REFUND, "ttl_s": 0.5})
-    (waiting,) = approvals.approvals(session_id=short.session_id)
+    (waiting,) = approvals.approvals.list(session_id=short.session_id)
     while datetime.now(UTC) <= waiting.expires_at:
         time.sleep(0.05)
     assert short.pending == ()
     assert state(approvals, waiting.id) == "expired"
     with pytest.raises(loom.LoomError, match="It is decided: expired"):
-        approvals.approve(waiting.id)
+        approvals.approvals.approve(waiting.id)
     # Not only Loom looks at the clock: the agent does.
     late = {"approval": {"id": waiting.id, "decision": "approve"}}
     assert "expired before anybody decided" in approvals.invoke(payload=late, session_id=short.session_id).text
@@ -83,11 +83,11 @@ def test_a_paused_session_says_what_it_waits_for_and_goes_on_once_that_expired(a
 def test_of_two_that_wait_each_is_decided_by_itself(approvals: loom.Agent) -> None:
     inv = approvals.invoke("Refund 40 euros for order A-1042 and refund 20 euros for order A-1041.")
     by_order = {each.input["order_id"]: each for each in inv.pending}
-    first = approvals.approve(by_order["A-1041"])
+    first = approvals.approvals.approve(by_order["A-1041"])
     assert "waits for an approval" in first.text
     assert [each.id for each in inv.pending] == [by_order["A-1042"].id]
     approvals.end_session(inv.session_id)
-    approvals.reject(by_order["A-1042"])
+    approvals.approvals.reject(by_order["A-1042"])
     assert {order: state(approvals, each.id) for order, each in by_order.items()} == {
         "A-1041": "done",
         "A-1042": "rejected",
@@ -102,11 +102,11 @@ def test_an_approval_that_a_process_died_over_is_never_run_again(memory_bench: l
     refund = '    print(f"Refunded'
     assert code.count(refund) == 1
     (folder / "agent.py").write_text(code.replace(refund, "    os._exit(1)\n" + refund))
-    agent = memory_bench.deploy(folder, memory=memory_bench.create_memory("dying"))
+    agent = memory_bench.deploy(folder, memory=memory_bench.memories.create("dying"))
     (waiting,) = agent.invoke(REFUND).pending
-    assert not agent.approve(waiting.id).ok
+    assert not agent.approvals.approve(waiting.id).ok
     assert state(agent, waiting.id) == "approved"
-    assert "It was not done again" in agent.approve(waiting.id).text
+    assert "It was not done again" in agent.approvals.approve(waiting.id).text
     assert state(agent, waiting.id) == "unclear"
     assert agent.invoke("Where is order A-1041?", session_id=waiting.session_id).text == "Order A-1041 is delivered."
 
@@ -121,9 +121,9 @@ def test_somebody_elses_session_is_refused(approvals: loom.Agent) -> None:
 
 def test_an_agent_without_a_memory_has_no_approvals(memory_bench: loom.Workbench) -> None:
     echo = memory_bench.deploy("echo")
-    assert len(echo.approvals()) == 0
+    assert len(echo.approvals.list()) == 0
     with pytest.raises(loom.LoomError, match="There is no such approval"):
-        echo.approve("none")
+        echo.approvals.approve("none")
 
 
 @pytest.fixture
@@ -140,10 +140,10 @@ def test_a_pause_survives_a_restart_of_kernel_service_and_agent(home: Path) -> N
         assert ran.returncode == 0, ran.stderr[-3000:]
         return ran.stdout.strip()
 
-    deploy = 'bench.deploy("approvals", memory=bench.create_memory("pauses"))'
+    deploy = 'bench.deploy("approvals", memory=bench.memories.create("pauses"))'
     waiting = kernel(f'print({deploy}.invoke("{REFUND}").pending[0].id)')
     deadline = time.monotonic() + 60
     while local.find(home) is not None:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert kernel(f'print(bench.agent("approvals").approve("{waiting}").text)') == DONE
+    assert kernel(f'print(bench.agent("approvals").approvals.approve("{waiting}").text)') == DONE

@@ -14,7 +14,7 @@ from loomlib import local
 
 @pytest.fixture(scope="module")
 def assistant(memory_bench: loom.Workbench) -> loom.Agent:
-    memory = memory_bench.create_memory("assistant", strategies=["semantic", "preferences", "summary"])
+    memory = memory_bench.memories.create("assistant", strategies=["semantic", "preferences", "summary"])
     return memory_bench.deploy("assistant_with_memory", memory=memory)
 
 
@@ -36,7 +36,7 @@ def until(wanted: Callable[[], bool]) -> None:
 
 
 def facts(agent: loom.Agent, actor: str) -> list[str]:
-    return list(agent.bench.memory("assistant").records("/facts/{actorId}/", actor=actor)["text"])
+    return list(agent.context.memory("assistant").records("/facts/{actorId}/", actor=actor)["text"])
 
 
 def test_what_one_session_was_told_another_one_knows(assistant: loom.Agent, actor: str) -> None:
@@ -94,7 +94,7 @@ def asking_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Work
 
 
 def test_extraction_by_the_scripted_model_writes_records_that_say_so(asking_bench: loom.Workbench) -> None:
-    memory = asking_bench.create_memory("asked", strategies=["semantic", "preferences"])
+    memory = asking_bench.memories.create("asked", strategies=["semantic", "preferences"])
     agent = asking_bench.deploy("assistant_with_memory", memory=memory)
     told(agent, prompt="I live in Rome. I prefer aisle seats.", actor="ada")
     until(lambda: len(memory.records(actor="ada")) >= 2)

@@ -44,12 +44,12 @@ def kept(memory_bench: loom.Workbench) -> Memory:
 
 
 def test_memories_are_listed_and_found_by_name_id_and_arn(memory_bench, kept):
-    listed = memory_bench.memories()
+    listed = memory_bench.memories.table()
     assert kept.name in set(listed["name"])
     for key in (kept.name, kept.id, kept.arn):
-        assert memory_bench.memory(key).id == kept.id
+        assert memory_bench.memories.get(key).id == kept.id
     with pytest.raises(ResourceNotFoundError, match=r"one of: .*m"):
-        memory_bench.memory("nobody_knows")
+        memory_bench.memories.get("nobody_knows")
     assert kept.status == "ACTIVE"
     assert "/facts/{actorId}/" in kept._repr_html_()
 
@@ -140,7 +140,7 @@ def test_a_session_needs_its_actor_and_a_strategy_its_name(memory_bench, kept):
     with pytest.raises(ValueError, match="actor"):
         kept.events(session="s1")
     with pytest.raises(ValueError, match="no strategy"):
-        memory_bench.create_memory("nope", strategies=["telepathy"])
+        memory_bench.memories.create("nope", strategies=["telepathy"])
 
 
 @pytest.mark.parametrize("name", ["userPreference", "USER_PREFERENCE", "userPreferenceMemoryStrategy", "preferences"])
@@ -156,7 +156,7 @@ def test_strategies_are_known_by_awss_names_too(memory_bench, name):
 
 def test_a_deleted_memory_is_gone(memory_bench):
     memory = new_memory(memory_bench)
-    memory_bench.delete_memory(memory.arn)
+    memory_bench.memories.delete(memory.arn)
     with pytest.raises(ResourceNotFoundError):
         list(memory.iter_events("anna", session="s1"))
     with pytest.raises(ResourceNotFoundError):
@@ -180,10 +180,10 @@ def test_owners_are_read_out_of_namespaces(memory_bench):
 
 def test_a_memory_is_read_in_its_own_region(memory_bench, kept):
     elsewhere = kept.arn.replace(memory_bench.region, "eu-central-1")
-    memory = memory_bench.memory(elsewhere)
+    memory = memory_bench.memories.get(elsewhere)
     assert memory.description.region == memory.reader.memory.region == "eu-central-1"
     assert list(memory.actors()["actor_id"]) == ["anna", "user-10"]
-    assert set(memory_bench.memories(region="eu-central-1")["region"]) == {"eu-central-1"}
+    assert set(memory_bench.memories.table(region="eu-central-1")["region"]) == {"eu-central-1"}
 
 
 def test_a_table_of_many_chunks_is_one_table(kept):

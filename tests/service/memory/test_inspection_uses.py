@@ -70,21 +70,21 @@ def remembering(memory_bench: loom.Workbench, tmp_path_factory: pytest.TempPathF
 def test_a_record_put_before_the_prompt_is_found_with_the_call_that_brought_it(remembering):
     agent, memory = remembering
     inv = agent.invoke(payload={"prompt": "Which food is the user allergic to?", "mode": "preload"}).raise_for_status()
-    used = inv.memories_used(memory)
+    used = inv.telemetry.memories_used(memory)
     assert list(used["text"]) == [ALLERGY]
     assert list(used["where"]) == ["prompt"]
     assert list(used["confidence"]) == ["high"]
     assert used["call_span_ids"][0]
     assert used["runtime_session_id"][0] == inv.session_id
-    assert list(memory.used_in(inv)["record_id"]) == list(used["record_id"])
-    everywhere = inv.memories_used()  # other memories of the service may state the same
+    assert list(inv.telemetry.memories_used(memory)["record_id"]) == list(used["record_id"])
+    everywhere = inv.telemetry.memories_used()  # other memories of the service may state the same
     assert memory.id in set(everywhere["memory_id"])
 
 
 def test_a_record_that_a_tool_brought_is_found_in_its_result(remembering):
     agent, memory = remembering
     inv = agent.invoke(payload={"prompt": "Recall the customer's allergies to food", "mode": "tool"}).raise_for_status()
-    used = inv.memories_used(memory)
+    used = inv.telemetry.memories_used(memory)
     assert list(used["text"]) == [ALLERGY]
     assert list(used["where"]) == ["tool result of recall"]
     assert list(used["confidence"]) == ["high"]
@@ -93,7 +93,7 @@ def test_a_record_that_a_tool_brought_is_found_in_its_result(remembering):
 def test_what_the_caller_said_himself_was_not_retrieved(remembering):
     agent, memory = remembering
     inv = agent.invoke(payload={"prompt": ALLERGY}).raise_for_status()
-    used = inv.memories_used(memory)
+    used = inv.telemetry.memories_used(memory)
     assert len(used) == 0
     assert "no span of a call that reads records" in used.note
 

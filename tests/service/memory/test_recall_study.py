@@ -45,7 +45,7 @@ def test_the_result_says_what_it_stands_on(result, memory_bench):
 
 
 def test_the_studys_own_memory_is_gone_afterwards(result, memory_bench):
-    assert result.environment["memory_id"] not in set(memory_bench.memories()["memory_id"])
+    assert result.environment["memory_id"] not in set(memory_bench.memories.table()["memory_id"])
 
 
 def test_a_named_memory_keeps_what_was_told_under_actors_of_the_study(memory_bench):

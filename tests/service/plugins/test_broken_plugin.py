@@ -120,7 +120,10 @@ def test_laboratory_work_goes_on(bench: loom.Workbench) -> None:
         (lambda bench: find_report("nobodys"), f"may have it.*{MISSING}"),
         (lambda bench: bench.panel("broken_panel"), "ValueError"),
         (lambda bench: bench.panel("broken-import"), f"is broken: ModuleNotFoundError.*{MISSING}"),
-        (lambda bench: bench.agent("echo").traces(last=1, source="broken_spans"), "a function of a call was expected"),
+        (
+            lambda bench: bench.agent("echo").telemetry.traces(last=1, source="broken_spans"),
+            "a function of a call was expected",
+        ),
     ],
 )
 def test_asking_by_name_repeats_the_error_with_the_mend(

@@ -76,7 +76,7 @@ def test_its_spans_are_a_trace(greeter: loom.Agent) -> None:
 
 
 def test_its_rule_is_asked_in_a_diagnosis(greeter: loom.Agent, bench: loom.Workbench) -> None:
-    assert bench.rules().set_index("rule").loc["example_rule", "asks"] == "does it?"
+    assert bench.telemetry.rules().set_index("rule").loc["example_rule", "asks"] == "does it?"
     found = greeter.invoke("Good night").raise_for_status().trace(source="example_spans").findings()
     assert "example_rule" in [each.rule for each in found.findings]
 

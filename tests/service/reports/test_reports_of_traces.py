@@ -47,7 +47,7 @@ def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_is_n
 
 
 def test_a_session_is_told_turn_by_turn(asked: loom.Agent) -> None:
-    conversation = asked.last_invocation().session_id
+    conversation = asked.history.last().session_id
     story = TimeSpent.of(asked, session_id=conversation).session()
     assert len(story.invocations()) == 3
     assert list(story.growth().index)[:2] == ["1.1", "1.2"]

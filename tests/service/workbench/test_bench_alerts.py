@@ -23,20 +23,20 @@ def failing(bench: loom.Workbench) -> loom.Agent:
 
 
 def test_an_alarm_is_decided_kept_and_taken_away(bench: loom.Workbench, failing: loom.Agent) -> None:
-    rule = bench.add_alert("error_rate", above=0.3, agent=failing.name)
-    bench.add_alert("error_rate", above=0.3, agent="nobody", name="nobody")
-    found = bench.check_alerts()
+    rule = bench.alerts.add("error_rate", above=0.3, agent=failing.name)
+    bench.alerts.add("error_rate", above=0.3, agent="nobody", name="nobody")
+    found = bench.alerts.check()
     assert {each.rule.name: each.state for each in found.checked} == {rule.name: "alarm", "nobody": "no data"}
     assert found.exit_code == 2
     assert rule.name in found._repr_html_()
     assert "1 of 2 alerts in alarm" in repr(found)
-    assert list(bench.alerts()["state"]) == ["alarm", "no data"]
-    assert set(bench.alert_history(rule.name)["kind"]) == {"state"}
+    assert list(bench.alerts.table()["state"]) == ["alarm", "no data"]
+    assert set(bench.alerts.history(rule.name)["kind"]) == {"state"}
     for name in (rule.name, "nobody"):
-        bench.remove_alert(name)
+        bench.alerts.remove(name)
     with pytest.raises(loom.LoomError, match="No alert"):
-        bench.remove_alert("nobody")
-    assert len(bench.alerts()) == 0
+        bench.alerts.remove("nobody")
+    assert len(bench.alerts.table()) == 0
 
 
 def test_the_command_line_adds_lists_checks_and_removes(

@@ -38,13 +38,13 @@ def test_an_invocation_becomes_a_case_with_the_tools_of_its_trace_which_the_agen
 def test_a_session_becomes_one_case_of_all_its_turns(calculator: loom.Agent) -> None:
     first = calculator.invoke("What is 2 + 3?")
     calculator.invoke("What is 4 + 5?", session_id=first.session_id)
-    case = calculator.capture(EMPTY, session_id=first.session_id).cases[0]
+    case = calculator.evals.capture(EMPTY, session_id=first.session_id).cases[0]
     assert [turn.prompt for turn in case.turns] == ["What is 2 + 3?", "What is 4 + 5?"]
     assert [len(turn.expected_tools or ()) for turn in case.turns] == [1, 1]
-    assert calculator.capture(EMPTY, first).cases[0].prompt == "What is 2 + 3?"
-    assert calculator.capture(EMPTY).cases[0].prompt == "What is 4 + 5?"
+    assert calculator.evals.capture(EMPTY, first).cases[0].prompt == "What is 2 + 3?"
+    assert calculator.evals.capture(EMPTY).cases[0].prompt == "What is 4 + 5?"
     with pytest.raises(LoomError, match="No invocation"):
-        calculator.capture(EMPTY, session_id="nobody")
+        calculator.evals.capture(EMPTY, session_id="nobody")
 
 
 def test_what_was_asked_since_a_moment_flows_back_and_evaluations_do_not(
@@ -54,12 +54,12 @@ def test_what_was_asked_since_a_moment_flows_back_and_evaluations_do_not(
     asked = [calculator.invoke(f"What is {n} + 1?") for n in range(100, 103)]
     broken = calculator.invoke(payload={"nothing": "to ask"})
     calculator.evaluate(EMPTY.capture(asked[0]), ["exact"], reuse=False)
-    found = bench.collect_cases(EMPTY, "calculator", since=begin, successes=1.0)
+    found = bench.evals.collect(EMPTY, "calculator", since=begin, successes=1.0)
     assert [each.session_id for each in found.looked_at] == [each.session_id for each in (*asked, broken)]
     assert len(found.evalset) == 4
     sums = [case for case in found.evalset if case.prompt.startswith("What is")]
     assert [[tool.name for tool in case.expected_tools or ()] for case in sums] == [["calculator"]] * 3
-    assert not bench.collect_cases(
+    assert not bench.evals.collect(
         found.evalset, "calculator", since=timedelta(hours=1), successes=0.0, failures=0.0
     ).taken
 

@@ -27,11 +27,11 @@ def echo(bench: loom.Workbench) -> loom.Agent:
 def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
     bench: loom.Workbench, echo: loom.Agent
 ) -> None:
-    found = bench.overview(timedelta(hours=1), agents=[echo.name])
+    found = bench.metrics.overview(timedelta(hours=1), agents=[echo.name])
     assert (found.total.invocations, found.total.sessions, found.total.failed) == (3, 2, 0)
-    caught = bench.catch_up(agents=[echo.name])
+    caught = bench.metrics.catch_up(agents=[echo.name])
     assert (caught.starts_looked, caught.failures) == (2, ())
-    again = bench.overview(agents=[echo.name])
+    again = bench.metrics.overview(agents=[echo.name])
     assert again.total.cold_start_mean.n == caught.starts_found
     assert again.agent("overview_echo") == again.total
     table = again.table()
@@ -44,30 +44,30 @@ def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
 
 def test_calls_are_priced_by_their_traces(bench: loom.Workbench, calculator: loom.Agent) -> None:
     calculator.invoke("What is 2+2?").raise_for_status().trace()
-    bench.catch_up(agents=[calculator.name])
-    found = bench.overview(agents=[calculator.name]).total
+    bench.metrics.catch_up(agents=[calculator.name])
+    found = bench.metrics.overview(agents=[calculator.name]).total
     assert found.priced >= 1
     assert found.cost.known > 0
     assert found.cost.is_estimate
 
 
 def test_an_agents_details_are_its_metadata_sessions_latency_and_log(echo: loom.Agent) -> None:
-    found = echo.overview(timedelta(hours=1), bins=6)
-    assert found.metadata["runtime id"] == echo.runtime_id
+    found = echo.telemetry.overview(timedelta(hours=1), bins=6)
+    assert found.metadata["runtime id"] == echo.entry.runtime_id
     assert len(found.sessions) == 2
     assert found.latency()["n"].sum() == 3
     assert len(found.logs) > 0
     assert found.logs_problem == ""
     json.dumps(found.to_dict())
-    assert echo.runtime_id in found._repr_html_()
-    assert len(echo.overview(logs=0).logs) == 0
+    assert echo.entry.runtime_id in found._repr_html_()
+    assert len(echo.telemetry.overview(logs=0).logs) == 0
 
 
 def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(
     bench: loom.Workbench, echo: loom.Agent, tmp_path: Path
 ) -> None:
     with loom.connect(home=tmp_path / "other") as other:
-        assert other.account_id()  # known from before, and still no answer to how the place is doing
+        assert other.clients.account_id()  # known from before, and still no answer to how the place is doing
         assert local.stop(tmp_path / "other")
         found = loom.overview([bench, other], timedelta(hours=1))
         good, bad = found.places
@@ -103,7 +103,7 @@ def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> N
         agent = bench.deploy("echo")
         agent.invoke("one")
         assert local.stop(home)
-        found = agent.overview()
+        found = agent.telemetry.overview()
         assert found.figures.invocations == 1
         assert "The log could not be read" in found.logs_problem
 
@@ -111,12 +111,16 @@ def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> N
 def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench, echo: loom.Agent) -> None:
     session = echo.invoke("<img src=x onerror=alert(1)>").session_id
     assert session
-    for page in (echo.overview()._repr_html_(), bench.overview()._repr_html_(), loom.overview([bench])._repr_html_()):
+    for page in (
+        echo.telemetry.overview()._repr_html_(),
+        bench.metrics.overview()._repr_html_(),
+        loom.overview([bench])._repr_html_(),
+    ):
         assert "<img" not in page
 
 
 def test_the_page_of_an_agent_shows_its_newest_sessions_and_says_how_many_more(echo: loom.Agent) -> None:
-    view = echo.overview(logs=0)
+    view = echo.telemetry.overview(logs=0)
     row = view.sessions.iloc[0].to_dict()
     many = pd.DataFrame([{**row, "session_id": f"number-{place}."} for place in range(30)])
     page = replace(view, sessions=many)._repr_html_()

@@ -30,55 +30,55 @@ def test_a_run_streams_typed_events_and_is_kept(assistant: loom.Agent) -> None:
     assert (run.status, run.problems, run.unknown) == ("finished", (), ())
     assert "in transit" in run.text
     assert [(each.name, each.state) for each in run.tools] == [("find_order", "done")]
-    kept = assistant.last_invocation()
+    kept = assistant.history.last()
     assert kept.text == run.text
-    assert kept.agui().run == run
-    assert len(kept.agui().table()) == run.events
-    assert "find_order" in kept.agui()._repr_html_()
+    assert kept.protocols.agui().run == run
+    assert len(kept.protocols.agui().table()) == run.events
+    assert "find_order" in kept.protocols.agui()._repr_html_()
 
 
 def test_a_tool_changes_the_state_and_an_order_waits_for_a_yes(assistant: loom.Agent) -> None:
     added = ask_agui(assistant, "Add 2 lamps to the cart.")
-    assert added.agui().state == {"cart": [{"item": "lamp", "quantity": 2}]}
+    assert added.protocols.agui().state == {"cart": [{"item": "lamp", "quantity": 2}]}
     asked = ask_agui(assistant, "Place the order.", session_id=added.session_id)
-    assert asked.agui().status == "interrupted"
-    (question,) = asked.agui().confirmations
+    assert asked.protocols.agui().status == "interrupted"
+    (question,) = asked.protocols.agui().confirmations
     assert "2 × lamp" in question.message
     assert question.response_schema is not None
     done = confirm(asked, question.id, approved=True)
-    assert done.agui().status == "finished"
-    assert (done.agui().tools[0].result, done.agui().state) == ("Ordered: 2 × lamp.", {"cart": []})
-    said = agui_conversation(assistant.conversation(added.session_id))
+    assert done.protocols.agui().status == "finished"
+    assert (done.protocols.agui().tools[0].result, done.protocols.agui().state) == ("Ordered: 2 × lamp.", {"cart": []})
+    said = agui_conversation(assistant.history.conversation(added.session_id))
     asked_of = [each["content"] for each in said if each["role"] == "user"]
     assert asked_of == ["Add 2 lamps to the cart.", "Place the order."]
     assert [each["role"] for each in said][-1] == "assistant"
     later = ask_agui(assistant, "Where is order A-1042?", session_id=added.session_id, messages=said)
-    assert (later.agui().status, later.agui().run.problems) == ("finished", ())
+    assert (later.protocols.agui().status, later.protocols.agui().run.problems) == ("finished", ())
 
 
 def test_a_no_leaves_everything_as_it_was(assistant: loom.Agent) -> None:
     added = ask_agui(assistant, "Add 3 chairs to the cart.")
     asked = ask_agui(assistant, "Place the order.", session_id=added.session_id)
-    done = confirm(asked, asked.agui().confirmations[0].id, approved=False)
-    assert done.agui().state == {"cart": [{"item": "chair", "quantity": 3}]}
-    assert "said no" in (done.agui().tools[0].result or "")
+    done = confirm(asked, asked.protocols.agui().confirmations[0].id, approved=False)
+    assert done.protocols.agui().state == {"cart": [{"item": "chair", "quantity": 3}]}
+    assert "said no" in (done.protocols.agui().tools[0].result or "")
 
 
 def test_an_input_that_is_none_is_a_run_error_and_a_failed_invocation(assistant: loom.Agent) -> None:
     inv = assistant.invoke(payload={"messages": []})
-    assert (inv.ok, inv.failure, inv.agui().status) == (False, "agent_error", "failed")
+    assert (inv.ok, inv.failure, inv.protocols.agui().status) == (False, "agent_error", "failed")
     assert "threadId" in (inv.error or "")
 
 
 def test_an_agent_that_speaks_no_ag_ui_has_an_empty_run(bench: loom.Workbench, calculator: loom.Agent) -> None:
-    found = calculator.invoke("What is 2+2?").agui()
+    found = calculator.invoke("What is 2+2?").protocols.agui()
     assert (found.status, found.events) == ("not started", ())
     assert "no AG-UI events" in found._repr_html_()
 
 
 def test_a_tools_view_comes_with_the_answer_and_its_frame_calls_its_tools(dice: loom.Agent) -> None:
     inv = dice.invoke("Roll 3 dice.").raise_for_status()
-    (view,) = inv.views()
+    (view,) = inv.protocols.views()
     assert (view.problem, view.tool, view.tools) == ("", "roll_dice", ("roll_dice", "roll_history"))
     assert "ui/initialize" in view.html
     assert len(json.loads(view.result["content"][0]["text"])["dice"]) == 3

@@ -36,14 +36,14 @@ def test_two_learners_share_nothing_and_one_can_begin_anew(homes: list[Path], lo
         agent = ada.deploy("echo")
         first = agent.invoke("hello").raise_for_status()
         second = agent.invoke("again", session_id=first.session_id)
-        ada.create_memory("diary")
+        ada.memories.create("diary")
         assert workshop.lesson(1, ada).exercise("1.4", [first, second]).is_right
         assert not len(ben.agents())
-        assert not len(ben.memories())
-        assert ben.session_count() == 0
+        assert not len(ben.memories.table())
+        assert ben.metrics.session_count() == 0
         assert workshop.lesson(1, ben).progress().done == 0
         with pytest.raises(ResourceNotFoundError):
-            ben.memory("diary")
+            ben.memories.get("diary")
 
         crossed = urllib.request.Request(
             f"{states[1].url}/_loom/status", headers={"Authorization": f"Bearer {states[0].access_key}"}

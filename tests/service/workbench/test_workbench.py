@@ -38,7 +38,7 @@ def test_the_agents_start_is_found_in_its_logs_and_kept(calculator):
     assert found.state == "found"
     assert 0 < found.cold_start_latency_ms < inv.duration_ms
     assert inv.record.cold_start_latency_ms == pytest.approx(found.cold_start_latency_ms)
-    assert calculator.last_invocation().latency().cold_start_latency_ms == pytest.approx(found.cold_start_latency_ms)
+    assert calculator.history.last().latency().cold_start_latency_ms == pytest.approx(found.cold_start_latency_ms)
 
 
 def test_a_session_remembers_and_is_listed(calculator):
@@ -55,7 +55,7 @@ def test_a_session_remembers_and_is_listed(calculator):
 def test_logs_of_a_session_hold_its_start_line(calculator):
     inv = calculator.invoke("What is 1+1?")
     inv.latency()
-    logs = inv.logs()
+    logs = inv.telemetry.logs()
     assert logs["message"].str.contains("Agent invoked - Start time:").sum() == 1
     assert logs["timestamp"].is_monotonic_increasing
     assert logs["stream"].nunique() == 1
@@ -87,10 +87,10 @@ def test_an_agent_that_raises_is_an_invocation_with_a_failure(bench, tmp_path):
 
 
 def test_a_session_id_of_32_characters_is_refused_before_anything_is_sent(calculator):
-    before = len(calculator.invocations())
+    before = len(calculator.history.table())
     with pytest.raises(RequestRejectedError, match="33"):
         calculator.invoke("hello", session_id="x" * 32)
-    assert len(calculator.invocations()) == before
+    assert len(calculator.history.table()) == before
 
 
 def test_the_catalog_says_what_there_is_when_an_agent_is_missing(bench, calculator):

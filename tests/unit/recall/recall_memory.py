@@ -70,13 +70,21 @@ class SmallBench:
     settings: Any = None
     deleted: list[str] = field(default_factory=list)
 
-    def memory(self, key: str) -> OneMemory:
+    @property
+    def memories(self) -> SmallBench:
+        return self
+
+    @property
+    def telemetry(self) -> SmallBench:
+        return self
+
+    def get(self, key: str) -> OneMemory:
         return OneMemory()
 
-    def create_memory(self, name: str, *, strategies: Sequence[Any] = ()) -> OneMemory:
+    def create(self, name: str, *, strategies: Sequence[Any] = ()) -> OneMemory:
         return OneMemory()
 
-    def delete_memory(self, key: str) -> None:
+    def delete(self, key: str) -> None:
         self.deleted.append(key)
 
     def find_traces(self, entry: Any, rows: Any, *, progress: Any = None) -> Iterable[Any]:

@@ -125,7 +125,7 @@ class Killed(BaseException):
 
 def test_a_study_that_was_killed_before_it_tidied_up_is_tidied_by_the_next_start(bench, store):
     class Killing(SmallBench):
-        def delete_memory(self, key):
+        def delete(self, key):
             raise Killed
 
     for keep in (True, False):
@@ -153,12 +153,12 @@ def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
     made = []
 
     class Killing(SmallBench):
-        def memory(self, key):
+        def get(self, key):
             if key not in made:
                 raise ResourceNotFoundError(f"There is no memory {key!r}", on="here", try_="", status=404)
             return OneMemory()
 
-        def create_memory(self, name, *, strategies=()):
+        def create(self, name, *, strategies=()):
             made.append(name)
             if len(made) == 1:
                 raise Killed

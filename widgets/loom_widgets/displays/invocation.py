@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
+from loomlib.workbench import Workbench
+
 from ..kit import Cancel, Form, action
 from ..kit.source import connect_code
 from ..kit.texts import well_formed
@@ -76,9 +78,9 @@ class InvocationDisplay(Traced):
         offsets = invocation.record.chunk_offsets_ms
         pieces = pd.DataFrame({"piece": range(1, len(offsets) + 1), "after_ms": [float(each) for each in offsets]})
         named = "import pandas as pd\ntable = pd.DataFrame({'after_ms': inv.record.chunk_offsets_ms})"
-        stored = invocation.agent.store.invocations.events(invocation.record.id)
+        stored = invocation.protocols.events()
         typed = pd.DataFrame({"kind": [_kind(each) for each in stored], "event": [str(each) for each in stored]})
-        kept = "table = inv.agent.store.invocations.events(inv.record.id)"
+        kept = "table = inv.protocols.events()"
         self.show_code(f"{line}inv.record.chunk_offsets_ms")
         self._ask(
             pieces=self.put_frame("pieces", pieces, f"{line}{named}"),
@@ -89,9 +91,9 @@ class InvocationDisplay(Traced):
     def logs(self) -> None:
         """The log lines of its session."""
         invocation: Invocation = self.value
-        line = f"{self._line(invocation)}\ntable = inv.logs()"
+        line = f"{self._line(invocation)}\ntable = inv.telemetry.logs()"
         self.show_code(line)
-        self._ask(logs=self.put_frame("logs", flat(invocation.logs()), line))
+        self._ask(logs=self.put_frame("logs", flat(invocation.telemetry.logs()), line))
 
     def _ask(self, **found: Any) -> None:
         self.show(asked={**self.state.get("asked", {}), **found})
@@ -104,9 +106,8 @@ class InvocationDisplay(Traced):
         return say
 
     def _line(self, invocation: Invocation) -> str:
-        agent = invocation.agent
-        opened = connect_code(agent.bench)
-        return f"{opened}inv = bench.agent({agent.name!r}).invocation({invocation.record.id})"
+        opened = connect_code(Workbench(invocation.context))
+        return f"{opened}inv = bench.agent({invocation.entry.name!r}).history.get({invocation.record.id})"
 
 
 def _kind(event: str) -> str:

@@ -58,8 +58,8 @@ class MemoryDisplay(Display, Reading):
 
     def show_call(self, *lines: str, memory: bool = True) -> None:
         """The last call as Python."""
-        opened = [f"memory = bench.memory({self.value.name!r})"] if memory and lines != ("memory",) else []
-        self.show_code("\n".join([*opened, *(lines if opened else [f"bench.memory({self.value.name!r})"])]))
+        opened = [f"memory = bench.memories.get({self.value.name!r})"] if memory and lines != ("memory",) else []
+        self.show_code("\n".join([*opened, *(lines if opened else [f"bench.memories.get({self.value.name!r})"])]))
 
     def _drop(self) -> None:
         self._chosen = self._events = self._records = None

@@ -21,6 +21,6 @@ class TraceDisplay(Traced):
         """Everything of it but its costs."""
         trace = self.value
         self.title = f"Trace of {trace.agent_name}"
-        code = f"trace = bench.agent({trace.agent_name!r}).invocation({trace.invocation_id}).trace()"
+        code = f"trace = bench.agent({trace.agent_name!r}).history.get({trace.invocation_id}).trace()"
         self.show_code(code)
         return {"trace": self.put_trace(trace, code)}

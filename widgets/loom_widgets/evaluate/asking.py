@@ -70,7 +70,7 @@ class RunRequest:
         """The cases that are meant; `EvalError` where there are none."""
         if not self.source:
             raise EvalError("No set is chosen", try_="a shipped set, or the path of a file")
-        found = bench.eval_run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
+        found = bench.evals.run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
         chosen = found.where(tags=self.tags) if self.tags else found
         if not chosen.cases:
             known = ", ".join(sorted({tag for case in found.cases for tag in case.tags})[:20])
@@ -97,7 +97,7 @@ class RunRequest:
 
     def code(self, bench: Workbench, evaluators: list[str]) -> str:
         """The run as Python."""
-        read = f"bench.eval_run({self.source!r}).evalset" if self.kind == STORED else f"EvalSet.read({self.source!r})"
+        read = f"bench.evals.run({self.source!r}).evalset" if self.kind == STORED else f"EvalSet.read({self.source!r})"
         if self.tags:
             read += f".where(tags={list(self.tags)!r})"
         options = [repr(evaluators), str(self.repeats)]

@@ -38,10 +38,10 @@ class CaptureActions(Panel):
         said = f"session_id={session!r}" if session else str(id)
         self.show_code(
             f"{connect_code(self.bench)}"
-            f"bench.agent({name!r}).capture_into({str(path)!r}, {said}, tags={tags!r}, "
+            f"bench.agent({name!r}).evals.capture_into({str(path)!r}, {said}, tags={tags!r}, "
             f"expected={form.flag('expected')!r}{'' if write else ', write=False'})"
         )
-        found = agent.capture_into(
+        found = agent.evals.capture_into(
             path, None if session else id, session_id=session or None, write=write, tags=tags,
             expected=form.flag("expected"),
         )  # fmt: skip

@@ -26,7 +26,7 @@ def invocation_rows(agent: Agent) -> list[dict[str, Any]]:
             "prompt": _clean(row["prompt"]),
             "response": _clean(row["response"]),
         }
-        for row in agent.invocations(limit=_LISTED).to_dict("records")
+        for row in agent.history.table(limit=_LISTED).to_dict("records")
     ]
 
 

@@ -32,13 +32,13 @@ class CompareActions(Panel):
             raise EvalError("A run is not compared with itself", on=new, try_="choose another run as the baseline")
         margin = form.number("margin", 2.0) / 100
         self.show_code(comparison_code(self.bench, new, baseline, margin))
-        return self._put_comparison(self.bench.eval_run(new), self.bench.eval_run(baseline), margin)
+        return self._put_comparison(self.bench.evals.run(new), self.bench.evals.run(baseline), margin)
 
     @action(lane="look")
     def flip(self, form: Form) -> Mapping[str, Any]:
         """A case that went differently, in both runs."""
         place, id = form.count("place"), form.text("case")
-        sides = [self.bench.eval_run(form.text("new")), self.bench.eval_run(form.text("baseline"))]
+        sides = [self.bench.evals.run(form.text("new")), self.bench.evals.run(form.text("baseline"))]
         told = []
         for run in sides:
             at = place if run is sides[0] else place_of(run.evalset, id)

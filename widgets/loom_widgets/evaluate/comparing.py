@@ -40,7 +40,7 @@ def comparison_told(new: EvalRun, baseline: EvalRun, *, margin: float) -> tuple[
 
 def comparison_code(bench: Workbench, new: str, baseline: str, margin: float) -> str:
     """The comparison as Python."""
-    return f"{connect_code(bench)}bench.eval_run({new!r}).compare(bench.eval_run({baseline!r}), margin={margin!r})"
+    return f"{connect_code(bench)}bench.evals.run({new!r}).compare(bench.evals.run({baseline!r}), margin={margin!r})"
 
 
 def _flips(found: Comparison, places: dict[str, int]) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ _MOST_SETS = 20
 
 def run_rows(bench: Workbench) -> list[dict[str, Any]]:
     """The stored runs, newest first."""
-    frame = bench.eval_runs()
+    frame = bench.evals.runs()
     return [
         {
             "id": row["id"],

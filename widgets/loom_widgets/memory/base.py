@@ -31,7 +31,7 @@ class MemoryView(Panel):
     def memory(self) -> Memory:
         """The chosen memory. Raises `LoomError` when none is."""
         if self._chosen is None:
-            raise LoomError("No memory is chosen", try_='New memory, or bench.create_memory("assistant")')
+            raise LoomError("No memory is chosen", try_='New memory, or bench.memories.create("assistant")')
         return self._chosen
 
     @property
@@ -74,18 +74,18 @@ class MemoryView(Panel):
 
     def show_call(self, *lines: str, memory: bool = True) -> None:
         """The last call as Python."""
-        opened = [f"memory = bench.memory({self.memory.name!r})"] if memory else []
+        opened = [f"memory = bench.memories.get({self.memory.name!r})"] if memory else []
         self.show_code("\n".join([connect_code(self.bench).rstrip(), *opened, *lines]))
 
     def look_around(self, key: str = "", actor: str = "", session: str = "") -> None:
         """Read the memories, and of the chosen one (else the first) the actors."""
-        from loomlib.aws.memory import list_memories  # what bench.memories() lists, without a DataFrame
+        from loomlib.aws.memory import list_memories  # what bench.memories.table() lists, without a DataFrame
 
         listed = islice(list_memories(self.bench.clients), _MEMORIES)
         known = [[each.memory_id, each.name, each.status] for each in listed]
         ids = [each[0] for each in known]
         key = key if key in ids else next((each[0] for each in known if each[1] == key), ids[0] if ids else "")
-        self._chosen = self.bench.memory(key) if key else None
+        self._chosen = self.bench.memories.get(key) if key else None
         self.show(memories=known, memory=key, labels=list(self.bench.labels), about=self._about())
         self.choose_actor(actor, session, again=True)
 

@@ -159,7 +159,7 @@ class Reading(MemoryView):
         """The agents, and the newest answers of one."""
         agents = [entry.name for entry in self.bench.catalog.list()][:500]
         agent = form.text("agent") if form.text("agent") in agents else (agents[0] if agents else "")
-        rows = frame_rows(self.bench.agent(agent).invocations(limit=_ANSWERS)) if agent else []
+        rows = frame_rows(self.bench.agent(agent).history.table(limit=_ANSWERS)) if agent else []
         shown = [
             {"id": row["id"], "at": row.get("client_invoke_time"), "prompt": row.get("prompt"), "status": row["status"]}
             for row in rows
@@ -172,9 +172,9 @@ class Reading(MemoryView):
     def used(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """The records that stood in an answer's prompt."""
         agent, number = form.text("agent"), form.count("invocation", most=2**53)
-        self.show_call(f"inv = bench.agent({agent!r}).invocation({number})", "memory.used_in(inv)")
+        self.show_call(f"inv = bench.agent({agent!r}).history.get({number})", "inv.telemetry.memories_used(memory)")
         self.say("Reading the answer's trace …")
-        found = self.memory.used_in(self.bench.agent(agent).invocation(number), progress=self.told(cancel))
+        found = self.memory.used_in(self.bench.agent(agent).history.get(number), progress=self.told(cancel))
         self.say(f"{plural(len(found), 'record')} in the answer's prompt.")
         rows = frame_rows(found)
         return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": found.note}

@@ -43,9 +43,9 @@ class AlertActions(Panel):
         )  # refused before anything of it is shown: a name may be an address by mistake
         told = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
         self.show_code(
-            f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.add_alert({number!r}, {told})"
+            f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.alerts.add({number!r}, {told})"
         )
-        self._looked.add_alert(rule)
+        self._looked.alerts.add(rule)
         self._put_alerts()
         self.say(f"Added: {rule.name}. Check now says how it stands.")
 
@@ -53,8 +53,8 @@ class AlertActions(Panel):
     def remove_alert(self, form: Form) -> None:
         """Remove a rule; its history stays."""
         name = form.text("alert")
-        self.show_code(f"{connect_code(self._looked)}bench.remove_alert({name!r})")
-        self._looked.remove_alert(name)
+        self.show_code(f"{connect_code(self._looked)}bench.alerts.remove({name!r})")
+        self._looked.alerts.remove(name)
         self._put_alerts()
         self.say(f"Removed: {name}. Its history stays.")
 
@@ -62,15 +62,15 @@ class AlertActions(Panel):
     def check_alerts(self, form: Form) -> Mapping[str, Any]:
         """Judge all rules now; those whom they name are told only when that is ticked."""
         notify = form.flag("notify")
-        self.show_code(f"{connect_code(self._looked)}bench.check_alerts({'' if notify else 'notify=False'})")
-        found = self._looked.check_alerts(notify=notify)
+        self.show_code(f"{connect_code(self._looked)}bench.alerts.check({'' if notify else 'notify=False'})")
+        found = self._looked.alerts.check(notify=notify)
         self._put_alerts({each.rule.name: each.sentence for each in found.checked})
         self.say(found.sentence())
         return {"alarms": len(found.alarms)}
 
     def _put_alerts(self, stands: Mapping[str, str] | None = None) -> None:
         bench = self._looked
-        rows, events = frame_rows(bench.alerts()), frame_rows(bench.alert_history(limit=_HISTORY))
+        rows, events = frame_rows(bench.alerts.table()), frame_rows(bench.alerts.history(limit=_HISTORY))
         if stands is None:  # the sentence of its last change is the best that is stored
             stands = {}
             for event in events:

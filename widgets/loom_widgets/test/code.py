@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loomlib.workbench import Workbench
+
 from ..kit.source import connect_code
 
 if TYPE_CHECKING:
@@ -21,10 +23,11 @@ def agent_line(agent: Agent) -> str:
 def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
     """The lines that ask it."""
     again = f", session_id={session!r}" if session else ""
+    opening = connect_code(Workbench(agent.context))
     if agui:
-        said = f", messages=agui_conversation(agent.conversation({session!r}))" if session else ""
+        said = f", messages=agui_conversation(agent.history.conversation({session!r}))" if session else ""
         names = "agui_conversation, ask_agui" if session else "ask_agui"
-        call = f"inv = ask_agui(agent, {prompt!r}{again}{said})\ninv.text, inv.agui().state"
-        return f"{connect_code(agent.bench)}from loomlib.workbench import {names}\n\n{agent_line(agent)}\n{call}"
+        call = f"inv = ask_agui(agent, {prompt!r}{again}{said})\ninv.text, inv.protocols.agui().state"
+        return f"{opening}from loomlib.workbench import {names}\n\n{agent_line(agent)}\n{call}"
     call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
-    return f"{connect_code(agent.bench)}{agent_line(agent)}\n{call}"
+    return f"{opening}{agent_line(agent)}\n{call}"

@@ -52,7 +52,7 @@ class Deciding(Conversing):
         """Approve or reject what waits; the answer is what the agent says then, in the session that asked."""
         id, note, yes = form.text("approval"), form.text("note"), form.flag("approve")
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
-        known = next((each for each in agent.approvals() if each.id == id), None)
+        known = next((each for each in agent.approvals.list() if each.id == id), None)
         if known is None:
             raise LoomError("There is no such approval", on=id[:80], try_="the list, which is read again")
         if known.session_id != self.state.get("session"):
@@ -63,7 +63,7 @@ class Deciding(Conversing):
         asked = f"{'Approved' if yes else 'Rejected'} {known.tool}{f': {note}' if note else ''}"
         turn = self._begin_turn(asked, known.session_id)
         try:
-            invocation = agent.approve(id, note=note) if yes else agent.reject(id, note=note)
+            invocation = agent.approvals.approve(id, note=note) if yes else agent.approvals.reject(id, note=note)
             turn._add(invocation.text)
             turn.end(invocation)
         except Exception as error:
@@ -88,8 +88,8 @@ class Deciding(Conversing):
         how = ", ".join(f"{name}={value!r}" for name, value in given.items())
         self.show_code(
             f"{self._opening(agent)}\nfrom loomlib.workbench import confirm\n\n"
-            f"inv = confirm(agent.invocation({asking.invocation}), {question.id!r}{f', {how}' if how else ''})\n"
-            "inv.agui().state"
+            f"inv = confirm(agent.history.get({asking.invocation}), {question.id!r}{f', {how}' if how else ''})\n"
+            "inv.protocols.agui().state"
         )
         resume = answer_to(question.id, **given)
         payload = run_input(thread_id=run.thread_id or None, state=run.state, resume=(resume,))

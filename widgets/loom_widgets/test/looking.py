@@ -32,7 +32,7 @@ class Looking(Conversing):
         if turn is None or turn.invocation is None:
             return
         agent = self._agent(self.state["agent"], self.state["qualifier"])
-        invocation = agent.invocation(turn.invocation)
+        invocation = agent.history.get(turn.invocation)
 
         def progress(sentence: str) -> None:
             cancel.check()

@@ -57,7 +57,7 @@ class Turn:
         turn = cls(id=id, prompt=well_formed(prompt), who=who, status=record.status, session=record.session_id)
         turn.is_said = prompt == record.prompt
         turn._add(record.response)
-        for event in invocation.agent.store.invocations.events(record.id):
+        for event in invocation.protocols.events():
             if (note := note_of(event.encode("utf-8", "surrogatepass"))) is not None:
                 turn._note(note)
         turn.end(invocation)

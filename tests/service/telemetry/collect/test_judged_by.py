@@ -58,7 +58,7 @@ def plugged(bench: loom.Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_every_rule_says_what_it_asks_from_where_on_and_what_to_try(bench: loom.Workbench) -> None:
-    rules = bench.rules().set_index("rule")
+    rules = bench.telemetry.rules().set_index("rule")
     assert {"slow_tool", "serial_tools", "cold_start", "throttling_retries", "growing_history"} <= set(rules.index)
     for column in ("asks", "try", "source"):
         assert all(rules[column])
@@ -66,7 +66,7 @@ def test_every_rule_says_what_it_asks_from_where_on_and_what_to_try(bench: loom.
 
 
 def test_every_price_has_a_source_and_a_date(bench: loom.Workbench) -> None:
-    prices = bench.prices().set_index("model")
+    prices = bench.telemetry.prices().set_index("model")
     sonnet = prices.loc["claude-sonnet-4-6"]
     assert [sonnet[kind] for kind in ("input", "output", "cache_read", "cache_write")] == [3.0, 15.0, 0.3, 3.75]
     assert all(prices["source"])
@@ -76,7 +76,7 @@ def test_every_price_has_a_source_and_a_date(bench: loom.Workbench) -> None:
 def test_tokens_that_no_span_states_are_counted_when_asked_for(plugged: loom.Workbench) -> None:
     agent = plugged.deploy("echo", name="unstated")
     agent.invoke("hello").raise_for_status()
-    found = agent.traces(last=1, source="archive")
+    found = agent.telemetry.traces(last=1, source="archive")
     assert found.states() == {"found": 1}
     assert found.cost().model.state == "unknown"
     counted = found.cost(count_missing=True)
@@ -110,7 +110,7 @@ def test_the_slowest_sessions_of_agents_that_stream_are_found_by_their_spans(ben
     other = agent.invoke("What is 4+4?").raise_for_status()
     for inv in (first, second, other):
         assert inv.trace().state == "found"
-    sessions = agent.queries().run("slowest_sessions_by_spans").set_index("session_id")
+    sessions = agent.telemetry.queries().run("slowest_sessions_by_spans").set_index("session_id")
     assert dict(sessions["invocations"]) == {first.session_id: 2.0, other.session_id: 1.0}
     assert list(sessions["together_ms"]) == sorted(sessions["together_ms"], reverse=True)
     assert (sessions["longest_ms"] <= sessions["together_ms"]).all()

@@ -78,13 +78,13 @@ def test_the_metrics_of_a_call_stand_in_their_layer_and_are_its_own(calculator: 
         assert facts["strands.event_loop.cycle_count"] == 2
         assert facts["strands.tool.call_count"] == 1
         assert facts["strands.event_loop.cycle_duration (s, mean of 2)"] > 0
-    assert "this call's process" in other.layers()["embedded metrics"].says
+    assert "this call's process" in other.telemetry.layers()["embedded metrics"].says
 
 
 def embedded(inv: loom.Invocation) -> dict[str, float]:
     deadline = time.monotonic() + 20
     while True:
-        facts = dict(inv.layers()["embedded metrics"].facts)
+        facts = dict(inv.telemetry.layers()["embedded metrics"].facts)
         if facts.get("strands.event_loop.cycle_count", 0) >= 2 or time.monotonic() > deadline:
             return facts
         time.sleep(0.05)

@@ -73,7 +73,7 @@ def test_many_traces_come_together_and_each_adds_up(calculator: loom.Agent) -> N
     calls = [calculator.invoke(f"What is {number}+1?") for number in range(3)]
     calls.append(calculator.invoke("What is 9*9?", session_id=calls[0].session_id))
     looks: list[str] = []
-    found = calculator.traces(last=4, progress=looks.append)
+    found = calculator.telemetry.traces(last=4, progress=looks.append)
     assert [view.invocation_id for view in found] == [inv.record.id for inv in reversed(calls)]
     assert found.states() == {"found": 4}
     for view, inv in zip(found, reversed(calls), strict=True):
@@ -82,14 +82,14 @@ def test_many_traces_come_together_and_each_adds_up(calculator: loom.Agent) -> N
     assert list(found.parts()["cold"]) == [False, True, True, True]
     assert set(found.tool_calls()["tool"]) == {"calculator"}
     looks.clear()
-    assert calculator.traces(last=4, progress=looks.append).states() == {"found": 4}
+    assert calculator.telemetry.traces(last=4, progress=looks.append).states() == {"found": 4}
     assert looks == []
 
 
 def test_the_ready_queries_run_locally(calculator: loom.Agent, echo: loom.Agent) -> None:
     calculator.invoke("What is 2+2?").trace()
     echo.invoke("hello")
-    queries = calculator.queries()
+    queries = calculator.telemetry.queries()
     for name in queries.table()["name"]:
         queries.run(name)
     tools = queries.run("tool_frequency")
@@ -98,7 +98,7 @@ def test_the_ready_queries_run_locally(calculator: loom.Agent, echo: loom.Agent)
     spans = queries.run("span_percentiles").set_index("name")
     assert spans.loc["POST /invocations", "p50_ms"] > 0
     assert "runtime_id" not in queries.text("tool_frequency")
-    assert echo.queries().run("tool_frequency").empty
+    assert echo.telemetry.queries().run("tool_frequency").empty
 
 
 def test_a_refused_call_has_no_trace_and_says_why(calculator: loom.Agent) -> None:
@@ -111,7 +111,7 @@ def test_a_refused_call_has_no_trace_and_says_why(calculator: loom.Agent) -> Non
 
 def test_six_layers_stand_side_by_side_each_with_what_it_cannot_see(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 6*7?")
-    layers = inv.layers()
+    layers = inv.telemetry.layers()
     assert [each.name for each in layers.layers] == [
         "client",
         "runtime logs",
@@ -135,9 +135,9 @@ def test_processes_live_from_their_first_line_to_their_last(echo: loom.Agent) ->
     echo.invoke("again", session_id=first.session_id)
     other = echo.invoke("hello")
     deadline = time.monotonic() + 60
-    while other.session_id not in set(echo.lives().table()["session_id"]) and time.monotonic() < deadline:
+    while other.session_id not in set(echo.telemetry.processes().table()["session_id"]) and time.monotonic() < deadline:
         time.sleep(0.02)
-    lives = echo.lives().table().set_index("session_id")
+    lives = echo.telemetry.processes().table().set_index("session_id")
     assert lives.loc[first.session_id, "invocations"] == 2
     assert lives.loc[other.session_id, "invocations"] == 1
-    assert "were served by a warm process" in echo.lives().sentence()
+    assert "were served by a warm process" in echo.telemetry.processes().sentence()

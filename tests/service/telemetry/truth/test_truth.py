@@ -35,9 +35,9 @@ async def at_once(agent: loom.Agent, sessions: list[str | None]) -> list[loom.In
 
 def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison]:
     until = time.monotonic() + 120
-    views = {view.invocation_id: view for view in agent.traces(last=len(calls))}
+    views = {view.invocation_id: view for view in agent.telemetry.traces(last=len(calls))}
     while any(view.state != "found" for view in views.values()) and time.monotonic() < until:
-        views = {view.invocation_id: view for view in agent.traces(last=len(calls))}
+        views = {view.invocation_id: view for view in agent.telemetry.traces(last=len(calls))}
     for inv in calls:
         assert views[inv.record.id].state == "found"
         assert views[inv.record.id].trace.trace_id == inv.record.trace_id
@@ -51,7 +51,7 @@ def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison
 
 
 def follows(agent: loom.Agent, convention: str) -> bool:
-    (chat, *_) = agent.traces(last=1)[0].trace.of_operation("chat")
+    (chat, *_) = agent.telemetry.traces(last=1)[0].trace.of_operation("chat")
     return (
         ("gen_ai.provider.name" in chat.attributes) == (convention == "latest") != ("gen_ai.system" in chat.attributes)
     )

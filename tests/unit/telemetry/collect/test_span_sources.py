@@ -163,7 +163,9 @@ def test_cpu_and_memory_are_read_once_they_are_whole_and_then_kept(store: Store,
     def asked(*, settled_s: float) -> int:
         before = len(groups.queries)
         (found,) = tracer(store, groups).trace(entry, [row])
-        use = RuntimeUses(store, UsageLogs(cast(Clients, groups)), settled_s=settled_s).of(entry, found)
+        use = RuntimeUses(store, UsageLogs(cast(Clients, groups)), settled_s=settled_s).of(
+            entry.arn, found.row, found.use
+        )
         assert (float(use.vcpu_s or 0), float(use.memory_gb_s or 0)) == pytest.approx((0.5, 0.25), abs=0.01)
         assert use.basis == "the runtime's usage log, 1 record"
         return sum(query["logGroupName"] == USAGE for query in groups.queries[before:])

@@ -1,4 +1,4 @@
-"""Where the candidates of a research are deployed: one runtime for each set of variables."""
+"""Deploy the candidates of an autoresearch: one runtime for each set of environment variables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,20 @@ if TYPE_CHECKING:
 _LONGEST_STEM = 36
 
 
-class AgentLaboratory:
-    """Deploys a blueprint (or the agent at a path) with other variables, for `loomlib.evals.autoresearch`.
+class AgentCandidates:
+    """Deploys a blueprint, or the agent at a path, with varying variables, for `loomlib.evals.autoresearch`.
 
-    Each set of variables has a runtime of its own, named by their hash, which a resumed research finds again with its
-    answers. `environment` are variables that all candidates get beside those under research. Runtimes of dropped
-    candidates are deleted unless `keep_dropped`.
+    Each set of variables has a runtime of its own, named by their hash, so a resumed research finds its candidates and
+    their answers again.
 
-        Autoresearch(AgentLaboratory(bench, "assistant"), evalset, …)
+        Autoresearch(AgentCandidates(bench, "assistant"), evalset, …)
+
+    Args:
+        bench: Where to deploy.
+        what: A blueprint's name, or the path of an `agent.py` or of its folder.
+        name: The stem of the runtimes' names; derived from `what` by default.
+        environment: Variables that all candidates get.
+        keep_dropped: Keep the runtimes of candidates that were dropped; they are deleted by default.
     """
 
     def __init__(
@@ -48,23 +54,23 @@ class AgentLaboratory:
 
     @property
     def store(self) -> Store:
-        """Where its runs are kept."""
+        """Where the candidates' runs are stored."""
         return self._bench.store
 
     def build(self, environment: Mapping[str, str]) -> Agent:
-        """The agent made of these variables; one that is deployed already is used again."""
+        """Return the agent with these variables; deploy it unless it is deployed already."""
         from ..evals.values.digests import digest_of
 
-        told = {**self._environment, **environment}
-        name = f"{self._name}_{digest_of(told)[:10]}"
+        variables = {**self._environment, **environment}
+        name = f"{self._name}_{digest_of(variables)[:10]}"
         with suppress(AgentNotFoundError):
             agent = self._bench.agent(name).refresh()
             if not agent.entry.is_deleted:
                 return agent
-        return self._bench.deploy(self._what, name=name, environment=told)
+        return self._bench.deploy(self._what, name=name, environment=variables)
 
     def discard(self, built: Agent) -> None:
-        """Delete a dropped candidate's runtime; its invocations stay in the store."""
+        """Delete the runtime of a dropped candidate; its invocations stay in the store."""
         if not self._keep_dropped:
-            self._bench.delete_runtime(built.entry)
+            built.delete_runtime()
             built.refresh()

@@ -1,0 +1,85 @@
+"""Evaluations of an agent, and eval cases made of what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LoomError
+from .capturing import select_rows, traced_conversation
+from .invocation import Invocation
+
+if TYPE_CHECKING:
+    from ..agents import AgentEntry
+    from ..evals import EvalSet
+    from ..evals.capture import CapturedInto, Conversation
+    from .context import Context
+
+Captured = Invocation | int | Sequence[Invocation | int]
+"""Invocations, or the ids of stored ones."""
+
+
+class AgentEvals:
+    """Eval cases of one agent; `agent.evals`."""
+
+    def __init__(self, context: Context, entry: AgentEntry) -> None:
+        self._context, self._entry = context, entry
+
+    def capture(
+        self, evalset: EvalSet, what: Captured | None = None, *, session_id: str | None = None, **options: Any
+    ) -> EvalSet:
+        """Return the set with one more case, made of stored invocations.
+
+            evalset = agent.evals.capture(evalset)                    # the last invocation
+            evalset = agent.evals.capture(evalset, session_id="…")    # a conversation
+
+        Args:
+            evalset: The set to extend.
+            what: An invocation, its id, or several; the last one, or the session's, by default.
+            session_id: A whole session.
+            **options: Those of `EvalSet.capture`: `expected`, `tags`, `redact`, `id`, `replace_known`.
+        """
+        from ..evals.capture import capture
+
+        return capture(evalset, self._conversation(what, session_id), **options)
+
+    def capture_into(
+        self,
+        path: str | PathLike[str],
+        what: Captured | None = None,
+        *,
+        session_id: str | None = None,
+        write: bool = True,
+        **options: Any,
+    ) -> CapturedInto:
+        """Add a case to the eval set in a file, and return what was added and what was redacted.
+
+            agent.evals.capture_into("production.json")               # the last invocation
+
+        Args:
+            path: The eval set's file; created when there is none.
+            what: An invocation, its id, or several; the last one, or the session's, by default.
+            session_id: A whole session.
+            write: False previews the case and leaves the file as it is.
+            **options: Those of `EvalSet.capture`.
+        """
+        from ..evals.capture import capture_into
+
+        return capture_into(path, self._conversation(what, session_id), write=write, **options)
+
+    def _conversation(self, what: Captured | None, session_id: str | None) -> Conversation:
+        rows = select_rows(self._context, self._entry, None if what is None else _ids(what), session_id)
+        return traced_conversation(self._context, self._entry, rows)
+
+
+def _ids(what: Captured) -> list[int]:
+    several: Sequence[object] = [what] if isinstance(what, str) or not isinstance(what, Sequence) else what
+    ids = [each.record.id if isinstance(each, Invocation) else each for each in several]
+    if other := [each for each in ids if not isinstance(each, int)]:
+        raise LoomError(
+            "Only invocations can be captured as a case",
+            on=f"a {type(other[0]).__name__}",
+            try_='the invocation that agent.invoke("…") returned, or its id',
+        )
+    return [each for each in ids if isinstance(each, int)]

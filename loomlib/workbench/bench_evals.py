@@ -1,0 +1,63 @@
+"""Eval sets, stored runs, and cases collected from what agents were asked."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from .frames import eval_run_frame, eval_set_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..evals import EvalSet
+    from ..evals.capture import Collection
+    from ..evals.runs import EvalRun
+    from .context import Context
+
+
+class BenchEvals:
+    """Evaluations of a workbench; `bench.evals`."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def sets(self) -> pd.DataFrame:
+        """Return the eval sets that ship with Loom; `EvalSet.read` takes their names."""
+        from ..evals import shipped_sets
+
+        return eval_set_frame(shipped_sets().values())
+
+    def runs(self) -> pd.DataFrame:
+        """Return the stored runs, newest first."""
+        store = self._context.store
+        return eval_run_frame(store.eval_runs.list(), store.eval_runs.counts())
+
+    def run(self, id: str) -> EvalRun:
+        """Return the stored run of that id."""
+        from ..evals.runs import EvalRun
+
+        return EvalRun.load(self._context.store, id)
+
+    def collect(
+        self,
+        evalset: EvalSet,
+        *agents: str,
+        since: datetime | timedelta | None = None,
+        by_session: bool = True,
+        **options: Any,
+    ) -> Collection:
+        """Collect cases from stored invocations: those that failed and a sample of those that succeeded.
+
+            bench.evals.collect(evalset, "calculator", since=timedelta(days=1)).evalset.write("set.json")
+
+        Args:
+            evalset: The set to add the cases to.
+            *agents: Names of agents; all by default.
+            since: A time, or how long ago; everything by default.
+            by_session: Make one case of each session rather than of each invocation.
+            **options: Those of `loomlib.evals.capture.collect_cases`: `failures`, `successes`, `seed`, `evaluators` …
+        """
+        from .capturing import collect
+
+        return collect(self._context, evalset, agents, since=since, by_session=by_session, **options)

@@ -1,0 +1,102 @@
+"""What can be looked up about an invocation beside its trace: logs, layers of telemetry, memory records, protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from .capturing import stored_row
+from .frames import log_frame
+from .tracing import find_traces
+from .wait_line import WaitLine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..agents import AgentEntry, InvocationRecord
+    from ..agents.mcp_apps import AppView
+    from .agui_view import AguiView
+    from .context import Context
+    from .memory import Memory
+    from .memory_frame import MemoryFrame
+    from .telemetry_views import LayersView
+
+_SCAN: Final = 10_000
+
+
+class InvocationTelemetry:
+    """Telemetry of one invocation beside its trace; `inv.telemetry`."""
+
+    def __init__(self, context: Context, entry: AgentEntry, record: InvocationRecord) -> None:
+        self._context, self._entry, self._record = context, entry, record
+
+    def logs(self, *, limit: int = 100) -> pd.DataFrame:
+        """Return the newest log events of the invocation's session, oldest first (see `Agent.logs`).
+
+        Args:
+            limit: The most log events.
+        """
+        record, reader = self._record, self._context.log_reader
+        return log_frame(reader.session_logs(self._entry.arn, record.qualifier, record.session_id, limit=limit))
+
+    def layers(self) -> LayersView:
+        """Return what six sources say about this invocation, side by side, each with what it cannot see.
+
+        The sources are the client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics and
+        Logs Insights. Only the trace is waited for.
+        """
+        from ..telemetry.layer_reader import read_layers
+        from .telemetry_views import LayersView
+
+        row = stored_row(self._context, self._record.id)
+        view = find_traces(self._context, self._entry, [row])[0]
+        return LayersView(read_layers(self._context.clients, self._entry.arn, row, view.trace), title=view.title())
+
+    def memories_used(
+        self, *memories: Memory, scan: int = _SCAN, progress: Callable[[str], None] | None = None
+    ) -> MemoryFrame:
+        """Return the long-term memory records that were in this answer's prompt, with the evidence in its trace.
+
+        Args:
+            *memories: Where to look; all memories of the agent's region by default.
+            scan: The most records of each memory to compare.
+            progress: Called with a line while spans and records are read.
+        """
+        from .bench_memories import Memories
+        from .memory_uses import used_frame
+
+        show, region = progress or WaitLine(), self._entry.region
+        known = Memories(self._context)
+        selected = memories or [known.get(arn, region=region) for arn in known.table(region=region)["arn"]]
+        row = stored_row(self._context, self._record.id)
+        view = find_traces(self._context, self._entry, [row], progress=show)[0]
+        readers = [memory.reader for memory in selected]
+        return used_frame(view, self._record, readers, scan=scan, progress=show)
+
+
+class InvocationProtocols:
+    """One invocation's answer in the protocols beyond plain text; `inv.protocols`."""
+
+    def __init__(self, context: Context, record: InvocationRecord) -> None:
+        self._context, self._record = context, record
+
+    def agui(self) -> AguiView:
+        """Return the answer as AG-UI events, and the text, tools, state and questions that they add up to.
+
+        inv.protocols.agui().state, inv.protocols.agui().confirmations
+        """
+        from .agui_view import AguiView
+
+        record = self._record
+        has_ended = record.status in ("complete", "error")
+        return AguiView(self.events(), agent_name=record.agent_name, labels=record.labels, has_ended=has_ended)
+
+    def views(self) -> tuple[AppView, ...]:
+        """Return the views that the answer's tools returned (MCP Apps)."""
+        from ..agents.mcp_apps import read_view
+
+        return tuple(view for event in self.events() if (view := read_view(event)) is not None)
+
+    def events(self) -> tuple[str, ...]:
+        """Return the stored server-sent events of the answer, as text."""
+        return tuple(self._context.store.invocations.events(self._record.id))

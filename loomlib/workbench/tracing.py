@@ -1,0 +1,100 @@
+"""The traces and starts of stored invocations, found in an agent's telemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from ..telemetry import AgentStart, find_agent_start
+from .wait_line import WaitLine
+
+if TYPE_CHECKING:
+    from ..agents import AgentEntry
+    from ..store import InvocationRow
+    from ..telemetry import NamedSource
+    from .context import Context
+    from .trace_view import TraceView
+
+_WITHOUT_WAITING: Final = 0
+
+
+def find_traces(
+    context: Context,
+    entry: AgentEntry,
+    rows: Sequence[InvocationRow],
+    *,
+    source: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> list[TraceView]:
+    """Return the traces of an agent's stored invocations, in the order of the rows.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent.
+        rows: Its invocations.
+        source: A plugin's span source to read instead of CloudWatch.
+        progress: Called with a line while spans are waited for; a line in the notebook by default.
+    """
+    from ..aws.token_counts import count_tokens
+    from .trace_view import TraceView
+
+    other_source = None if source is None else _span_source(context, source)
+    traced = context.tracer.trace(entry, rows, source=other_source, progress=progress or WaitLine())
+    return [
+        TraceView(
+            each,
+            agent_name=entry.name,
+            labels=each.row.labels,
+            remedy=context.tracer.patience.remedy,
+            count_tokens=partial(count_tokens, context.clients, region=entry.region),
+            rules=context.rules,
+            prices=context.prices,
+            find_use=partial(context.runtime_uses.of, entry.arn, each.row, each.use),
+        )
+        for each in traced
+    ]
+
+
+def find_start(
+    context: Context, entry: AgentEntry, invocation_id: int, *, progress: Callable[[str], None] | None = None
+) -> AgentStart:
+    """Find in the logs when the agent started to work on an invocation; wait as long as the settings allow.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent.
+        invocation_id: The stored invocation.
+        progress: Called with a line at each lookup; a line in the notebook by default.
+    """
+    attempts = context.settings.log_poll_attempts
+    # The settings' interval is meant for CloudWatch; an environment with faster logs shortens it, never lengthens it.
+    interval_s = min(context.environment.poll_interval_s(attempts) or inf, context.settings.log_poll_interval_s)
+    show = progress or WaitLine()
+
+    def report(lookup: int, lookups: int, lines: int) -> None:
+        show(f"Lookup {lookup} of {lookups} for the start line · {lines} log lines so far")
+
+    return find_agent_start(
+        context.store,
+        context.log_reader,
+        entry.arn,
+        invocation_id,
+        attempts=attempts,
+        interval_s=interval_s,
+        progress=report,
+    )
+
+
+def look_for_start(context: Context, entry: AgentEntry, invocation_id: int) -> AgentStart:
+    """Look once for the agent's start in the logs, without waiting."""
+    return find_agent_start(context.store, context.log_reader, entry.arn, invocation_id, attempts=_WITHOUT_WAITING)
+
+
+def _span_source(context: Context, name: str) -> NamedSource | None:
+    from ..telemetry import CloudWatchSpans, NamedSource
+
+    reader = context.plugins.get("span_sources", name)
+    # The collector reads CloudWatch itself: it knows which logs explain why spans are missing there.
+    return None if isinstance(reader, CloudWatchSpans) else NamedSource(name=name, read=reader)
