@@ -145,7 +145,7 @@ class RecallStudy:
     def run(self, progress: Progress | None = None) -> RecallResult:
         """Tell and ask what is still owed, and return the result.
 
-        Raises `StudyInterruptedError` when the service goes away, and `StudyError` when another process runs this study.
+        Raises `StudyInterruptedError` when the service goes away, `StudyError` when another process runs this study.
         """
         said = progress or NotebookLine()
         ledger = Ledger(self.bench.store, self.study_id)

@@ -1,5 +1,6 @@
 """What a notebook opens: `connect()` → `Workbench` → `Agent` → `Invocation`."""
 
+from ..dispatch import register
 from .agent import Agent
 from .agent_protocols import agui_conversation, ask_agui, confirm, view_channel
 from .bench import Workbench
@@ -8,6 +9,10 @@ from .candidates import AgentCandidates
 from .connect import connect
 from .invocation import Invocation
 from .starts import start_facts
+
+register("Agent.bench", "loomlib.workbench.former_names:agent_bench")
+register("Agent.aevaluate", "loomlib.workbench.former_names:agent_aevaluate")
+register("Invocation.agent", "loomlib.workbench.former_names:invocation_agent")
 
 __all__ = [
     "Agent",

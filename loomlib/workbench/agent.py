@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import record_from_row
 from ..aws.runtimes import delete_runtime, stop_session
-from ..deprecation import renamed_members
+from ..deprecation import renamed_members, warn_renamed
+from ..dispatch import call
 from ..errors import LoomError
 from .blueprints import find_blueprint
 from .cards import card
@@ -362,6 +363,10 @@ class Agent:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name in ("bench", "aevaluate"):
+                new = "Workbench(agent.context)" if name == "bench" else "loom.aevaluate(agent, …)"
+                warn_renamed(f"Agent.{name}", new)
+                return call(f"Agent.{name}", self)
             return renamed_members(self, _RENAMED, name)
 
     def __repr__(self) -> str:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..agents import record_from_row
-from ..deprecation import renamed_members
+from ..deprecation import renamed_members, warn_renamed
+from ..dispatch import call
 from .cards import card, milliseconds
 
 if TYPE_CHECKING:
@@ -205,6 +206,9 @@ class Invocation:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name == "agent":
+                warn_renamed("Invocation.agent", "Invocation.entry and Invocation.context")
+                return call("Invocation.agent", self)
             return renamed_members(self, _RENAMED, name)
 
     def __repr__(self) -> str:

@@ -1,0 +1,112 @@
+"""The names of the previous release work for one more release, with a warning that gives the new name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loomlib as loom
+
+BENCH = {
+    "add_alert": "alerts.add",
+    "catch_up": "metrics.catch_up",
+    "check_alerts": "alerts.check",
+    "create_memory": "memories.create",
+    "eval_run": "evals.run",
+    "eval_runs": "evals.runs",
+    "find_traces": "telemetry.find_traces",
+    "memory": "memories.get",
+    "overview": "metrics.overview",
+    "prices": "telemetry.prices",
+    "remove_alert": "alerts.remove",
+    "rules": "telemetry.rules",
+}
+AGENT = {
+    "approve": "approvals.approve",
+    "capture": "evals.capture",
+    "capture_into": "evals.capture_into",
+    "conversation": "history.conversation",
+    "invocation": "history.get",
+    "invocations": "history.table",
+    "overview": "telemetry.overview",
+    "reject": "approvals.reject",
+    "traces": "telemetry.traces",
+}
+INVOCATION = {
+    "layers": "telemetry.layers",
+    "logs": "telemetry.logs",
+    "memories_used": "telemetry.memories_used",
+    "agui": "protocols.agui",
+    "views": "protocols.views",
+}
+"""The methods that the notebooks, the README and the panels of the previous release call, and that were renamed."""
+KEPT = {
+    "bench": "agent agents blueprints close deploy ensure_agent panel plugins region register settings where",
+    "agent": "approvals arn at end_session evaluate invoke labels logs name sample_prompt sessions status stream",
+    "inv": "duration_ms error failure latency ok pending raise_for_status record session_id text trace ttft_ms",
+    "memory": "check_isolation diff events export forget health import_ iter_records provenance records search",
+}
+"""Those that kept their names."""
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    home: Path = tmp_path_factory.mktemp("former")
+    with loom.connect(home=home) as bench:
+        agent = bench.deploy("calculator", progress=lambda _line: None)
+        memory = bench.memories.create("former", progress=lambda _line: None)
+        yield {"bench": bench, "agent": agent, "inv": agent.invoke("What is 2+2?"), "memory": memory}
+
+
+@pytest.mark.parametrize(
+    ("owner", "old", "new"),
+    [
+        (owner, *names)
+        for owner, table in (("bench", BENCH), ("agent", AGENT), ("inv", INVOCATION))
+        for names in table.items()
+    ],
+)
+def test_an_old_name_is_the_new_one_and_warns(objects: Any, owner: str, old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"\.{old} is deprecated; use \w+\.{new}"):
+        method = getattr(objects[owner], old)
+    group, _, name = new.partition(".")
+    assert method.__func__ is getattr(type(getattr(objects[owner], group)), name)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner, names in KEPT.items() for name in names.split()])
+def test_a_name_that_was_kept_does_not_warn(objects: Any, owner: str, name: str) -> None:
+    assert hasattr(objects[owner], name)
+
+
+def test_names_that_became_groups_can_still_be_called(objects: Any) -> None:
+    bench, agent, inv, memory = (objects[name] for name in ("bench", "agent", "inv", "memory"))
+    with pytest.warns(DeprecationWarning, match=r"use Workbench\.memories\.table\(\)"):
+        assert list(bench.memories()["name"]) == ["former"]
+    with pytest.warns(DeprecationWarning, match=r"use Workbench\.alerts\.table\(\)"):
+        assert len(bench.alerts()) == 0
+    with pytest.warns(DeprecationWarning, match=r"use Agent\.approvals\.list\(\)"):
+        assert len(agent.approvals()) == 0
+    with pytest.warns(DeprecationWarning, match=r"memories_used\(memory\)"):
+        assert len(memory.used_in(inv)) == 0
+
+
+def test_what_panels_reached_through_an_agent_still_works(objects: Any) -> None:
+    agent, inv = objects["agent"], objects["inv"]
+    with pytest.warns(DeprecationWarning, match=r"Workbench\(agent\.context\)"):
+        assert agent.bench.agent("calculator").arn == agent.arn
+    with pytest.warns(DeprecationWarning, match=r"Invocation\.entry"):
+        assert inv.agent.arn == agent.arn
+
+
+def test_an_unknown_name_is_an_attribute_error(objects: Any) -> None:
+    with pytest.raises(AttributeError, match="no attribute 'traecs'"):
+        objects["agent"].traecs  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", [loom.Workbench, loom.Agent, loom.Invocation])
+def test_the_public_objects_stay_small(objects: Any, kind: type) -> None:
+    (found,) = [each for each in objects.values() if type(each) is kind]
+    public = [name for name in {*dir(kind), *vars(found)} if not name.startswith("_")]
+    assert len(public) <= 30, sorted(public)
