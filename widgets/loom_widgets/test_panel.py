@@ -98,7 +98,7 @@ class TestPanel(Deciding, Frames, Looking):
         if turn is None or turn.invocation is None:
             raise LoomError("This answer is not stored", try_="capture one that has ended")
         agent = self._agent(self.state["agent"], self.state["qualifier"])
-        self.show_code(f"{self._opening(agent)}\nagent.capture_into({_CAPTURED!r}, {turn.invocation})")
+        self.show_code(f"{self._opening(agent)}\nagent.evals.capture_into({_CAPTURED!r}, {turn.invocation})")
         found = agent.evals.capture_into(_CAPTURED, turn.invocation)
         self.say(found.sentence())
         return {"sentence": found.sentence()}
@@ -173,7 +173,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     def _open(self, session: str) -> None:
         agent = self._agent(self.state["agent"], self.state["qualifier"])
-        self.show_code(f"{self._opening(agent)}\nagent.conversation({session!r})")
+        self.show_code(f"{self._opening(agent)}\nagent.history.conversation({session!r})")
         self._turns = []
         for invocation in agent.history.conversation(session, limit=_SHOWN_TURNS):
             self._number += 1
