@@ -17,7 +17,7 @@ from typing import Any
 from .contract import RuntimeInfo
 from .leases import Leases
 from .resources.store import ResourceStore
-from .runtimes import AGENT_RUNTIME
+from .runtimes.resource import AGENT_RUNTIME
 from .sessions import SessionPool
 from .state import ServiceOptions
 from .wire import Receive, Send, not_found, send_body, send_json

@@ -12,13 +12,13 @@ from urllib.parse import unquote
 from .admin import AdminRoutes
 from .contract import AgentBroke, SessionEnded
 from .guard import Caller, Guard
-from .invoke import Invoke
 from .models import ModelRefused, ModelRoom
 from .models.tokens import count_request
 from .moto_fallback import MotoFallback
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
 from .router import Router
+from .runtimes.invoke import Invoke
 from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)

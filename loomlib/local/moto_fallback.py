@@ -13,12 +13,11 @@ from a2wsgi import WSGIMiddleware
 from moto.core.responses import BaseResponse
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
-from .logs import Logs
+from .logs.store import Logs
 from .wire import Message, Receive, Scope, Send
 
 _log = logging.getLogger(__name__)
 _THREADS = 8
-_RESTORED_WITHIN_S = 30.0
 _LOG_SCOPE = re.compile(r"(Credential=[^/,\s]+/\d+/)[^/,\s]+/logs/")
 
 StartResponse = Callable[..., Any]
@@ -56,7 +55,7 @@ class MotoFallback:
         environ["wsgi.input_terminated"] = True
         try:
             if scope["loom.service"] == "logs":
-                self._logs.wait_restored(_RESTORED_WITHIN_S)
+                self._logs.wait_restored()
                 signed = environ.get("HTTP_AUTHORIZATION", "")
                 environ["HTTP_AUTHORIZATION"] = _LOG_SCOPE.sub(self._log_scope, signed)
                 # The sessions' lines arrive from another thread; moto's dictionaries do not expect that.

@@ -23,15 +23,14 @@ import uvicorn
 
 from .admin import AdminRoutes
 from .application import Application
-from .deployments import Deployments
 from .evaluations import EVALUATOR, EvaluationPlane
 from .guard import Guard, listening_socket
-from .invoke import Invoke
 from .leases import Leases
-from .log_events import LogEvents
-from .log_filter import LogFilter
-from .log_streams import LogStreams
-from .logs import Logs
+from .logs.events import LogEvents
+from .logs.filter import LogFilter
+from .logs.queries import Insights
+from .logs.store import Logs
+from .logs.streams import LogStreams
 from .memory import (
     MEMORY,
     EventPlane,
@@ -45,14 +44,15 @@ from .memory import (
 from .models import ModelRoom
 from .moto_fallback import MotoFallback
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
-from .queries import Insights
 from .quotas import QuotaKeeper, Quotas
 from .resources import Behaviour
 from .resources.engine import ResourceEngine
 from .resources.migration import import_older_databases
 from .resources.store import ResourceStore
 from .router import Router
-from .runtimes import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
+from .runtimes.deployments import Deployments
+from .runtimes.invoke import Invoke
+from .runtimes.resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
 from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from loomlib.local.environments import lacking
-from loomlib.local.packages import InvalidPackageError
+from loomlib.local.runtimes.environments import lacking
+from loomlib.local.runtimes.packages import InvalidPackageError
 
 AGENT = """
 from bedrock_agentcore import BedrockAgentCoreApp

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib import local
-from loomlib.local.log_filter import compile_pattern
-from loomlib.local.logs import Logs
+from loomlib.local.logs.patterns import compile_pattern
+from loomlib.local.logs.store import Logs
 
 TALKER = """
 import sys

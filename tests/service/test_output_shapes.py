@@ -15,7 +15,7 @@ from moto.core.utils import get_service_model
 
 from loomlib import local
 from loomlib.local.resources.declaration import bind
-from loomlib.local.runtimes import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT
+from loomlib.local.runtimes.resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT
 
 SERVICES = {"control": "bedrock-agentcore-control", "data": "bedrock-agentcore", "logs": "logs"}
 

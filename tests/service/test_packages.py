@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.local.packages import InvalidPackageError, extract
+from loomlib.local.runtimes.packages import InvalidPackageError, extract
 
 
 def packed(path: Path, files: dict[str, bytes], **attributes: int) -> Path:

@@ -1,4 +1,4 @@
-"""GetLogEvents of streams that hold telemetry: forwards and backwards, a page at a time."""
+"""GetLogEvents of streams that hold telemetry, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .log_filter import LARGEST_PAGE, group_of, page_of, read_token, write_token
-from .logs import Logs
-from .otlp import TelemetryReader
-from .wire import Refused
+from ..otlp import TelemetryReader
+from .requests import LARGEST_PAGE, group_of, limit_of, page_of, read_token, write_token
+from .store import Logs
 
 
 class LogEvents:
-    """Answers GetLogEvents from stored telemetry; moto answers for all other streams."""
+    """Answers GetLogEvents from stored telemetry; moto answers for the other streams."""
 
     def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
         self._logs, self._telemetry = logs, telemetry
@@ -30,9 +29,7 @@ class LogEvents:
             known = place in self._logs.places()
         if not known or place not in self._telemetry.places():
             return None
-        limit = parameters.get("limit") or LARGEST_PAGE
-        if not 1 <= limit <= LARGEST_PAGE:
-            raise Refused("InvalidParameterException", 400, f"limit must be between 1 and {LARGEST_PAGE}")
+        limit = limit_of(parameters, LARGEST_PAGE)
         direction, _, token = str(parameters.get("nextToken") or "").partition("/")
         position = read_token(token) if token else None
         backwards = direction == "b" if position else not parameters.get("startFromHead")

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from ..resources import Behaviour, Draft, Record, Resource, SettlementError, new_id
+from ..resources.store import ResourceStore
+from ..sessions import SessionPool
+from ..wire import conflict, invalid, not_found
 from .deployments import Deployments
 from .packages import InvalidPackageError
-from .resources import Behaviour, Draft, Record, Resource, SettlementError, new_id
-from .resources.store import ResourceStore
-from .sessions import SessionPool
-from .wire import conflict, invalid, not_found
 
 DEFAULT_ENDPOINT: Final = "DEFAULT"
 _LIFECYCLE = {"idleRuntimeSessionTimeout": 900, "maxLifetime": 28_800}

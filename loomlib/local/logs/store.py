@@ -1,4 +1,8 @@
-"""The agents' output as CloudWatch Logs: journaled on disk, visible through moto's logs backend."""
+"""The store of log lines: journaled in `logs.db`, visible through moto's logs backend.
+
+The statements are plain SQL: with SQLAlchemy Core a batch of 50 lines costs 128 % more CPU (88 → 200 µs), a single line
+three times as much (15 → 45 µs).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,8 @@ from moto.logs.models import LogsBackend, logs_backends
 _log = logging.getLogger(__name__)
 
 _BATCH_PAUSE_S = 0.02
-_KEPT_LINES, _KEPT_MS = 200_000, 14 * 86_400_000
+_RETAINED_LINES, _RETAINED_MS = 200_000, 14 * 86_400_000
+_RESTORED_WITHIN_S = 30.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS lines (
     id INTEGER PRIMARY KEY, log_group TEXT NOT NULL, stream TEXT NOT NULL, timestamp_ms INTEGER NOT NULL,
@@ -36,10 +41,15 @@ class Line(NamedTuple):
 
 
 class Logs:
-    """A `LogSink`: `write` only appends to memory; a thread of its own journals the lines and shows them.
+    """A `LogSink` whose `write` only appends to memory; a thread journals the lines and makes them visible.
 
-    A line reaches the journal within some 20 ms and becomes visible `delay_s` later. What the journal of an earlier
-    service holds (the newest 200,000 lines of 14 days) is visible again after a restart.
+    A line reaches the journal within about 20 ms. After a restart the newest 200,000 lines of 14 days are visible.
+
+    Args:
+        home: The home folder.
+        account_id: The account of the log groups.
+        region: The region in whose backend the groups of all regions are.
+        delay_s: How long a line stays invisible, as CloudWatch's ingestion would have it.
     """
 
     def __init__(self, home: Path, *, account_id: str, region: str, delay_s: float = 0.0) -> None:
@@ -57,37 +67,38 @@ class Logs:
         self._thread.start()
 
     def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
+        """Append a line to a stream."""
         self._arrived.append(Line(group, stream, timestamp_ms, message, time.monotonic() + self._delay_s))
         if not self._wake.is_set():
             self._wake.set()
 
-    def wait_restored(self, timeout_s: float) -> bool:
-        """Wait until the lines of earlier services are visible."""
+    def wait_restored(self, timeout_s: float = _RESTORED_WITHIN_S) -> bool:
+        """Wait until the lines of earlier services are visible; return whether they are."""
         return self._restored.wait(timeout_s)
 
     def backend(self) -> LogsBackend:
-        """moto's store of groups and streams; hold `backend_lock` while reading it."""
+        """Return moto's store of groups and streams; hold `backend_lock` while reading it."""
         return logs_backends[self._account_id][self._region]
 
     def places(self) -> set[tuple[str, str]]:
-        """Every group with each of its streams; needs `backend_lock`."""
+        """Return every stream as (group, stream); hold `backend_lock`."""
         return {(group.name, stream) for group in self.backend().groups.values() for stream in group.streams}
 
     def forget(self, places: Iterable[tuple[str, str]]) -> None:
-        """Take deleted streams out of the journal, so that they do not come back with the next service."""
+        """Remove deleted streams from the journal, so that the next service does not restore them."""
         if deleted := list(places):
             self._deleted.extend(deleted)
             self._wake.set()
             self.on_forgotten(deleted)
 
     def make_places(self, places: Iterable[tuple[str, str]]) -> None:
-        """Make streams whose events are kept elsewhere visible, when a line that arrived now would be."""
+        """Create streams whose events are stored elsewhere, when a line that arrived now would become visible."""
         visible_at = time.monotonic() + self._delay_s
         self._places.extend((group, stream, visible_at) for group, stream in places)
         self._wake.set()
 
     def close(self) -> None:
-        """Journal what has arrived and end."""
+        """Journal the lines that have arrived and stop."""
         self._closing = True
         self._wake.set()
         self._thread.join()
@@ -101,7 +112,7 @@ class Logs:
             while not self._closing:
                 self._wake.wait(self._until_next())
                 if self._arrived and not self._closing:
-                    time.sleep(_BATCH_PAUSE_S)  # one transaction for a burst, and no work in the middle of a call
+                    time.sleep(_BATCH_PAUSE_S)  # one transaction for a burst, and no work during an invocation
                 self._wake.clear()
                 self._journal(database)
                 self._show()
@@ -130,8 +141,8 @@ class Logs:
             )
             database.execute("COMMIT")
         except sqlite3.Error:
-            # A full disk must not hide what the agents say: the lines stay visible until the service ends.
-            _log.exception("The log journal did not take %d lines", len(lines))
+            # A full disk must not hide agents' output: the lines stay visible until the service ends.
+            _log.exception("%d lines could not be journaled", len(lines))
             if database.in_transaction:
                 database.execute("ROLLBACK")
 
@@ -146,16 +157,17 @@ class Logs:
                 self._make_place(*self._places.popleft()[:2])
 
     def _restore(self, database: sqlite3.Connection) -> None:
-        oldest = int(time.time() * 1000) - _KEPT_MS
+        oldest = int(time.time() * 1000) - _RETAINED_MS
         database.execute(
-            "DELETE FROM lines WHERE timestamp_ms < ? OR id <= (SELECT max(id) FROM lines) - ?", (oldest, _KEPT_LINES)
+            "DELETE FROM lines WHERE timestamp_ms < ? OR id <= (SELECT max(id) FROM lines) - ?",
+            (oldest, _RETAINED_LINES),
         )
         rows = database.execute("SELECT log_group, stream, timestamp_ms, message FROM lines ORDER BY id")
         while batch := rows.fetchmany(5_000):
             self._put([Line(group, stream, moment, message, 0.0) for group, stream, moment, message in batch])
 
     def _put(self, lines: list[Line]) -> None:
-        """Give lines to moto's backend, making groups and streams as they appear."""
+        """Give lines to moto's backend, creating groups and streams as needed."""
         if not lines:
             return
         backend = self.backend()

@@ -10,14 +10,14 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs
 
-from .contract import AgentAnswer, AgentBroke, AgentCall, RuntimeVersion, SessionEnded, SessionLimit
+from ..contract import AgentAnswer, AgentBroke, AgentCall, RuntimeVersion, SessionEnded, SessionLimit
+from ..quotas import QuotaKeeper
+from ..resources import Record
+from ..resources.store import ResourceStore
+from ..sessions import SessionPool
+from ..wire import Receive, Refused, Scope, Send, invalid, not_found, read_body, send_json
 from .deployments import Deployments
-from .quotas import QuotaKeeper
-from .resources import Record
-from .resources.store import ResourceStore
-from .runtimes import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
-from .sessions import SessionPool
-from .wire import Receive, Refused, Scope, Send, invalid, not_found, read_body, send_json
+from .resource import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
 
 PAYLOAD_LIMIT_BYTES = 100_000_000  # botocore's model of InvokeAgentRuntime: payload max
 SESSION_HEADER = b"x-amzn-bedrock-agentcore-runtime-session-id"

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .logs import Logs
-from .wire import Refused
+from ..wire import Refused
+from .requests import group_not_found, invalid_parameter, limit_of
+from .store import Logs
 
 _log = logging.getLogger(__name__)
-_REMEMBERED_QUERIES, _RUNNING_QUERIES = 200, 30  # AWS: 30 queries of one account at a time
+_RETAINED_QUERIES = 200
+_RUNNING_QUERIES = 30  # AWS: concurrent queries of one account
 _EVENTS_A_TURN = 500
-_RESTORED_WITHIN_S = 30.0
 _LARGEST_MS = 100_000_000_000  # seconds beyond this lie in the year 5138, so they are milliseconds
 
 _Event = tuple[str, str, int, int, str]
@@ -29,7 +30,7 @@ _Event = tuple[str, str, int, int, str]
 
 @dataclass(slots=True, kw_only=True)
 class _Running:
-    """A query from its start on."""
+    """A query that was started, and its results once it is complete."""
 
     text: str
     groups: Sequence[str]
@@ -41,26 +42,32 @@ class _Running:
 
 
 class Insights:
-    """Runs queries over the lines of agents, over telemetry, and over what clients put into log groups."""
+    """Runs queries over the lines of agents, telemetry, and what clients put into log groups, each in a process.
+
+    Args:
+        home: The home folder.
+        logs: The store of log groups.
+        account_id: The account that results name.
+    """
 
     def __init__(self, home: Path, logs: Logs, *, account_id: str) -> None:
         self._home, self._logs, self._account_id = home, logs, account_id
         self._queries: OrderedDict[str, _Running] = OrderedDict()
 
     async def close(self) -> None:
-        """End the queries that are still running."""
+        """Stop the queries that are still running."""
         tasks = [query.task for query in self._queries.values() if query.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def start_query(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Begin a query; `Refused` when it cannot be run."""
-        from .insights import LARGEST_LIMIT, MalformedQuery, Query  # 20 ms that only who asks need wait for
+        """Start a query. Raise `Refused` when it is malformed or too many are running."""
+        from ..insights import LARGEST_LIMIT, MalformedQuery, Query  # takes 20 ms, so only queries pay for it
 
         text = str(parameters.get("queryString") or "")
         if parameters.get("queryLanguage", "CWLI") != "CWLI":
-            raise _invalid("The local AgentCore only runs queries in the language CWLI")
+            raise invalid_parameter("The local AgentCore only runs queries in the language CWLI")
         try:
             Query(text)
         except MalformedQuery as error:
@@ -71,15 +78,13 @@ class Insights:
                 f"{error.message} (at character {error.start})",
                 queryCompileError={"location": where, "message": error.message},
             ) from error
-        limit = parameters.get("limit") or LARGEST_LIMIT
-        if not isinstance(limit, int) or not 1 <= limit <= LARGEST_LIMIT:
-            raise _invalid(f"limit must be between 1 and {LARGEST_LIMIT}")
+        limit = limit_of(parameters, LARGEST_LIMIT)
         groups = _groups(parameters)
         begin_ms, end_ms = _milliseconds(parameters, "startTime"), _milliseconds(parameters, "endTime")
         if begin_ms > end_ms:
-            raise _invalid("startTime must not be after endTime")
+            raise invalid_parameter("startTime must not be after endTime")
         if sum(query.status == "Running" for query in self._queries.values()) >= _RUNNING_QUERIES:
-            raise Refused("LimitExceededException", 400, f"{_RUNNING_QUERIES} queries are running already")
+            raise Refused("LimitExceededException", 400, f"{_RUNNING_QUERIES} queries are already running")
         events = await asyncio.to_thread(self._events, groups, begin_ms, end_ms)
         question = {
             "query": text,
@@ -94,8 +99,8 @@ class Insights:
         query = _Running(text=text, groups=groups, created_ms=int(time.time() * 1000))
         self._queries[query_id] = query
         query.task = asyncio.get_running_loop().create_task(self._run(query, question, events))
-        while len(self._queries) > _REMEMBERED_QUERIES:
-            oldest = next((each for each, kept in self._queries.items() if kept.status != "Running"), None)
+        while len(self._queries) > _RETAINED_QUERIES:
+            oldest = next((id for id, ended in self._queries.items() if ended.status != "Running"), None)
             if oldest is None:
                 break
             del self._queries[oldest]
@@ -103,7 +108,7 @@ class Insights:
 
     async def _run(self, query: _Running, question: Mapping[str, Any], events: list[_Event]) -> None:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", f"{__package__}.insights"),
+            *(sys.executable, "-m", "loomlib.local.insights"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
@@ -116,13 +121,13 @@ class Insights:
             await feeding
             if await process.wait() != 0:
                 raise RuntimeError(f"the query's process ended with {process.returncode}")
-            found = json.loads(answer)
-            query.results = [[{"field": name, "value": value} for name, value in row] for row in found["rows"]]
-            query.statistics = found["statistics"]
+            result = json.loads(answer)
+            query.results = [[{"field": name, "value": value} for name, value in row] for row in result["rows"]]
+            query.statistics = result["statistics"]
             query.status = "Complete"
         except asyncio.CancelledError:
             query.status = "Cancelled"
-        except Exception:  # noqa: BLE001 - whatever went wrong is the query's state, not the service's
+        except Exception:  # noqa: BLE001 - whatever failed is the query's status, not the service's
             _log.exception("A query failed: %s", query.text)
             query.status = "Failed"
         finally:
@@ -131,24 +136,24 @@ class Insights:
                 await process.wait()
 
     def _events(self, groups: Sequence[str], begin_ms: float, end_ms: float) -> list[_Event]:
-        self._logs.wait_restored(_RESTORED_WITHIN_S)
-        found: list[_Event] = []
+        self._logs.wait_restored()
+        found_events: list[_Event] = []
         with self._logs.backend_lock:
             known = self._logs.backend().groups
             for name in groups:
                 if name not in known:
-                    raise Refused("ResourceNotFoundException", 400, f"The log group {name} does not exist.")
+                    raise group_not_found(f"The log group {name} does not exist.")
                 for stream_name, stream in known[name].streams.items():
                     events: list[Any] = stream.events
-                    found += [
+                    found_events += [
                         (name, stream_name, event.timestamp, event.ingestion_time, event.message)
                         for event in events
                         if begin_ms <= event.timestamp <= end_ms
                     ]
-        return found
+        return found_events
 
     async def get_query_results(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """What a query has found so far, which is nothing before it is complete."""
+        """Return a query's status and its results, which are empty until it is complete."""
         query = self._query(parameters)
         return {
             "queryLanguage": "CWLI",
@@ -158,17 +163,17 @@ class Insights:
         }
 
     async def stop_query(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """End a running query."""
+        """Stop a running query."""
         query = self._query(parameters)
         if query.status != "Running" or query.task is None:
-            raise _invalid("The query is not running")
+            raise invalid_parameter("The query is not running")
         query.status = "Cancelled"
         query.task.cancel()
         return {"success": True}
 
     async def describe_queries(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The queries that are remembered, the latest first."""
-        wanted, status = parameters.get("logGroupName"), parameters.get("status")
+        """List the retained queries, the newest first."""
+        group, status = parameters.get("logGroupName"), parameters.get("status")
         return {
             "queries": [
                 {
@@ -180,14 +185,14 @@ class Insights:
                     "queryLanguage": "CWLI",
                 }
                 for query_id, query in reversed(self._queries.items())
-                if (not wanted or wanted in query.groups) and (not status or status == query.status)
+                if (not group or group in query.groups) and (not status or status == query.status)
             ]
         }
 
     def _query(self, parameters: Mapping[str, Any]) -> _Running:
         query = self._queries.get(str(parameters.get("queryId")))
         if query is None:
-            raise Refused("ResourceNotFoundException", 400, "The specified query does not exist.")
+            raise group_not_found("The specified query does not exist.")
         return query
 
 
@@ -196,9 +201,9 @@ async def _feed(stdin: asyncio.StreamWriter, question: Mapping[str, Any], events
         for part in _parts(question, events):
             stdin.write(part)
             await stdin.drain()
-            await asyncio.sleep(0)  # between two parts it is the agents' turn
+            await asyncio.sleep(0)  # lets agents' requests in between two parts
     except (BrokenPipeError, ConnectionResetError):
-        return  # a query that has its result reads no further
+        return  # a query that has its result stops reading
     finally:
         stdin.close()
 
@@ -212,22 +217,18 @@ def _parts(question: Mapping[str, Any], events: list[_Event]) -> Iterator[bytes]
 def _groups(parameters: Mapping[str, Any]) -> list[str]:
     named: list[Any] = [parameters.get("logGroupName"), *(parameters.get("logGroupNames") or ())]
     identified: Sequence[Any] = parameters.get("logGroupIdentifiers") or ()
-    named += [str(each).rpartition(":log-group:")[2].removesuffix(":*") for each in identified]
-    groups = list(dict.fromkeys(str(each) for each in named if each))
+    named += [str(identifier).rpartition(":log-group:")[2].removesuffix(":*") for identifier in identified]
+    groups = list(dict.fromkeys(str(name) for name in named if name))
     if not groups:
-        raise _invalid("Name a log group: logGroupName, logGroupNames or logGroupIdentifiers")
+        raise invalid_parameter("Name a log group: logGroupName, logGroupNames or logGroupIdentifiers")
     return groups
 
 
 def _milliseconds(parameters: Mapping[str, Any], name: str) -> float:
-    """A time that the API documents in seconds and that many clients give in milliseconds, which AWS takes as well."""
+    """Return a time in ms; the API documents seconds, but many clients send ms, which AWS accepts as well."""
     value = parameters.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise _invalid(f"{name} must be a time in unix seconds")
+        raise invalid_parameter(f"{name} must be a time in unix seconds")
     if value >= _LARGEST_MS:
         return value
     return value * 1000 + (999 if name == "endTime" else 0)
-
-
-def _invalid(message: str) -> Refused:
-    return Refused("InvalidParameterException", 400, message)

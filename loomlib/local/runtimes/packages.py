@@ -15,7 +15,7 @@ from moto.core.exceptions import ServiceException
 from moto.s3.models import s3_backends
 from moto.utilities.utils import get_partition
 
-from .wire import Refused
+from ..wire import Refused
 
 # AWS's limits for direct code deployment, zipped and unzipped (Amazon Bedrock AgentCore service quotas).
 ZIPPED_LIMIT_BYTES = 250_000_000

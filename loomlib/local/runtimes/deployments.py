@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .contract import RuntimeVersion
+from ..contract import RuntimeVersion
+from ..resources import Record
 from .environments import Environments
 from .packages import extract, fetch
-from .resources import Record
 
 _log = logging.getLogger(__name__)
 

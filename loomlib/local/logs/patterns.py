@@ -1,0 +1,64 @@
+"""Filter patterns of CloudWatch Logs for unstructured lines.
+
+Source: CloudWatch Logs user guide, "Filter pattern syntax".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .requests import invalid_parameter
+
+Matches = Callable[[str], bool]
+_TERM = re.compile(r'(?P<sign>[?-]?)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|%(?P<regex>[^%]+)%|(?P<plain>[^\s"]+))')
+
+
+def compile_pattern(pattern: str) -> Matches:
+    """Return a test of lines: words and "phrases" that must occur, -excluded, ?optional, %regex%.
+
+    Optional terms count only when there are no others.
+
+    Args:
+        pattern: The filter pattern; an empty one matches every line.
+
+    Raises:
+        Refused: A JSON or space-delimited pattern, which is not supported, or an invalid regular expression.
+    """
+    text = pattern.strip()
+    if text.startswith(("{", "[")):
+        raise invalid_parameter(
+            "The local AgentCore does not support JSON or space-delimited filter patterns; use quoted terms"
+        )
+    required: list[Matches] = []
+    optional: list[Matches] = []
+    for term in _TERM.finditer(text):
+        test = _test(term)
+        if term["sign"] == "-":
+            required.append(lambda line, test=test: not test(line))
+        else:
+            (optional if term["sign"] == "?" else required).append(test)
+    if required:
+        return lambda line: all(test(line) for test in required)
+    return lambda line: not optional or any(test(line) for test in optional)
+
+
+def required_texts(pattern: str) -> list[str]:
+    """Return texts that every event matching a pattern contains, with which a search can begin."""
+    terms = [term for term in _TERM.finditer(pattern.strip()) if not term["sign"] and term["regex"] is None]
+    return [_text_of(term) for term in terms]
+
+
+def _test(term: re.Match[str]) -> Matches:
+    if term["regex"] is not None:
+        try:
+            expression = re.compile(term["regex"])
+        except re.error as error:
+            raise invalid_parameter(f"Invalid regular expression: {error}") from error
+        return lambda line: expression.search(line) is not None
+    text = _text_of(term)
+    return lambda line: text in line
+
+
+def _text_of(term: re.Match[str]) -> str:
+    return re.sub(r"\\(.)", r"\1", term["quoted"]) if term["quoted"] is not None else term["plain"]
