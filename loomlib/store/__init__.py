@@ -1,4 +1,4 @@
-"""What Loom remembers: agents, invocations with their traces, studies, evaluations, alerts; in any SQL database."""
+"""The database: agents, invocations with their traces, studies, evaluations and alerts."""
 
 from .alerts import AlertEventRow, AlertRow
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet

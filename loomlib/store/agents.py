@@ -1,4 +1,4 @@
-"""The catalog's table."""
+"""Storage of the agent catalog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tables import agents
 
 
 class Agents:
-    """The registered agents. A removed one is hidden, not erased: registered again, it has its history."""
+    """The registered agents. Removing one hides it; registering it again restores its history."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,7 +34,8 @@ class Agents:
         available_qualifiers: Sequence[str] = (),
         raw_metadata: Mapping[str, Any] | None = None,
     ) -> AgentRow:
-        """The agent of this `scope` and `arn`, new or brought up to date; `registered_at` is when it was first seen."""
+        """Insert or update the agent of this `scope` and `arn` and return it; `registered_at` keeps the first
+        registration."""
         now = datetime.now(UTC)
         values: dict[str, Any] = {
             "runtime_id": runtime_id,
@@ -55,41 +56,43 @@ class Agents:
                 try:
                     with connection.begin_nested():
                         connection.execute(agents.insert().values(scope=scope, arn=arn, registered_at=now, **values))
-                except IntegrityError:  # somebody else was first (not on SQLite, where writers take turns)
+                except (
+                    IntegrityError
+                ):  # another process inserted it first (not on SQLite, which has one writer at a time)
                     connection.execute(change)
             return _only(connection, this)
 
     def list(self, scope: str | None = None) -> tuple[AgentRow, ...]:
-        """The agents of `scope`, or all; in the order of their registration."""
+        """Return the agents of `scope`, or all, in the order of their registration."""
         shown = agents.c.removed_at.is_(None)
         if scope is not None:
             shown &= agents.c.scope == scope
         with self._database.read() as connection:
-            found = connection.execute(select(agents).where(shown).order_by(agents.c.id)).mappings().all()
-        return tuple(row(AgentRow, each) for each in found)
+            records = connection.execute(select(agents).where(shown).order_by(agents.c.id)).mappings().all()
+        return tuple(row(AgentRow, record) for record in records)
 
     def get(self, scope: str, key: str | int) -> AgentRow | None:
-        """The agent whose id, ARN, runtime id or name is `key`, looked up in this order; None when there is none.
+        """Return the agent whose id, ARN, runtime id or name is `key`, tried in this order, or None.
 
-        Of several with one name the newest that is READY, else the newest.
+        Of several agents with one name, the newest that is READY wins, else the newest.
         """
         text = str(key)
-        ways: list[ColumnElement[bool]] = [agents.c.arn == text, agents.c.runtime_id == text, agents.c.name == text]
+        matches: list[ColumnElement[bool]] = [agents.c.arn == text, agents.c.runtime_id == text, agents.c.name == text]
         if text.isascii() and text.isdecimal() and len(text) < 10:
-            ways.insert(0, agents.c.id == int(text))
-        order = case(*((way, place) for place, way in enumerate(ways)), else_=len(ways))
-        found = (
+            matches.insert(0, agents.c.id == int(text))
+        order = case(*((match, rank) for rank, match in enumerate(matches)), else_=len(matches))
+        best = (
             select(agents)
-            .where(agents.c.scope == scope, agents.c.removed_at.is_(None), order < len(ways))
+            .where(agents.c.scope == scope, agents.c.removed_at.is_(None), order < len(matches))
             .order_by(order, case((agents.c.status == "READY", 0), else_=1), agents.c.id.desc())
             .limit(1)
         )
         with self._database.read() as connection:
-            first = connection.execute(found).mappings().first()
+            first = connection.execute(best).mappings().first()
         return None if first is None else row(AgentRow, first)
 
     def remove(self, id: int) -> bool:
-        """Hides the agent; False when there was none. Its invocations and studies stay."""
+        """Hide the agent; return False when there was none. Its invocations and studies stay stored."""
         gone = update(agents).where(agents.c.id == id, agents.c.removed_at.is_(None))
         with self._database.write() as connection:
             return connection.execute(gone.values(removed_at=datetime.now(UTC))).rowcount == 1

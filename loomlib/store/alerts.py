@@ -1,4 +1,4 @@
-"""Alerts: their rules, how each stands, and what happened to it. Addresses to notify are never in here, only names."""
+"""Storage of alerts: rules, states and history. Only the names of addresses are stored, never the addresses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .operation_tables import alert_events, alerts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRow:
-    """A stored rule and how it stands: since when, and what of it was told when.
+    """A stored rule and its state: since when, and which state was notified when.
 
-    `untold` has the addresses that are still to be told it, by name, and how often each was tried.
+    `told_at` and `told_state` are the last notification. `untold` has the addresses that were not reached yet, by name,
+    with the number of attempts.
     """
 
     id: int
@@ -37,7 +38,7 @@ class AlertRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertEventRow:
-    """Something that happened to an alert: `kind` is what, `reading` the number behind it."""
+    """An entry of an alert's history: `kind` is the event, `reading` the figure that caused it."""
 
     id: int
     scope: str
@@ -57,38 +58,46 @@ class Alerts:
         self._database = database
 
     def add(self, scope: str, name: str, rule: Mapping[str, Any], *, at: datetime) -> AlertRow:
-        """A new alert; `StoreError` when its name is taken."""
+        """Store a new alert.
+
+        Raises:
+            StoreError: The name is taken.
+        """
         values = {"scope": scope, "name": name, "rule": dict(rule), "created_at": at}
         with self._database.write() as connection:
             try:
                 connection.execute(alerts.insert().values(values))
             except IntegrityError as error:
                 raise StoreError("An alert of that name exists", on=name, try_="another name, or remove it") from error
-        found = self.get(scope, name)
-        assert found is not None
-        return found
+        record = self.get(scope, name)
+        assert record is not None
+        return record
 
     def get(self, scope: str, name: str) -> AlertRow | None:
-        """The alert, or None."""
+        """Return the alert, or None."""
         chosen = select(alerts).where(alerts.c.scope == scope, alerts.c.name == name)
         with self._database.read() as connection:
-            found = connection.execute(chosen).mappings().first()
-        return None if found is None else _alert(found)
+            record = connection.execute(chosen).mappings().first()
+        return None if record is None else _alert(record)
 
     def list(self, scope: str) -> tuple[AlertRow, ...]:
-        """The alerts of a scope, oldest first."""
+        """Return the alerts of a scope, oldest first."""
         chosen = select(alerts).where(alerts.c.scope == scope).order_by(alerts.c.id)
         with self._database.read() as connection:
-            return tuple(_alert(each) for each in connection.execute(chosen).mappings())
+            return tuple(_alert(record) for record in connection.execute(chosen).mappings())
 
     def remove(self, scope: str, name: str) -> bool:
-        """Removes the alert; its history stays. False when there was none."""
+        """Remove the alert; its history stays. Return False when there was none."""
         with self._database.write() as connection:
             gone = connection.execute(delete(alerts).where(alerts.c.scope == scope, alerts.c.name == name))
         return gone.rowcount > 0
 
     def note_state(self, id: int, state: str, *, at: datetime) -> str | None:
-        """Notes how the alert stands; the state before when this changed it, else None ("" when there was none)."""
+        """Store the alert's state.
+
+        Returns:
+            The previous state when it changed ("" when there was none), else None.
+        """
         with self._database.write() as connection:
             before = connection.execute(select(alerts.c.state).where(alerts.c.id == id)).first()
             if before is None:
@@ -101,9 +110,16 @@ class Alerts:
     def claim_notification(
         self, row: AlertRow, state: str, *, at: datetime, untold: Mapping[str, Any] | None = None
     ) -> bool:
-        """Notes that `state` is being told now; False when another process told something since `row` was read.
+        """Claim the notification of `state`, so that two processes do not send it twice.
 
-        `untold` is what is still owed when this process ends before `set_pending`.
+        Args:
+            row: The alert as it was read.
+            state: The state to notify.
+            at: The time of the notification.
+            untold: The addresses to store as not reached, in case this process ends before `set_pending`.
+
+        Returns:
+            False when another process sent a notification since `row` was read.
         """
         same = alerts.c.told_at.is_(None) if row.told_at is None else alerts.c.told_at == row.told_at
         change = (
@@ -115,7 +131,7 @@ class Alerts:
             return connection.execute(change).rowcount > 0
 
     def set_pending(self, id: int, untold: Mapping[str, Any]) -> None:
-        """Notes who was not reached."""
+        """Store the addresses that were not reached."""
         change = update(alerts).where(alerts.c.id == id).values(untold=dict(untold))
         with self._database.write() as connection:
             connection.execute(change)
@@ -132,7 +148,7 @@ class Alerts:
         sentence: str,
         reading: Mapping[str, Any],
     ) -> None:
-        """Adds to the history."""
+        """Add an entry to the history."""
         new = alert_events.insert().values(
             scope=scope, alert=alert, at=at, kind=kind, state=state, before=before, sentence=sentence,
             reading=dict(reading),
@@ -141,14 +157,14 @@ class Alerts:
             connection.execute(new)
 
     def events(self, scope: str, alert: str | None = None, *, limit: int = 100) -> tuple[AlertEventRow, ...]:
-        """What happened (to one alert), newest first."""
+        """Return the history, of one alert or of all, newest first."""
         chosen = select(alert_events).where(alert_events.c.scope == scope)
         if alert is not None:
             chosen = chosen.where(alert_events.c.alert == alert)
         with self._database.read() as connection:
-            found = connection.execute(chosen.order_by(alert_events.c.id.desc()).limit(limit)).mappings().all()
-        return tuple(AlertEventRow(**each) for each in found)
+            records = connection.execute(chosen.order_by(alert_events.c.id.desc()).limit(limit)).mappings().all()
+        return tuple(AlertEventRow(**record) for record in records)
 
 
-def _alert(found: RowMapping) -> AlertRow:
-    return AlertRow(**found)
+def _alert(record: RowMapping) -> AlertRow:
+    return AlertRow(**record)

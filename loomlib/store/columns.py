@@ -1,4 +1,4 @@
-"""Column types that mean the same on every database."""
+"""Column types that behave the same on every database."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sqlalchemy import DateTime, Dialect, LargeBinary, Text
 from sqlalchemy.types import TypeDecorator
 
 Json: TypeAlias = Any
-"""What `json` reads and writes; a column can promise no more."""
+"""Any value that `json` reads and writes."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """`text` with NUL shown as ␀ and lone surrogates as � : neither is text to PostgreSQL, nor the latter to UTF-8."""
-    if text.isprintable():  # the common case, decided at C speed
+    """Replace NUL by ␀ and lone surrogates by �: PostgreSQL stores neither, and UTF-8 cannot encode the latter."""
+    if text.isprintable():  # the common case, fast
         return text
-    return _UNSTORABLE.sub(lambda found: "␀" if found.group() == "\x00" else "\ufffd", text)
+    return _UNSTORABLE.sub(lambda match: "␀" if match.group() == "\x00" else "\ufffd", text)
 
 
 class AgentText(TypeDecorator[str]):
-    """Text that somebody else wrote: whatever it holds can be stored."""
+    """Untrusted text: any content can be stored."""
 
     impl = Text
     cache_ok = True
@@ -36,24 +36,24 @@ class AgentText(TypeDecorator[str]):
 
 
 class JsonText(TypeDecorator[Json]):
-    """JSON kept as text, which every database has and every `sqlite3` shell shows; lists come back as tuples."""
+    """JSON stored as text; lists are read as tuples."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Json, dialect: Dialect) -> str | None:
-        # `default=str`: AWS's descriptions hold datetimes, and a description is kept for reading, not for arithmetic.
+        # `default=str`: AWS's descriptions contain datetimes, and a stored description is only displayed.
         return None if value is None else json.dumps(value, default=str, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Json:
         if value is None:
             return None
-        found: Json = json.loads(value)
-        return tuple(cast("list[Json]", found)) if isinstance(found, list) else found
+        content: Json = json.loads(value)
+        return tuple(cast("list[Json]", content)) if isinstance(content, list) else content
 
 
 class CompressedTexts(TypeDecorator[Sequence[str]]):
-    """A list of texts as compressed JSON (RFC 1950); it comes back as a tuple. Spans shrink to about a tenth."""
+    """A list of texts as compressed JSON (zlib, RFC 1950), read as a tuple. Spans shrink to about a tenth."""
 
     impl = LargeBinary
     cache_ok = True
@@ -70,7 +70,7 @@ class CompressedTexts(TypeDecorator[Sequence[str]]):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware time, stored and returned in UTC. SQLite has no time zones, so the zone is put back on reading."""
+    """A timezone-aware time, stored and returned in UTC. SQLite has no time zones: reading adds the zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

@@ -1,4 +1,4 @@
-"""One database: its engine, and transactions that raise only Loom's errors."""
+"""A database: its engine, and transactions that raise only Loom's errors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Database:
         try:
             parsed = make_url(url)
         except ArgumentError as error:
-            # The address itself stays out of the message: it may hold a password.
+            # The message omits the address, which may contain a password.
             raise StoreError(
-                "DATABASE_URL is no database address", try_="sqlite:///path/to/loom.db or postgresql+psycopg://…"
+                "DATABASE_URL is not a database address", try_="sqlite:///path/to/loom.db or postgresql+psycopg://…"
             ) from error
         self.place = parsed.render_as_string(hide_password=True)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.file: Path | None = sqlite.file_of(parsed) if self.is_sqlite else None
-        self._turn = self._new_turn()
+        self._write_lock = self._new_write_lock()
         try:
             with translated(self.where, self.file):
                 self.engine: Engine = (
@@ -53,29 +53,30 @@ class Database:
 
     @contextmanager
     def read(self) -> Generator[Connection, None, None]:
-        """A transaction that only reads."""
+        """Open a reading transaction."""
         self._own()
         with translated(self.where, self.file), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Generator[Connection, None, None]:
-        """A transaction that writes, all or nothing. Not to be nested."""
+        """Open a writing transaction, all or nothing. Do not nest it."""
         self._own()
-        with translated(self.where, self.file), self._turn, self._writing.begin() as connection:
+        with translated(self.where, self.file), self._write_lock, self._writing.begin() as connection:
             yield connection
 
     def close(self) -> None:
-        """Closes every connection."""
+        """Close every connection."""
         self.engine.dispose()
 
-    def _new_turn(self) -> AbstractContextManager[object]:
-        # SQLite has one writer at a time. Threads queue here, awake at once, instead of in SQLite's sleeping retries.
+    def _new_write_lock(self) -> AbstractContextManager[object]:
+        # SQLite has one writer at a time. Threads queue on a lock, which wakes them at once, instead of polling in
+        # SQLite.
         return threading.Lock() if self.is_sqlite else nullcontext()
 
     def _own(self) -> None:
-        """After a fork, connections of the child's own: a SQLite connection used by two processes corrupts the file."""
+        """Open own connections after a fork: two processes on one SQLite connection corrupt the file."""
         if self._pid != os.getpid():
-            self._pid, self._turn = os.getpid(), self._new_turn()
-            self._inherited.append(self.engine.pool)  # kept, since closing them is the parent's business
+            self._pid, self._write_lock = os.getpid(), self._new_write_lock()
+            self._inherited.append(self.engine.pool)  # referenced, because only the parent may close them
             self.engine.dispose(close=False)

@@ -1,4 +1,4 @@
-"""What the store hands out and takes of evaluations: rows of runs as values, bulk rows as plain tuples with names."""
+"""Stored values of evaluations: runs as dataclasses, bulk rows as named tuples."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 EVAL_RUN_STATES: Final = ("running", "complete", "stopped", "interrupted")
-"""`stopped` by a budget, `interrupted` by its user or by an error; a run whose process died stays "running", without a
-living holder of its lease. All but complete ones can be resumed."""
+"""States of a run. `stopped`: by a budget. `interrupted`: by its user or by an error. A run whose process was killed
+stays `running` without a valid lease. All but complete runs can be resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSet:
-    """An eval set under its hash: its cases as canonical texts, the rest as plain values in `details`."""
+    """An eval set, addressed by its hash: the cases as canonical texts, all else as JSON values in `details`."""
 
     digest: str
     name: str
@@ -27,7 +27,7 @@ class StoredSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalRunRow:
-    """One evaluation: which set, which target, how (`design`), how far, and what came out (`summary`)."""
+    """An evaluation run: eval set, target, options (`design`), state and results (`summary`)."""
 
     id: str
     name: str | None = None
@@ -51,9 +51,9 @@ class EvalRunRow:
 
 
 class StoredAnswer(NamedTuple):
-    """An answer, or a failure to answer. Without a `key` (a failure has none) only its own run uses it.
+    """An answer, or a failure to answer. Without a `key`, as for failures, only its own run uses it.
 
-    `body` is JSON in ASCII; `id` is the store's.
+    `body` is ASCII JSON. The store assigns `id`.
     """
 
     id: int
@@ -70,7 +70,8 @@ class StoredAnswer(NamedTuple):
 
 
 class StoredResult(NamedTuple):
-    """The answer that a run uses for a case (by its place in the set) and repeat, and which judges failed on it."""
+    """The answer that a run uses for a case (`place` is its position in the set) and a repeat, and the judges that
+    failed."""
 
     run_id: str
     repeat: int
@@ -81,7 +82,7 @@ class StoredResult(NamedTuple):
 
 
 class StoredScore(NamedTuple):
-    """One score of an answer; with `value` None the evaluator did not apply. `labels` and `said` are JSON in ASCII."""
+    """A score of an answer; `value` is None when the evaluator does not apply. `labels` and `said` are ASCII JSON."""
 
     answer_id: int
     case_digest: str

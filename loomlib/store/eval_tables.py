@@ -1,6 +1,7 @@
-"""The tables of evaluation: what was asked (sets), what came back (answers), what was said of it (scores), and runs.
+"""Tables of evaluations: eval sets, answers, scores, and runs with their results.
 
-Answers and scores belong to their content, not to a run: a run's results point to them, and other runs use them too.
+Answers and scores are addressed by content and belong to no run: the results of a run point to them, and other runs
+reuse them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ eval_sets = Table(
     Column("description", AgentText),
     Column("case_count", Integer, nullable=False),
     Column("details", JsonText),
-    # Level 1: a set of 100,000 cases in a third of the time, a fifth larger.
+    # Compression level 1: a set of 100,000 cases takes a third of the time and is a fifth larger than at level 6.
     Column("cases", CompressedTexts(1), nullable=False),
 )
 
@@ -65,9 +66,9 @@ eval_runs = Table(
 eval_answers = Table(
     "eval_answers",
     metadata,
-    # Given out by the writer, one after the other: neighbours in time are neighbours on disk.
+    # Assigned consecutively by the writer, so that answers of one run lie together on disk.
     Column("id", Integer, primary_key=True, autoincrement=False),
-    # The content it is found by; what only its own run may use has none, a failure to answer above all.
+    # The content key; NULL for answers that only their own run may use, such as failures.
     Column("key", Text),
     Column("is_failure", Boolean, nullable=False),
     Column("duration_ms", Double),
@@ -77,7 +78,7 @@ eval_answers = Table(
     Column("tool_calls", Integer),
     Column("cost", Double),
     Column("trace_id", Text),
-    # ASCII JSON, which keeps NUL and lone surrogates as they are.
+    # ASCII JSON, which preserves NUL and lone surrogates.
     Column("body", Text, nullable=False),
     UniqueConstraint("key"),
 )
@@ -90,7 +91,7 @@ eval_results = Table(
     Column("place", Integer, nullable=False),
     Column("answer_id", Integer, ForeignKey("eval_answers.id"), nullable=False),
     Column("is_reused", Boolean, nullable=False),
-    # Judges that failed, in this run: evaluator's name → kind, message, attempts. Another run may do better.
+    # Judges that failed in this run: evaluator's name → kind, message, attempts.
     Column("judge_failures", Text),
     PrimaryKeyConstraint("run_id", "repeat", "place"),
     Index(None, "answer_id"),
@@ -104,7 +105,7 @@ eval_scores = Table(
     Column("case_digest", Text, nullable=False),
     Column("evaluator_digest", Text, nullable=False),
     Column("position", Integer, nullable=False),
-    # NULL: the case expects nothing that this evaluator could judge.
+    # NULL: the evaluator does not apply to the case.
     Column("value", Double),
     Column("passed", Boolean),
     Column("part", Text),

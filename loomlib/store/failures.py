@@ -1,4 +1,4 @@
-"""What a database's refusal means, said in Loom's errors. Nothing of SQLAlchemy leaves the store."""
+"""Translation of database errors into Loom's errors. No SQLAlchemy exception leaves the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import exc
 
 from ..errors import StoreError, StoreFullError
 
-# SQLite says FULL for ENOSPC only; a file-size limit or a quota (EFBIG, EDQUOT) is a failed write to it.
+# SQLite reports FULL for ENOSPC only; a file-size limit or a quota (EFBIG, EDQUOT) is a failed write to it.
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"}
 _FULL_ERRNO = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DAMAGED = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
@@ -22,16 +22,16 @@ _UNREACHABLE = {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUT
 
 @contextmanager
 def translated(place: str, file: Path | None = None) -> Generator[None, None, None]:
-    """Turns whatever the database or the file system raises inside into `StoreError` or `StoreFullError`."""
+    """Translate errors of the database and the file system inside the block into `StoreError` or `StoreFullError`."""
     try:
         yield
     except exc.StatementError as error:
-        # A value that its column refused before any SQL was sent is the caller's mistake.
+        # A value that its column type refused before any SQL was sent is the caller's mistake.
         if not isinstance(error, exc.DBAPIError) and isinstance(error.orig, (ValueError, TypeError)):
             raise error.orig from error
-        raise _meaning(error.orig or error, place, file) from error
+        raise _translate(error.orig or error, place, file) from error
     except exc.SQLAlchemyError as error:
-        raise _meaning(error, place, file) from error
+        raise _translate(error, place, file) from error
     except ModuleNotFoundError as error:
         raise StoreError(
             "The database's driver is not installed", on=place, try_=f"pip install {error.name}"
@@ -44,20 +44,21 @@ def translated(place: str, file: Path | None = None) -> Generator[None, None, No
         ) from error
 
 
-def _meaning(error: BaseException, place: str, file: Path | None) -> StoreError:
+def _translate(error: BaseException, place: str, file: Path | None) -> StoreError:
     name = _family(getattr(error, "sqlite_errorname", "") or "")
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if name in _FULL or getattr(error, "sqlstate", None) == "53100":
         return _full(place, file)
     if name in _DAMAGED:
         return StoreError(
-            f"The database is damaged or is no database: {text}",
+            f"The database is damaged or is not a database: {text}",
             on=place,
-            try_=f"move it away and start afresh, or rescue it with: sqlite3 {place} .recover | sqlite3 rescued.db",
+            try_="move it away and start with a new one, or recover it: "
+            f"sqlite3 {place} .recover | sqlite3 recovered.db",
         )
     if name in _LOCKED:
         return StoreError(
-            "The database stayed locked by another process", on=place, try_="again when that process is done"
+            "The database stayed locked by another process", on=place, try_="again when that process has ended"
         )
     if name in _UNREACHABLE:
         return StoreError(
@@ -67,13 +68,13 @@ def _meaning(error: BaseException, place: str, file: Path | None) -> StoreError:
         )
     if "already exists" in text and "table" in text:
         return StoreError(
-            f"The database holds tables that are not Loom's: {text}", on=place, try_="another DATABASE_URL"
+            f"The database contains tables that are not Loom's: {text}", on=place, try_="another DATABASE_URL"
         )
-    return StoreError(f"The database refused: {text}", on=place)
+    return StoreError(f"The database reported an error: {text}", on=place)
 
 
 def _family(name: str) -> str:
-    """`SQLITE_BUSY_SNAPSHOT` → `SQLITE_BUSY`; the kinds of I/O error stay apart."""
+    """Return `SQLITE_BUSY` for `SQLITE_BUSY_SNAPSHOT`; kinds of I/O errors stay distinct."""
     return name if name.startswith("SQLITE_IOERR") else "_".join(name.split("_")[:2])
 
 
@@ -87,5 +88,5 @@ def _full(place: str, file: Path | None) -> StoreFullError:
     return StoreFullError(
         "The store cannot grow: the disk, a quota or a file-size limit is full",
         on=where,
-        try_="free some space, or keep the store elsewhere (LOOM_HOME or DATABASE_URL)",
+        try_="free some space, or move the store (LOOM_HOME or DATABASE_URL)",
     )

@@ -1,4 +1,4 @@
-"""Sums over many invocations, fast: how they ended, how long they took, what they cost. A window is [since, until)."""
+"""Aggregates over many invocations: outcomes, durations, costs. A time window is [since, until)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Moment: TypeAlias = datetime | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCount:
-    """How many invocations of an agent ended that way; `reached` says whether they can have reached it."""
+    """Number of an agent's invocations with one outcome; `reached` says whether they can have reached the agent."""
 
     agent_id: int
     status: str
@@ -35,7 +35,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostSum:
-    """What is known of the costs of an agent's invocations in one currency; `priced` of them were looked at."""
+    """Known cost of an agent's invocations in one currency. `priced` is the number of invocations that have a price."""
 
     agent_id: int
     currency: str
@@ -48,7 +48,7 @@ class CostSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedCall:
-    """One ended call: when it was asked (Unix seconds), its duration in milliseconds, and whether it failed."""
+    """A finished invocation: time of the request (Unix seconds), duration in milliseconds, and whether it failed."""
 
     asked_s: float
     duration_ms: float | None
@@ -57,21 +57,24 @@ class TimedCall:
 
 
 class Figures:
-    """Reads them, of the agents `agent_ids`. A call that was never sent counts by the time at which it was stored."""
+    """Queries over the invocations of the agents `agent_ids`.
+
+    An invocation that was never sent belongs to the time at which it was stored.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def outcomes(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[OutcomeCount, ...]:
-        """The invocations by agent, status and class of failure."""
+        """Count the invocations by agent, status and failure class."""
         agent, status, failure = invocations.c.agent_id, invocations.c.status, invocations.c.failure
         counted = select(agent, status, failure, func.count()).group_by(agent, status, failure)
-        well = and_(status == "complete", failure.is_(None))
+        succeeded = and_(status == "complete", failure.is_(None))
         sent = _sent_within(agent_ids, since, until)
-        # Three looks, each along the index: with an "or" the database would read every call there ever was. And those
-        # that ended well, most by far, are counted by agent alone, as they come in the index, without any sorting.
-        looks = (  # none that is of the last was sent at all
-            select(agent, literal("complete"), null(), func.count(case((well, 1)))).where(sent).group_by(agent),
+        # Three queries, each along the index: with an "or" the database would scan the whole table. Successful
+        # invocations, the great majority, are counted by agent alone, in index order, without sorting.
+        queries = (  # the last one counts requests that were never sent
+            select(agent, literal("complete"), null(), func.count(case((succeeded, 1)))).where(sent).group_by(agent),
             counted.where(sent, or_(status != "complete", failure.is_not(None))),
             counted.where(_unsent_within(agent_ids, since, until)),
         )
@@ -83,19 +86,20 @@ class Figures:
                 count=count,
                 reached=place < 2 and failure not in NEVER_BEGAN,
             )
-            for place, chosen in enumerate(looks)
+            for place, chosen in enumerate(queries)
             for agent, status, failure, count in self._all(chosen)
             if count
         )
 
     def sessions(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, int]:
-        """How many sessions of each agent were sent something."""
+        """Count the sessions of each agent that got a request."""
         count = func.count(invocations.c.session_id.distinct())
         chosen = select(invocations.c.agent_id, count).where(_sent_within(agent_ids, since, until))
         return {agent: count for agent, count in self._all(chosen.group_by(invocations.c.agent_id))}
 
     def cold_starts(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, list[float]]:
-        """The cold starts in milliseconds that are known, by agent: each of a session's first call only."""
+        """Return the known cold-start latencies in milliseconds by agent, one per session: that of its first
+        invocation."""
         earlier = invocations.alias("earlier")
         opened_before = (
             select(earlier.c.id)
@@ -110,22 +114,22 @@ class Figures:
         return _by_agent(self._all(chosen))
 
     def durations(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, Sequence[float]]:
-        """How long complete answers took, in milliseconds, by agent."""
-        found: dict[int, Sequence[float]] = {}
+        """Return the durations of complete responses in milliseconds, by agent."""
+        durations: dict[int, Sequence[float]] = {}
         with self._database.read() as connection:
-            for agent_id in agent_ids:  # one column at a time: of a hundred thousand pairs most time goes into pairing
+            for agent_id in agent_ids:  # one column per query: building row tuples would take most of the time
                 chosen = select(invocations.c.client_duration_ms).where(
                     _sent_within([agent_id], since, until),
                     invocations.c.status == "complete",
                     invocations.c.client_duration_ms.is_not(None),
                 )
-                # The driver's own rows: SQLAlchemy's take longer to make than SQLite takes to read.
+                # The driver's own rows: building SQLAlchemy rows takes longer than SQLite takes to read them.
                 cursor = connection.execute(chosen).cursor
-                found[agent_id] = [] if cursor is None else list(chain.from_iterable(cursor.fetchall()))
-        return found
+                durations[agent_id] = [] if cursor is None else list(chain.from_iterable(cursor.fetchall()))
+        return durations
 
     def calls(self, agent_id: int, since: Moment, until: Moment) -> tuple[TimedCall, ...]:
-        """The ended calls of an agent in the order in which they were asked."""
+        """Return the finished invocations of an agent in the order of their requests."""
         columns = (
             invocations.c.client_invoke_time, invocations.c.created_at, invocations.c.client_duration_ms,
             invocations.c.status, invocations.c.failure,
@@ -135,7 +139,7 @@ class Figures:
             *self._all(ended.where(_sent_within([agent_id], since, until))),
             *self._all(ended.where(_unsent_within([agent_id], since, until))),
         ]
-        found = [
+        calls = [
             TimedCall(
                 asked_s=created.timestamp() if sent is None else sent,
                 duration_ms=duration,
@@ -144,24 +148,24 @@ class Figures:
             )
             for sent, created, duration, status, failure in rows
         ]
-        return tuple(sorted(found, key=lambda each: each.asked_s))
+        return tuple(sorted(calls, key=lambda call: call.asked_s))
 
     def costs(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[CostSum, ...]:
-        """What is known of the costs, by agent and currency."""
-        kept = invocation_costs.c
+        """Sum the known costs by agent and currency."""
+        costs = invocation_costs.c
         chosen = (
             select(
                 invocations.c.agent_id,
-                kept.currency,
-                func.sum(kept.known_picos),
-                func.sum(kept.unknown_items),
-                func.max(case((kept.is_estimate, 1), else_=0)),
-                func.sum(case((kept.is_simulated, 1), else_=0)),
+                costs.currency,
+                func.sum(costs.known_picos),
+                func.sum(costs.unknown_items),
+                func.max(case((costs.is_estimate, 1), else_=0)),
+                func.sum(case((costs.is_simulated, 1), else_=0)),
                 func.count(),
             )
-            .join(invocations, invocations.c.id == kept.invocation_id)
+            .join(invocations, invocations.c.id == costs.invocation_id)
             .where(_sent_within(agent_ids, since, until))
-            .group_by(invocations.c.agent_id, kept.currency)
+            .group_by(invocations.c.agent_id, costs.currency)
         )
         return tuple(
             CostSum(
@@ -177,10 +181,10 @@ class Figures:
         )
 
     def unpriced(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """The newest ended invocations whose cost is not kept, and can still be found.
+        """Return the ids of the newest finished invocations that have no stored cost but can still get one.
 
-        Not those that never reached the agent: they cost nothing. And not those of which it is known for good that
-        there is no whole trace.
+        Excluded are those that never reached the agent, which cost nothing, and those whose trace is known to stay
+        incomplete.
         """
         settled = select(traces.c.invocation_id).where(
             traces.c.invocation_id == invocations.c.id, traces.c.is_complete, traces.c.state != "found"
@@ -197,7 +201,8 @@ class Figures:
         return tuple(id for (id,) in self._all(chosen))
 
     def unstarted(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """The newest answered first calls of sessions for whose start nobody has looked."""
+        """Return the ids of the newest answered first invocations of sessions whose agent start was not searched for
+        yet."""
         earlier = invocations.alias("earlier")
         opened_before = select(earlier.c.id).where(
             earlier.c.session_id == invocations.c.session_id, earlier.c.id < invocations.c.id
@@ -211,7 +216,7 @@ class Figures:
         )
         return tuple(id for (id,) in self._all(chosen))
 
-    def keep_cost(
+    def put_cost(
         self,
         invocation_id: int,
         *,
@@ -221,7 +226,7 @@ class Figures:
         is_simulated: bool,
         currency: str,
     ) -> None:
-        """Keeps what an invocation cost, in the place of what was kept before; rounded to 10⁻¹² of the currency."""
+        """Store the cost of an invocation, replacing an earlier one; rounded to 10⁻¹² of the currency."""
         values: dict[str, Any] = {
             "known_picos": int((known * _PICOS).to_integral_value()),
             "unknown_items": unknown,
@@ -236,7 +241,9 @@ class Figures:
                 try:
                     with connection.begin_nested():
                         connection.execute(invocation_costs.insert().values(invocation_id=invocation_id, **values))
-                except IntegrityError:  # somebody else was first (not on SQLite, where writers take turns)
+                except (
+                    IntegrityError
+                ):  # another process inserted it first (not on SQLite, which has one writer at a time)
                     connection.execute(change)
 
     def _all(self, chosen: Executable) -> Sequence[Any]:
@@ -267,7 +274,7 @@ def _unsent_within(agent_ids: Sequence[int], since: Moment, until: Moment) -> Co
 
 
 def _by_agent(rows: Sequence[Any]) -> dict[int, list[float]]:
-    found: dict[int, list[float]] = {}
+    values: dict[int, list[float]] = {}
     for agent_id, value in rows:
-        found.setdefault(agent_id, []).append(value)
-    return found
+        values.setdefault(agent_id, []).append(value)
+    return values

@@ -1,4 +1,4 @@
-"""Every request and what came back: stored before it is sent, while it answers, and when it is done."""
+"""Storage of invocations: before the request is sent, while the response arrives, and when it ends."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from .writer import Writer, is_alive, this_process
 
 _OPEN = ("pending", "streaming")
 INTERRUPTED: Final = "interrupted"
-"""The failure of an invocation whose process ended before its answer did."""
+"""The failure class of an invocation whose client process ended before the response was complete."""
 NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
-"""Classes of failure of calls that were sent and refused before the agent began: no start, no trace, no cost."""
+"""Failure classes of requests that were refused before the agent started: they have no start, no trace and no cost."""
 
-_GIVEN_UP_AFTER: Final = timedelta(hours=24)
-"""A session lives for 8 hours at most, so what another machine left open for longer than this it will not finish."""
+_ABANDONED_AFTER: Final = timedelta(hours=24)
+"""Age at which an open invocation of another machine counts as abandoned; a session lasts 8 hours at most
+(maxLifetime)."""
 
 
 class Invocations:
@@ -41,7 +42,7 @@ class Invocations:
         labels: Sequence[str] = (),
         payload_digest: str | None = None,
     ) -> int:
-        """The id of a new, pending invocation. What is asked is stored before it is sent: this comes first."""
+        """Store a new, pending invocation and return its id. Call it before the request is sent."""
         writer = this_process()
         new = invocations.insert().values(
             agent_id=agent_id,
@@ -75,7 +76,10 @@ class Invocations:
         client_invoke_time: float | None = None,
         ttft_ms: float | None = None,
     ) -> None:
-        """Keeps what has arrived so far; the state becomes streaming. Writes the whole text: a few times a second."""
+        """Store what has arrived so far and set the state to `streaming`.
+
+        Writes the whole text: call it a few times a second.
+        """
         known = {"client_invoke_time": client_invoke_time, "ttft_ms": ttft_ms}
         self._change(
             id,
@@ -106,7 +110,12 @@ class Invocations:
         trace_id: str | None = None,
         content_type: str | None = None,
     ) -> None:
-        """Closes the invocation as `complete` or `error` (then `failure` is its class)."""
+        """Set the final state: `complete`, or `error` with its class in `failure`.
+
+        Raises:
+            ValueError: `status` is neither of the two.
+            StoreError: There is no such invocation.
+        """
         if status not in ("complete", "error"):
             raise ValueError(f"an invocation ends complete or error, not {status!r}")
         values: dict[str, Any] = {
@@ -139,7 +148,7 @@ class Invocations:
         skew_low_ms: float | None = None,
         skew_high_ms: float | None = None,
     ) -> None:
-        """Keeps how the search for the agent's start ended (`state`), and what it found (Unix seconds, ms)."""
+        """Store how the search for the agent's start ended (`state`) and its result (Unix seconds, milliseconds)."""
         self._change(
             id,
             start_state=state,
@@ -150,21 +159,21 @@ class Invocations:
         )
 
     def keep_events(self, id: int, events: Sequence[str]) -> None:
-        """Keeps the events of a protocol that came with an answer, one JSON text each, in their order."""
+        """Store the protocol events (AG-UI, MCP) of a response, one JSON text per event, in order."""
         with self._database.write() as connection:
             connection.execute(invocation_events.insert().values(invocation_id=id, events=list(events)))
 
     def events(self, id: int) -> tuple[str, ...]:
-        """Those events; none where the answer had none."""
+        """Return the stored protocol events of an invocation, in order."""
         chosen = select(invocation_events.c.events).where(invocation_events.c.invocation_id == id)
         with self._database.read() as connection:
             return tuple(connection.execute(chosen).scalar_one_or_none() or ())
 
     def get(self, id: int) -> InvocationRow | None:
-        """The invocation, or None."""
+        """Return the invocation, or None."""
         with self._database.read() as connection:
-            found = connection.execute(_rows().where(invocations.c.id == id)).mappings().first()
-        return None if found is None else row(InvocationRow, found)
+            record = connection.execute(_rows().where(invocations.c.id == id)).mappings().first()
+        return None if record is None else row(InvocationRow, record)
 
     def list(
         self,
@@ -174,7 +183,14 @@ class Invocations:
         *,
         before_id: int | None = None,
     ) -> tuple[InvocationRow, ...]:
-        """Invocations, newest first, at most `limit`; `before_id` turns the page."""
+        """Return invocations, newest first.
+
+        Args:
+            agent_id: Only those of this agent.
+            session_id: Only those of this runtime session.
+            limit: How many at most; None for all.
+            before_id: Only those with a smaller id, for paging.
+        """
         chosen = _rows().order_by(invocations.c.id.desc()).limit(limit)
         if agent_id is not None:
             chosen = chosen.where(invocations.c.agent_id == agent_id)
@@ -183,11 +199,11 @@ class Invocations:
         if before_id is not None:
             chosen = chosen.where(invocations.c.id < before_id)
         with self._database.read() as connection:
-            found = connection.execute(chosen).mappings().all()
-        return tuple(row(InvocationRow, each) for each in found)
+            records = connection.execute(chosen).mappings().all()
+        return tuple(row(InvocationRow, record) for record in records)
 
     def trace_ids(self, agent_id: int, session_id: str) -> dict[int, str | None]:
-        """The trace id of each invocation of a session, by the invocation's id, oldest first."""
+        """Return the trace id of each invocation of a session by invocation id, oldest first."""
         chosen = select(invocations.c.id, invocations.c.trace_id).where(
             invocations.c.agent_id == agent_id, invocations.c.session_id == session_id
         )
@@ -195,7 +211,8 @@ class Invocations:
             return {id: trace_id for id, trace_id in connection.execute(chosen.order_by(invocations.c.id))}
 
     def sessions(self, agent_id: int, limit: int | None = 100) -> tuple[SessionRow, ...]:
-        """The agent's sessions, the one used last first. The cold start is that of the session's first invocation."""
+        """Return the agent's sessions, most recently used first, with the cold start of each session's first
+        invocation."""
         one = invocations.alias("one")
         first = func.min(invocations.c.id).label("first_id")
         failed = func.sum(case((invocations.c.status == "error", 1), else_=0)).label("failed")
@@ -221,27 +238,30 @@ class Invocations:
             .limit(limit)
         )
         with self._database.read() as connection:
-            found = connection.execute(summary).mappings().all()
-        return tuple(row(SessionRow, each) for each in found)
+            records = connection.execute(summary).mappings().all()
+        return tuple(row(SessionRow, record) for record in records)
 
     def abandon_stale(self) -> int:
-        """Closes what nobody will finish as an error of class `interrupted`; how many.
+        """Close abandoned invocations as errors of class `interrupted` and return how many.
 
-        That is what dead processes of this machine left open, and what other machines left open for a day.
+        Abandoned are those that ended processes of this machine left open, and those that other machines left open for
+        a day.
         """
         writer = (invocations.c.writer_host, invocations.c.writer_pid, invocations.c.writer_born)
         unfinished = invocations.c.status.in_(_OPEN)
         with self._database.read() as connection:
-            found = connection.execute(select(*writer).where(unfinished).distinct()).all()
+            records = connection.execute(select(*writer).where(unfinished).distinct()).all()
         closed = 0
-        for host, pid, born in found:
+        for host, pid, born in records:
             alive = is_alive(Writer(host=host, pid=pid, born=born))
             if alive:
                 continue
             left = unfinished & (writer[0] == host) & (writer[1] == pid) & (writer[2] == born)
             if alive is None:
-                left &= invocations.c.created_at < datetime.now(UTC) - _GIVEN_UP_AFTER
-            message = f"Loom's process {pid} on {host} ended before the answer did; what had arrived is kept"
+                left &= invocations.c.created_at < datetime.now(UTC) - _ABANDONED_AFTER
+            message = (
+                f"Loom's process {pid} on {host} ended before the response was complete; what had arrived is stored"
+            )
             change = update(invocations).where(left)
             change = change.values(status="error", failure=INTERRUPTED, error_message=message)
             with self._database.write() as connection:

@@ -1,4 +1,4 @@
-"""Where a run is kept: an open store, or the address of one that is opened when it is needed."""
+"""Location of a store: an open one, or an address that is opened while it is used."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class StorePlace:
-    """A store that somebody else holds open, or an address: then it is open only while it is used."""
+    """A store that is open already, or the address of one that is opened only while it is used."""
 
     def __init__(self, store: Store | str) -> None:
         self._store = store
 
     @contextmanager
     def open(self) -> Generator[Store, None, None]:
-        """The store for the block."""
+        """Open the store for the block."""
         if not isinstance(self._store, str):
             yield self._store
             return
@@ -29,7 +29,7 @@ class StorePlace:
 
 
 def place_of(store: Store | str | StorePlace | None) -> StorePlace:
-    """Where this means; None is the database of the settings (`DATABASE_URL`, else `LOOM_HOME`)."""
+    """Return the location of a store, an address or a SQLite file; None is the database of the settings."""
     if isinstance(store, StorePlace):
         return store
     if store is None:

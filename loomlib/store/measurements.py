@@ -1,4 +1,4 @@
-"""A study's measurements: all planned up-front, each taken once."""
+"""Storage of measurements: all are planned before the first one runs, and each is taken once."""
 
 from __future__ import annotations
 
@@ -43,15 +43,23 @@ class Measurements:
         self._database = database
 
     def plan(self, study_id: str, planned: Iterable[PlannedMeasurement]) -> int:
-        """Stores the whole plan at once, or nothing (`StoreError`, when a position is taken); how many."""
-        new = [{"study_id": study_id, "state": "planned", **asdict(each)} for each in planned]
+        """Store the whole plan, or nothing, and return the number of measurements.
+
+        Raises:
+            StoreError: A position is taken.
+        """
+        new = [{"study_id": study_id, "state": "planned", **asdict(measurement)} for measurement in planned]
         if new:
             with self._database.write() as connection:
                 connection.execute(measurements.insert(), new)
         return len(new)
 
     def claim(self, study_id: str, position: int, *, session_id: str | None = None) -> bool:
-        """Planned → running, stamped with the time; False when it is not planned (any more), so do not take it."""
+        """Move a measurement from planned to running and stamp the time.
+
+        Returns:
+            False when it is not planned (any more): do not take it.
+        """
         change = (
             update(measurements)
             .where(_at(study_id, position), measurements.c.state == "planned")
@@ -61,9 +69,16 @@ class Measurements:
             return connection.execute(change).rowcount == 1
 
     def record(self, study_id: str, position: int, state: str, **measured: Any) -> None:
-        """Closes a planned or running measurement as done, failed or lost, with any fields of `MeasurementRow`.
+        """Close a planned or running measurement as done, failed or lost.
 
-        `StoreError` when it is closed already: nothing is measured twice.
+        Args:
+            study_id: The study.
+            position: The measurement's position in the plan.
+            state: "done", "failed" or "lost".
+            **measured: Any measured fields of `MeasurementRow`.
+
+        Raises:
+            StoreError: The measurement is closed already; nothing is measured twice.
         """
         if state not in _FINAL:
             raise ValueError(f"a measurement ends {', '.join(_FINAL)}, not {state!r}")
@@ -75,7 +90,7 @@ class Measurements:
             raise StoreError("The measurement is closed already, or was never planned", on=f"{study_id} #{position}")
 
     def amend(self, study_id: str, position: int, **measured: Any) -> None:
-        """Adds what became known later, such as a cold start found in late logs; the state stays."""
+        """Add fields that became known later, such as a cold start from late logs; the state stays."""
         change = update(measurements).where(_at(study_id, position)).values(_checked(measured))
         with self._database.write() as connection:
             changed = connection.execute(change).rowcount
@@ -83,14 +98,14 @@ class Measurements:
             raise StoreError("No such measurement", on=f"{study_id} #{position}")
 
     def reopen(self, study_id: str, position: int) -> bool:
-        """Running → planned, for a measurement that a killed process left and the caller wants taken again."""
+        """Move a measurement that a killed process left from running back to planned, so that it is taken again."""
         blank: dict[str, Any] = dict.fromkeys(_MEASURED)
         change = update(measurements).where(_at(study_id, position), measurements.c.state == "running")
         with self._database.write() as connection:
             return connection.execute(change.values(blank | {"state": "planned"})).rowcount == 1
 
     def next(self, study_id: str) -> MeasurementRow | None:
-        """The first planned measurement, or None when none is left."""
+        """Return the first planned measurement, or None when none is left."""
         chosen = (
             select(measurements)
             .where(measurements.c.study_id == study_id, measurements.c.state == "planned")
@@ -98,30 +113,30 @@ class Measurements:
             .limit(1)
         )
         with self._database.read() as connection:
-            found = connection.execute(chosen).mappings().first()
-        return None if found is None else row(MeasurementRow, found)
+            record = connection.execute(chosen).mappings().first()
+        return None if record is None else row(MeasurementRow, record)
 
     def list(self, study_id: str, states: Sequence[str] = MEASUREMENT_STATES) -> tuple[MeasurementRow, ...]:
-        """The study's measurements in `states`, by position."""
+        """Return the study's measurements in `states`, by position."""
         chosen = (
             select(measurements)
             .where(measurements.c.study_id == study_id, measurements.c.state.in_(states))
             .order_by(measurements.c.position)
         )
         with self._database.read() as connection:
-            found = connection.execute(chosen).mappings().all()
-        return tuple(row(MeasurementRow, each) for each in found)
+            records = connection.execute(chosen).mappings().all()
+        return tuple(row(MeasurementRow, record) for record in records)
 
     def counts(self, study_id: str) -> dict[str, int]:
-        """How many measurements are in each state; every state is a key."""
+        """Count the measurements in each state; every state is a key."""
         chosen = (
             select(measurements.c.state, func.count())
             .where(measurements.c.study_id == study_id)
             .group_by(measurements.c.state)
         )
         with self._database.read() as connection:
-            found: dict[str, int] = {state: count for state, count in connection.execute(chosen)}
-        return {state: found.get(state, 0) for state in MEASUREMENT_STATES}
+            counts: dict[str, int] = {state: count for state, count in connection.execute(chosen)}
+        return {state: counts.get(state, 0) for state in MEASUREMENT_STATES}
 
 
 def _at(study_id: str, position: int) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""The tables of operations: what each invocation cost, and alerts."""
+"""Tables of invocation costs and alerts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ invocation_costs = Table(
     "invocation_costs",
     metadata,
     Column("invocation_id", Integer, ForeignKey("invocations.id"), primary_key=True, autoincrement=False),
-    # Whole billionths of a thousandth: their sums are exact, and nine million dollars fit.
+    # Integers of 10⁻¹²: sums are exact, and nine million dollars fit into 64 bits.
     Column("known_picos", BigInteger, nullable=False),
     Column("unknown_items", Integer, nullable=False),
     Column("is_estimate", Boolean, nullable=False),

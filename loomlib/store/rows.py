@@ -1,4 +1,4 @@
-"""What the store hands out: one frozen value per stored row. Times are aware and UTC, unless a name says otherwise."""
+"""Values of stored rows. Times are timezone-aware and in UTC unless a field says otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ MEASUREMENT_STATES: Final = ("planned", "running", "done", "failed", "lost")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRow:
-    """An agent in the catalog. `scope` says which service it belongs to ("local", "aws"); an ARN is unique in it."""
+    """An agent of the catalog.
+
+    `scope` is the service that it belongs to ("local", "aws"); an ARN is unique within it.
+    """
 
     id: int
     scope: str
@@ -37,9 +40,9 @@ class AgentRow:
 class InvocationRow:
     """One request with its response, timings and outcome.
 
-    `client_invoke_time`, `client_done_time` and `agent_start_time` are Unix seconds, as the specification has them;
-    `chunk_offsets_ms` counts from the moment the request was sent. `start_state` says how the search for the agent's
-    start ended (None: nobody looked), and the skew bounds how wrong `cold_start_latency_ms` can be.
+    `client_invoke_time`, `client_done_time` and `agent_start_time` are Unix seconds; `chunk_offsets_ms` count from the
+    moment the request was sent. `start_state` is the result of the search for the agent's start (None: not searched),
+    and `skew_low_ms` and `skew_high_ms` bound the error of `cold_start_latency_ms`.
     """
 
     id: int
@@ -76,7 +79,8 @@ class InvocationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
-    """A session as its invocations tell it: how many, how many failed, from when to when (Unix seconds)."""
+    """A runtime session, summarized from its invocations: how many, how many failed, first and last time (Unix
+    seconds)."""
 
     session_id: str
     qualifier: str
@@ -89,7 +93,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyRow:
-    """A planned repetition: what is to be measured (`design`), and on what it ran (`environment`)."""
+    """A study: what it measures (`design`), and where it ran (`environment`)."""
 
     id: str
     scope: str
@@ -109,7 +113,7 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedMeasurement:
-    """One measurement to come: its place in the order, its block, and which session it uses (`session_plan`)."""
+    """A planned measurement: its position in the order, its block, and the session that it uses (`session_plan`)."""
 
     position: int
     block: int
@@ -119,7 +123,7 @@ class PlannedMeasurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementRow:
-    """One measurement of a study: planned up-front, then running, then done, failed or lost, once."""
+    """A measurement of a study: planned, then running, then done, failed or lost."""
 
     id: int
     study_id: str
@@ -147,10 +151,10 @@ class MeasurementRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRow:
-    """What was collected of one invocation's trace, and when.
+    """The collected trace of an invocation.
 
-    `records` are the spans and messages as the service keeps them, one JSON text each. One that is not `is_complete`
-    may have grown since. `details` are facts that were found beside the spans.
+    `records` are the spans and messages as the service stores them, one JSON text per record. A trace that is not
+    `is_complete` may have grown since `fetched_at`. `details` were found beside the spans.
     """
 
     invocation_id: int
@@ -177,9 +181,10 @@ _ABSENT: Final[Mapping[str, Any]] = {
 }
 
 
-def row(kind: type[_Row], found: RowMapping) -> _Row:
-    """A `kind` from a database row, with the empty collection where the database has NULL."""
+def row(kind: type[_Row], record: RowMapping) -> _Row:
+    """Build a `kind` from a database row, with an empty collection where the database has NULL."""
     values: dict[str, Any] = {
-        each.name: _ABSENT.get(each.name) if found[each.name] is None else found[each.name] for each in fields(kind)
+        column.name: _ABSENT.get(column.name) if record[column.name] is None else record[column.name]
+        for column in fields(kind)
     }
     return kind(**values)

@@ -1,4 +1,4 @@
-"""Bringing a database to this release's schema: a cheap look first, Alembic only when there is something to do."""
+"""Migration to the schema of this release: a cheap check first, Alembic only when something has to change."""
 
 from __future__ import annotations
 
@@ -12,30 +12,33 @@ from ..errors import StoreTooNewError
 from .database import Database
 
 REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
-"""Every revision in `migrations/versions`, oldest first. Kept by hand (a test compares), since asking Alembic costs a
-quarter of a second at every start."""
+"""Every revision in `migrations/versions`, oldest first. Listed by hand (a test compares), because asking Alembic
+costs a quarter of a second at every start."""
 
 _ADVISORY_LOCK: Final = 0x4C6F6F6D  # "Loom"
 
 
-def bring_up_to_date(database: Database) -> None:
-    """Migrates `database` to the newest revision; nothing happens when it is there. Raises `StoreTooNewError`.
+def migrate(database: Database) -> None:
+    """Migrate `database` to the newest revision; no effect when it is current.
 
-    The migration is one transaction and holds the write lock: of two first openers one migrates and the other finds
-    it done, and a killed migration leaves what was there before.
+    The migration is one transaction that holds the write lock: of two processes that open a new database, one
+    migrates and the other finds it current, and a killed migration changes nothing.
+
+    Raises:
+        StoreTooNewError: A later release wrote the database.
     """
     with database.read() as connection:
-        if _needs_nothing(_revision(connection), database):
+        if _is_current(_revision(connection), database):
             return
     with database.write() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-        if not _needs_nothing(_revision(connection), database):
+        if not _is_current(_revision(connection), database):
             upgrade(connection, REVISIONS[-1])
 
 
 def upgrade(connection: Connection, revision: str) -> None:
-    """Runs the migrations up to `revision` in the connection's transaction."""
+    """Run the migrations up to `revision` in the connection's transaction."""
     from alembic import command
     from alembic.config import Config
 
@@ -49,11 +52,11 @@ def upgrade(connection: Connection, revision: str) -> None:
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return found
+    record: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return record
 
 
-def _needs_nothing(revision: str | None, database: Database) -> bool:
+def _is_current(revision: str | None, database: Database) -> bool:
     if revision is not None and revision not in REVISIONS:
         raise StoreTooNewError(
             f"The database was written by a later release of Loom (schema {revision}, known up to {REVISIONS[-1]})",

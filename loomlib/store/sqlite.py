@@ -1,4 +1,4 @@
-"""Everything that only SQLite needs: the file and its folder, pragmas, and who may write when."""
+"""What only SQLite needs: file and folder, pragmas, and the kinds of transactions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.engine import URL
 
 WRITING = "loom_writing"
-"""The execution option of a connection that is going to write."""
+"""Execution option of a connection that is going to write."""
 
 _creating = threading.Lock()  # no thread may take SQLite's locks while another has the new file open
 
 
 def file_of(url: URL) -> Path | None:
-    """The database file, or None when the database lives in memory (or behind a `file:` URI, which SQLite resolves)."""
+    """Return the database file, or None for a database in memory or a `file:` URI, which SQLite resolves."""
     name = url.database
     if not name or name == ":memory:" or name.startswith("file:"):
         return None
@@ -28,17 +28,17 @@ def file_of(url: URL) -> Path | None:
 
 
 def open_engine(url: URL, lock_timeout_s: float) -> Engine:
-    """An engine whose transactions are real: BEGIN for reading, BEGIN IMMEDIATE for writing, nothing implicit.
+    """Return an engine with explicit transactions: BEGIN for reading, BEGIN IMMEDIATE for writing.
 
-    Left alone, the driver begins late and upgrades a reading transaction to a writing one, which fails at once when
-    another process has written meanwhile, whatever the timeout.
+    By default the driver begins late and upgrades a reading transaction to a writing one, which fails at once when
+    another process has written meanwhile, regardless of the time-out.
     """
     file = file_of(url)
     if file is not None:
         _prepare(file)
     engine = create_engine(
         url,
-        # A database in memory is its one connection; threads take turns.
+        # A database in memory exists in one connection, which threads share in turn.
         poolclass=QueuePool,
         pool_size=8 if file else 1,
         max_overflow=24 if file else 0,
@@ -49,7 +49,7 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
         connection.isolation_level = None
         cursor = connection.cursor()
         cursor.execute("PRAGMA foreign_keys=ON")
-        # NORMAL may lose the last moments to a power cut, never to a crash, and saves an fsync per invocation.
+        # NORMAL may lose the last transactions in a power cut, never in a crash, and saves an fsync per invocation.
         cursor.execute("PRAGMA synchronous=NORMAL")
         if file is not None:
             _use_wal(cursor, lock_timeout_s)
@@ -65,11 +65,11 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
 
 
 def _prepare(file: Path) -> None:
-    """The folder (0700) and the file (0600), for what they hold is what people asked their agents.
+    """Create the folder (0700) and the file (0600): they contain what people asked their agents.
 
-    A file that exists is never opened here: closing a descriptor of a file drops every POSIX lock that this process has
-    on it, SQLite's too. The next process to leave would then think itself the last and delete the WAL that a workbench
-    of this process goes on writing to (https://sqlite.org/howtocorrupt.html, 2.2).
+    An existing file is not opened: closing a descriptor of a file drops every POSIX lock that this process has on it,
+    SQLite's too. Another process that closes the database would then delete the WAL that this process still writes to
+    (https://sqlite.org/howtocorrupt.html, 2.2).
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _creating, suppress(FileExistsError):
@@ -77,9 +77,9 @@ def _prepare(file: Path) -> None:
 
 
 def _use_wal(cursor: sqlite3.Cursor, lock_timeout_s: float) -> None:
-    """WAL, so that readers and the writer do not wait for each other. It stays with the file: mostly one cheap read.
+    """Switch to WAL, so that readers and the writer do not wait for each other. The mode is stored in the file.
 
-    Switching ignores the busy timeout, so two first opens at once need this loop.
+    Switching ignores the busy time-out, so two processes that open a new file at once need this loop.
     """
     deadline = time.monotonic() + lock_timeout_s
     while True:

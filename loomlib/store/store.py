@@ -1,4 +1,4 @@
-"""The store: one database, its tables, always at this release's schema."""
+"""The store: one database, migrated to the schema of this release."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .eval_runs import EvalRuns
 from .figures import Figures
 from .invocations import Invocations
 from .measurements import Measurements
-from .schema import bring_up_to_date
+from .schema import migrate
 from .studies import Studies
 from .traces import Traces
 
 
 class Store:
-    """What Loom remembers. Safe for threads and for several processes at once.
+    """The database of a workbench. Safe for several threads and processes.
 
     >>> with Store.open("sqlite:///loom.db") as store:
     ...     store.agents.list()
 
-    Every method raises only Loom's errors: `StoreFullError` when the database cannot grow, `StoreTooNewError` on opening one of
-    a later release, else `StoreError`.
+    Every method raises only Loom's errors: `StoreFullError` when the database cannot grow, `StoreTooNewError` when it
+    opens the database of a later release, else `StoreError`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -42,14 +42,17 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:
-        """The store at a database address, created or migrated as needed.
+        """Open the store at a database address; create or migrate it as needed.
 
-        A lock of another process is waited for `lock_timeout_s`. A new SQLite file and its folder are readable by the
-        user only.
+        A new SQLite file and its folder are readable by the user only.
+
+        Args:
+            url: An SQLAlchemy address, such as `sqlite:///loom.db`.
+            lock_timeout_s: Seconds to wait for the lock of another process.
         """
         database = Database(url, lock_timeout_s=lock_timeout_s)
         try:
-            bring_up_to_date(database)
+            migrate(database)
         except BaseException:
             database.close()
             raise
@@ -57,11 +60,11 @@ class Store:
 
     @property
     def url(self) -> str:
-        """The database's address, a password shown as ***."""
+        """The database's address, with `***` for a password."""
         return self._database.place
 
     def close(self) -> None:
-        """Closes the connections; the store can be opened again."""
+        """Close the connections; the store can be opened again."""
         self._database.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Studies, and the lease that keeps two kernels from running one study at once."""
+"""Storage of studies, and the lease that keeps two processes from running one study at the same time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ class Studies:
         self._leases = Leases(database, studies, "study")
 
     def create(self, study: StudyRow) -> StudyRow:
-        """Stores a new study and returns it as stored; `StoreError` when its id is taken."""
+        """Store a new study and return it as stored.
+
+        Raises:
+            StoreError: The id is taken.
+        """
         with self._database.write() as connection:
             connection.execute(studies.insert().values(asdict(study)))
         stored = self.get(study.id)
@@ -32,23 +36,23 @@ class Studies:
         return stored
 
     def get(self, id: str) -> StudyRow | None:
-        """The study, or None."""
+        """Return the study, or None."""
         with self._database.read() as connection:
-            found = connection.execute(select(studies).where(studies.c.id == id)).mappings().first()
-        return None if found is None else row(StudyRow, found)
+            record = connection.execute(select(studies).where(studies.c.id == id)).mappings().first()
+        return None if record is None else row(StudyRow, record)
 
     def list(
         self, agent: str | None = None, *, scope: str | None = None, limit: int | None = 100
     ) -> tuple[StudyRow, ...]:
-        """Studies, newest first; of the agent with the ARN `agent`, and of `scope`, where given."""
+        """Return studies, newest first; only those of the agent with the ARN `agent` and of `scope` where given."""
         chosen = select(studies).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
         if agent is not None:
             chosen = chosen.where(studies.c.agent_arn == agent)
         if scope is not None:
             chosen = chosen.where(studies.c.scope == scope)
         with self._database.read() as connection:
-            found = connection.execute(chosen).mappings().all()
-        return tuple(row(StudyRow, each) for each in found)
+            records = connection.execute(chosen).mappings().all()
+        return tuple(row(StudyRow, record) for record in records)
 
     def save_state(
         self,
@@ -58,7 +62,7 @@ class Studies:
         finished_at: datetime | None = None,
         environment: Mapping[str, Any] | None = None,
     ) -> None:
-        """Sets the state, and the end and the environment where given."""
+        """Set the state, and the end time and the environment where given."""
         if state not in STUDY_STATES:
             raise ValueError(f"a study is {', '.join(STUDY_STATES)}, not {state!r}")
         values: dict[str, Any] = {"state": state}
@@ -72,13 +76,13 @@ class Studies:
             raise StoreError("No such study", on=id)
 
     def acquire(self, id: str, *, lease_s: float = LEASE_S) -> Lease:
-        """The lease on the study. `StoreError` names the process that holds it: alive, or elsewhere and not expired."""
+        """Acquire the lease on the study (see `Leases.acquire`)."""
         return self._leases.acquire(id, lease_s=lease_s)
 
     def renew(self, lease: Lease, *, lease_s: float = LEASE_S) -> Lease:
-        """The lease, prolonged. `StoreError` when somebody else has taken it: stop measuring."""
+        """Renew the lease. A `StoreError` means that another process has taken it: stop measuring."""
         return self._leases.renew(lease, lease_s=lease_s)
 
     def release(self, lease: Lease) -> None:
-        """Gives the lease back; nothing happens when it was lost already."""
+        """Release the lease; no effect when it was lost already."""
         self._leases.release(lease)

@@ -1,4 +1,4 @@
-"""The tables as they are now. How a database gets there is in `migrations/`; a test holds the two together."""
+"""Tables of the current schema. `migrations/` has the way to it; a test compares the two."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from .columns import AgentText, CompressedTexts, JsonText, UtcDateTime
 
-# Named constraints: a later migration can only change what it can name.
+# Named constraints: a migration can only change a constraint that has a name.
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
@@ -48,7 +48,7 @@ agents = Table(
     Column("raw_metadata", JsonText),
     Column("registered_at", UtcDateTime, nullable=False),
     Column("last_refreshed_at", UtcDateTime),
-    # A removed agent keeps its row: its invocations stay readable, and registering it again finds them.
+    # A removed agent stays stored: its invocations remain readable, and registering it again restores them.
     Column("removed_at", UtcDateTime),
     UniqueConstraint("scope", "arn"),
     sqlite_autoincrement=True,

@@ -1,4 +1,4 @@
-"""The traces that were collected: kept, so that looking at a thousand invocations twice fetches nothing twice."""
+"""Storage of collected traces, so that reading many invocations again fetches nothing again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .database import Database
 from .rows import TraceRow, row
 from .tables import invocations, traces
 
-_AT_ONCE = 500
-"""Ids in one query; SQLite takes a thousand variables at least."""
+_BATCH = 500
+"""Ids per query; every build of SQLite allows 999 variables (SQLITE_MAX_VARIABLE_NUMBER)."""
 
 
 class Traces:
-    """What was last collected for each invocation."""
+    """The most recently collected trace of each invocation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -36,10 +36,10 @@ class Traces:
         records: Sequence[str],
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keeps what was collected, in the place of what was kept before.
+        """Store the collected trace of an invocation, replacing an earlier one.
 
-        `records` are the records of spans and messages as they were stored by the service, one JSON text each. Only
-        what `is_complete` need not be fetched again.
+        `records` are the span and message records as the service stored them, one JSON text per record. A trace that
+        is not `is_complete` is fetched again at the next read.
         """
         values: dict[str, Any] = {
             "session_id": session_id,
@@ -58,14 +58,15 @@ class Traces:
                     with connection.begin_nested():
                         connection.execute(insert(traces).values(invocation_id=invocation_id, **values))
                 except IntegrityError as error:
-                    # Somebody else was first (not on SQLite, where writers take turns), or there is no such invocation.
+                    # Another process inserted it first (not on SQLite, which has one writer), or there is no such
+                    # invocation.
                     if connection.execute(change).rowcount == 0:
                         raise StoreError(
                             "No such invocation", on=f"id {invocation_id} in {self._database.where}"
                         ) from error
 
     def note(self, invocation_id: int, **details: Any) -> bool:
-        """Adds facts that were found beside the spans to what is kept; False where nothing is kept yet."""
+        """Add details that were found beside the spans to a stored trace; return False when none is stored yet."""
         of_it = traces.c.invocation_id == invocation_id
         with self._database.write() as connection:
             known = connection.execute(select(traces.c.details).where(of_it)).scalar_one_or_none()
@@ -75,22 +76,22 @@ class Traces:
         return True
 
     def get(self, invocation_id: int) -> TraceRow | None:
-        """What is kept of an invocation's trace, or None."""
+        """Return the stored trace of an invocation, or None."""
         return self.get_many([invocation_id]).get(invocation_id)
 
     def has_spans(self, agent_id: int) -> bool:
-        """Whether spans of any of an agent's invocations are kept."""
+        """Return whether spans of any of the agent's invocations are stored."""
         of_agent = select(traces.c.invocation_id).join(invocations, invocations.c.id == traces.c.invocation_id)
         wanted = of_agent.where(invocations.c.agent_id == agent_id, traces.c.span_count > 0).limit(1)
         with self._database.read() as connection:
             return connection.execute(wanted).first() is not None
 
     def get_many(self, invocation_ids: Sequence[int]) -> dict[int, TraceRow]:
-        """The same for many, by invocation id; those of which nothing is kept are left out."""
-        found: dict[int, TraceRow] = {}
+        """Return the stored traces of many invocations by invocation id; those without one are left out."""
+        rows: dict[int, TraceRow] = {}
         with self._database.read() as connection:
-            for at in range(0, len(invocation_ids), _AT_ONCE):
-                some = traces.c.invocation_id.in_(invocation_ids[at : at + _AT_ONCE])
-                for each in connection.execute(select(traces).where(some)).mappings():
-                    found[each["invocation_id"]] = row(TraceRow, each)
-        return found
+            for at in range(0, len(invocation_ids), _BATCH):
+                batch = traces.c.invocation_id.in_(invocation_ids[at : at + _BATCH])
+                for record in connection.execute(select(traces).where(batch)).mappings():
+                    rows[record["invocation_id"]] = row(TraceRow, record)
+        return rows

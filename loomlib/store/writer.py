@@ -1,4 +1,4 @@
-"""Which process wrote a row, and whether it still lives: how a row that nobody will finish is told from a slow one."""
+"""The process that wrote a row, and whether it still runs: distinguishes abandoned rows from slow ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """A process. `born` tells it from a later process with the same number (empty where the system cannot say).
+    """A process. `born` distinguishes it from a later process with the same id (empty where the system cannot tell).
 
-    On Linux it is the boot, the PID namespace (containers share a host's name at times, never its numbers) and the
-    clock tick of the process's start, joined by hyphens.
+    On Linux it is the boot id, the PID namespace (containers can share a host name) and the clock tick of the process's
+    start, joined by hyphens.
     """
 
     host: str
@@ -23,19 +23,19 @@ class Writer:
 
 
 def this_process() -> Writer:
-    """The calling process; right after a fork too."""
+    """Return the calling process, also right after a fork."""
     return _identify(os.getpid())
 
 
 def is_alive(writer: Writer) -> bool | None:
-    """Whether `writer` still runs; None when it is on another host or in another container: nobody here can tell."""
+    """Return whether `writer` still runs; None when it is on another host or in another container."""
     if writer.host != _host():
         return None
     me = this_process()
     if writer.pid == me.pid and writer.born in ("", me.born):
         return True
     (boot, _, namespace), (my_boot, _, my_namespace) = (
-        each.born.rpartition("-")[0].partition("-") for each in (writer, me)
+        process.born.rpartition("-")[0].partition("-") for process in (writer, me)
     )
     if boot and my_boot and boot != my_boot:
         return False
@@ -62,7 +62,7 @@ def _host() -> str:
 
 
 def _born(pid: int) -> str:
-    """`Writer.born` of a process of ours by proc(5); "dead" for a zombie, "" where there is no /proc."""
+    """Return `Writer.born` of a process from proc(5); "dead" for a zombie, "" where there is no /proc."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")[:8]

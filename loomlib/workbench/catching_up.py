@@ -100,7 +100,7 @@ def _store_cost(context: Context, view: TraceView, *, is_settled: bool) -> bool:
     nothing = total.state == "unknown" and not cost.lines
     if nothing and not is_settled:
         return False
-    context.store.figures.keep_cost(
+    context.store.figures.put_cost(
         view.invocation_id,
         known=total.known,
         unknown=total.unknown,

@@ -131,7 +131,7 @@ def test_a_cost_is_the_sum_of_what_is_known_and_says_how_much_is_not(store: Stor
     id = agent(store)
     priced, other, _ = (call(store, id, session=f"s{number}") for number in range(3))
     for each, known in ((priced, "0.000000000001"), (other, "0.25"), (priced, "1.5")):
-        store.figures.keep_cost(
+        store.figures.put_cost(
             each, known=Decimal(known), unknown=0, is_estimate=True, is_simulated=True, currency="USD"
         )
     found = read_figures(store, [id], Window()).total
@@ -146,7 +146,7 @@ def test_the_price_of_an_interrupted_call_stands_for_no_other(store: Store) -> N
     id = agent(store)
     call(store, id, session="unknown")
     stopped = call(store, id, session="stopped", failure="cancelled")
-    store.figures.keep_cost(stopped, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
+    store.figures.put_cost(stopped, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
     found = read_figures(store, [id], Window()).total
     assert (found.cost.unknown, found.cost.state) == (1, "partial")
     assert found.number("cost").open_above
@@ -169,7 +169,7 @@ def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_looked_for(
     assert (found.by_agent[other].number("cost").value, found.total.unreached) == (0, 6)
     assert store.figures.unpriced(id, None, None, limit=10) == (lost, ran)
     assert store.figures.unpriced(other, None, None, limit=10) == ()
-    store.figures.keep_cost(ran, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
+    store.figures.put_cost(ran, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
     note = next(each.note for each in headlines(read_figures(store, [id], Window()).total) if each.name == "cost")
     assert note == "1 of 2 calls priced, 3 never reached the agent and cost nothing"
 
@@ -190,7 +190,7 @@ def test_calls_at_which_nobody_looked_are_listed_newest_first(store: Store) -> N
     second = call(store, id, session="b")
     warm = call(store, id, session="b")
     assert store.figures.unstarted(id, None, None, limit=10) == (second,)
-    store.figures.keep_cost(warm, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
+    store.figures.put_cost(warm, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
     assert store.figures.unpriced(id, None, None, limit=10) == (second, first)
 
 

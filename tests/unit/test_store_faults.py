@@ -293,7 +293,7 @@ def test_a_really_full_disk_is_told_from_other_failures(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "loom.db"
     file.write_text("Dear diary, " * 1000)
-    with pytest.raises(StoreError, match=r"no database.*move it away"):
+    with pytest.raises(StoreError, match=r"not a database.*move it away"):
         Store.open(f"sqlite:///{file}")
     assert file.read_text().startswith("Dear diary")
 

@@ -20,7 +20,7 @@ import loomlib.store
 from loomlib.errors import StoreError, StoreTooNewError
 from loomlib.store import Store
 from loomlib.store.database import Database
-from loomlib.store.schema import REVISIONS, bring_up_to_date, upgrade
+from loomlib.store.schema import REVISIONS, migrate, upgrade
 from loomlib.store.tables import metadata
 
 MIGRATIONS = Path(loomlib.store.__file__).parent / "migrations"
@@ -111,14 +111,14 @@ def test_a_database_of_any_earlier_revision_ends_at_the_same_schema(tmp_path: Pa
     if revision is not None:
         with old.write() as connection:
             upgrade(connection, revision)
-    bring_up_to_date(old)
+    migrate(old)
     old.close()
     assert everything(tmp_path / "old.db") == everything(tmp_path / "fresh.db")
 
 
 def test_the_migrations_end_at_the_tables_that_the_code_uses(file: Path) -> None:
     database = Database(f"sqlite:///{file}", lock_timeout_s=5)
-    bring_up_to_date(database)
+    migrate(database)
     with database.read() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "include_name": lambda name, kind, _parents: True}
@@ -151,7 +151,7 @@ def test_a_database_at_the_newest_revision_is_opened_without_alembic(file: Path)
 
 def test_a_database_of_a_later_release_is_left_alone(file: Path) -> None:
     database = Database(f"sqlite:///{file}", lock_timeout_s=5)
-    bring_up_to_date(database)
+    migrate(database)
     with database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     database.close()

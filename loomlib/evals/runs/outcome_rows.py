@@ -81,7 +81,7 @@ def _said(
 ) -> Iterator[tuple[EvalCase, int, str, JudgeCard, Sequence[Piece]]]:
     """What each evaluator said of each result, in their order; of who said nothing yet, nothing."""
     cases, cards = evalset.cases, bench.cards
-    with store.eval_answers.said_of_run(run_id) as (results, rows):
+    with store.eval_answers.stream_run(run_id) as (results, rows):
         row = next(rows, None)
         for repeat, place, judge_failures, is_failure, trace_id in results:
             case = cases[place]

@@ -72,7 +72,7 @@ class Typical:
 def taken_by(run: EvalRun) -> Taken:
     """What each answered case and repeat of a run took."""
     with run.store.open() as store:
-        rows = store.eval_answers.taken_by_run(run.id)
+        rows = store.eval_answers.figures_of_run(run.id)
     return Taken(
         rows=tuple(
             TakenRow(place=p, repeat=r, duration_ms=d, tokens=None if i is None or o is None else i + o, cost=c)
