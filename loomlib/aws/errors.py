@@ -56,7 +56,7 @@ _BY_CODE: Mapping[str, type[AwsError]] = {
 }
 _ADVICE: Mapping[type[AwsError], str] = {
     MissingCredentialsError: "aws sso login, AWS_PROFILE, or loom.connect() for the local service",
-    AccessDeniedError: "ask for the permission, or connect with another profile (the policy is in the README)",
+    AccessDeniedError: "ask for the permission, or connect with another profile",
     RequestRejectedError: "correct the request as the message says",
     ResourceNotFoundError: "check the ARN, the region and the qualifier",
     ConflictError: "wait until the change that is under way has ended, then call again",

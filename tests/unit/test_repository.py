@@ -71,9 +71,9 @@ def test_a_report_has_exactly_one_parameters_cell(path):
     assert len(tagged) == 1
 
 
-def test_the_readme_policy_is_json_with_exactly_the_needed_actions():
-    readme = (ROOT / "README.md").read_text()
-    (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", readme, re.DOTALL)
+def test_the_documented_policy_is_json_with_exactly_the_needed_actions():
+    page = (ROOT / "docs" / "pages" / "how-to" / "aws.md").read_text()
+    (policy,) = re.findall(r"```json\n(\{.*?\n\})\n```", page, re.DOTALL)
     actions = {action for statement in json.loads(policy)["Statement"] for action in statement["Action"]}
     assert actions == {
         "bedrock-agentcore:GetAgentRuntime",
