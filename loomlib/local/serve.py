@@ -41,7 +41,7 @@ from .memory import (
     MemorySweeper,
     extraction_settings,
 )
-from .models import ModelRoom
+from .models import make_model
 from .moto_fallback import MotoFallback
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
 from .quotas import QuotaKeeper, Quotas
@@ -138,7 +138,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         logs_usage=True,
         otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.access_key),
     )
-    models = ModelRoom(model=options.model, profile=options.profile, model_url=options.model_url)
+    models = make_model(options.model, options.profile, options.model_url)
     deployments = Deployments(home, account_id=state.account_id)
     moto = MotoFallback(logs, region=state.region)
     memory = MemoryStore(home)

@@ -160,9 +160,9 @@ async def test_a_model_extracts_when_asked_to_and_its_failure_is_a_job(home: Hom
     with _model({"nonsense": True}) as url:
         home.extract(extractor="model", url=url, access_key="KEY")
     assert home.texts() == ["The user lives in Ulm."]
-    with closing(RecordsStore(home.folder)) as store, store.reading() as db:
-        jobs = db.execute("SELECT status, failure_reason FROM jobs").fetchall()
-    assert jobs == [("FAILED", "The model's answer is not in the tool's form")]
+    with closing(RecordsStore(home.folder)) as store:
+        jobs = store.rows("SELECT status, failure_reason FROM jobs")
+    assert jobs == [("FAILED", "The model's answer does not have the form of the tool")]
 
 
 def test_a_namespace_variable_of_which_nothing_is_known_goes_nowhere() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from loomlib.local.models import ModelRefused
 from loomlib.local.models.request import read_request
-from loomlib.local.models.schemas import is_valid
 from loomlib.local.models.scripted import scripted_reply
+from loomlib.local.models.scripted.schemas import is_valid
 
 CALCULATOR = {"expression": {"type": "string"}}
 TOOLS = {

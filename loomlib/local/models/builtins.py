@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from loomlib.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from loomlib.local.models.registry import ConverseModel, ModelFactory
+    from .registry import ConverseModel, ModelFactory
 
 
 def _scripted(profile: str, url: str | None) -> ConverseModel:
-    from loomlib.local.models.scripted_model import ScriptedModel
+    from .scripted.model import ScriptedModel
 
     return ScriptedModel(profile=profile)
 
 
 def _openai(profile: str, url: str | None) -> ConverseModel:
-    from loomlib.local.models.openai_model import OpenAiModel
+    from .openai_model import OpenAiModel
 
     return OpenAiModel(url=url)
 
 
 @hookimpl
 def loom_models() -> dict[str, ModelFactory]:
-    """A deterministic model whose times are simulated, and whatever speaks OpenAI's protocol at an address."""
+    """The simulated scripted model, and a client for any server with OpenAI's protocol."""
     return {"scripted": _scripted, "openai": _openai}

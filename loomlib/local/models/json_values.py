@@ -1,4 +1,4 @@
-"""Reading JSON without trusting it: each function gives the wanted kind, or an empty one."""
+"""Reading untrusted JSON: each function returns a value of the expected type, or an empty one."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ JsonObject = dict[str, object]
 
 
 def as_object(value: object) -> JsonObject:
-    """`value` as an object with text keys, `{}` when it is none."""
+    """`value` as an object with text keys, `{}` if it is not one."""
     return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """`value` as a list, `[]` when it is none."""
+    """`value` as a list, `[]` if it is not one."""
     return cast(list[object], value) if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """`value` as text, `""` when it is none."""
+    """`value` as text, `""` if it is not one."""
     return value if isinstance(value, str) else ""
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """The texts of a list."""
+    """The strings of a list."""
     return tuple(item for item in as_list(value) if isinstance(item, str))
 
 
 def as_whole(value: object) -> int | None:
-    """`value` as a whole number; a boolean is none."""
+    """`value` as a whole number; None for anything else, booleans too."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def as_number(value: object) -> float | None:
-    """`value` as a number; a boolean is none."""
+    """`value` as a number; None for anything else, booleans too."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def field(value: object, *path: str) -> object:
-    """What lies under the keys of `path`, None when a step is missing."""
+def field_of(value: object, *path: str) -> object:
+    """The value under the keys of `path`; None if a step is missing."""
     for key in path:
         if not isinstance(value, Mapping):
             return None

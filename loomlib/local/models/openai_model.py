@@ -1,4 +1,4 @@
-"""A real model behind an OpenAI-compatible address, spoken to as if it were Bedrock."""
+"""A real model at an OpenAI-compatible address, used as if it were a model of Bedrock."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from loomlib.local.models.frames import body_of, encode_exception, metadata_frame
-from loomlib.local.models.json_values import JsonObject, as_object, as_text
-from loomlib.local.models.openai_stream import ChatStream, events_of
-from loomlib.local.models.openai_wire import from_chat, to_chat
-from loomlib.local.models.refusals import ModelRefused, invalid
-from loomlib.local.models.reply import Reply
-from loomlib.local.models.request import read_request
-from loomlib.local.models.tokens import estimate_input_tokens
+from .json_values import JsonObject, as_object, as_text
+from .openai_stream import ChatStream, events_of
+from .openai_wire import from_chat, to_chat
+from .refusals import ModelRefused, invalid
+from .reply import Reply, body_of, encode_exception, metadata_frame
+from .request import read_request
+from .tokens import estimate_input_tokens
 
 API_KEY_VARIABLE = "LOOM_MODEL_API_KEY"
 MODEL_NAME_VARIABLE = "LOOM_MODEL_NAME"
@@ -27,10 +26,10 @@ _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 
 
 class OpenAiModel:
-    """Passes Converse calls on to `{url}/chat/completions`.
+    """Passes Converse requests on to `{url}/chat/completions`.
 
     The key comes from LOOM_MODEL_API_KEY only; the model is the request's model id unless LOOM_MODEL_NAME names one.
-    Connecting may take 10 s, silence may last 300 s.
+    A connection may take 10 s, a pause in the answer 300 s.
     """
 
     simulated = False
@@ -48,9 +47,11 @@ class OpenAiModel:
 
     @property
     def label(self) -> str:
+        """Provenance label with the model's host."""
         return f"openai-compatible {self._host}"
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
+        """Answer a Converse request with a chat completion."""
         started = asyncio.get_running_loop().time()
         async with self._posted(model_id, request, stream=False) as response:
             try:
@@ -58,11 +59,12 @@ class OpenAiModel:
                 reply = from_chat(answer)
             except ValueError as error:
                 raise ModelRefused(
-                    "ModelErrorException", f"The model at {self._host} answered what is no chat completion: {error}"
+                    "ModelErrorException", f"The model at {self._host} did not answer with a chat completion: {error}"
                 ) from error
         return body_of(_counted(reply, request), (asyncio.get_running_loop().time() - started) * 1000)
 
     async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
+        """Answer a ConverseStream request with a streamed chat completion."""
         started = asyncio.get_running_loop().time()
         chat = ChatStream()
         begun = False
@@ -70,9 +72,10 @@ class OpenAiModel:
             async with self._posted(model_id, request, stream=True) as response:
                 async for event in events_of(aiter(response.content)):
                     if "error" in event:
-                        detail = as_text(as_object(event["error"]).get("message")) or "it did not say why"
+                        detail = as_text(as_object(event["error"]).get("message")) or "no reason given"
                         raise ModelRefused(
-                            "ModelStreamErrorException", f"The model at {self._host} broke off: {detail}"
+                            "ModelStreamErrorException",
+                            f"The model at {self._host} ended the stream with an error: {detail}",
                         )
                     for frame in chat.feed(event):
                         begun = True
@@ -82,12 +85,12 @@ class OpenAiModel:
                 error
                 if isinstance(error, ModelRefused)
                 else ModelRefused(
-                    "ModelStreamErrorException", f"The model at {self._host} sent an event that is no JSON: {error}"
+                    "ModelStreamErrorException", f"The model at {self._host} sent an event that is not JSON: {error}"
                 )
             )
             if not begun:
                 raise refused from error
-            # The status is out already: all that is left is to say it inside the stream.
+            # The status is sent already, so the error goes into the stream.
             yield encode_exception("modelStreamErrorException", refused.message)
             return
         for frame in chat.finish():
@@ -96,6 +99,7 @@ class OpenAiModel:
         yield metadata_frame(_counted(tokens, request), (asyncio.get_running_loop().time() - started) * 1000)
 
     async def close(self) -> None:
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -104,7 +108,7 @@ class OpenAiModel:
     async def _posted(
         self, model_id: str, request: JsonObject, *, stream: bool
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """The response to a request that was accepted; every other outcome as a `ModelRefused`."""
+        """The response to an accepted request; every other outcome is raised as `ModelRefused`."""
         read_request(model_id, request)
         model = os.environ.get(MODEL_NAME_VARIABLE) or model_id
         key = os.environ.get(API_KEY_VARIABLE)
@@ -127,7 +131,7 @@ class OpenAiModel:
 
 
 def _refusal(status: int, host: str, text: str) -> ModelRefused:
-    """What an HTTP status of the model's server means in Bedrock's words."""
+    """The error of Bedrock that an HTTP status of the model's server means."""
     try:
         detail = as_object(as_object(json.loads(text)).get("error")).get("message")
     except ValueError:
@@ -147,5 +151,5 @@ def _refusal(status: int, host: str, text: str) -> ModelRefused:
 
 
 def _counted(reply: Reply, request: JsonObject) -> Reply:
-    """`reply` with an estimate of the input tokens when the server did not count them."""
+    """`reply` with estimated input tokens if the server did not count them."""
     return reply if reply.input_tokens else replace(reply, input_tokens=estimate_input_tokens(request))

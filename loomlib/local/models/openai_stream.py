@@ -1,17 +1,17 @@
-"""A chat completion's server-sent events, turned into ConverseStream frames one by one as they come."""
+"""Translation of a streamed chat completion into ConverseStream frames, event by event."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
 
-from loomlib.local.models.frames import encode_event
-from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_whole
-from loomlib.local.models.openai_wire import STOP_REASONS, tokens_of
+from .json_values import JsonObject, as_list, as_object, as_text, as_whole
+from .openai_wire import STOP_REASONS, tokens_of
+from .reply import encode_event
 
 
 class ChatStream:
-    """Takes events, gives frames; afterwards knows the tokens that were counted.
+    """Translates events into frames, and counts tokens.
 
     Converse numbers its content blocks and closes one before it opens the next; a chat stream does neither.
     """
@@ -25,7 +25,7 @@ class ChatStream:
         self._called = False
 
     def feed(self, event: JsonObject) -> list[bytes]:
-        """The frames that one event leads to."""
+        """Translate one event into frames."""
         frames: list[bytes] = []
         counted = tokens_of(event)
         if any(counted):
@@ -91,7 +91,7 @@ class ChatStream:
 
 
 async def events_of(lines: AsyncIterator[bytes]) -> AsyncIterator[JsonObject]:
-    """The JSON objects of a server-sent event stream, up to its `[DONE]`. Raises `ValueError` for what is no JSON."""
+    """Read the JSON objects of a server-sent event stream up to its `[DONE]`; raise `ValueError` for other content."""
     async for line in lines:
         field, _, value = line.decode("utf-8", "replace").strip().partition(":")
         if field != "data":

@@ -1,12 +1,12 @@
-"""Converse ↔ /chat/completions: messages, tools, results and stop reasons in each other's words."""
+"""Translation between Converse and /chat/completions: messages, tools, results and stop reasons."""
 
 from __future__ import annotations
 
 import json
 
-from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_whole
-from loomlib.local.models.reply import Reply
-from loomlib.local.models.request import ToolCall
+from .json_values import JsonObject, as_list, as_object, as_text, as_whole, field_of
+from .reply import Reply
+from .request import ToolCall
 
 STOP_REASONS = {
     "stop": "end_turn",
@@ -19,7 +19,13 @@ _IMAGE_TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "w
 
 
 def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
-    """The body of a chat completion that asks what the Converse body asks."""
+    """Translate a Converse body into the body of a chat completion.
+
+    Args:
+        model: The model to ask.
+        body: The Converse body.
+        stream: Whether the answer is streamed.
+    """
     messages: list[JsonObject] = []
     system = "\n".join(as_text(as_object(block).get("text")) for block in as_list(body.get("system"))).strip()
     if system:
@@ -39,9 +45,7 @@ def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
     if tools:
         chat["tools"] = tools
         chat["tool_choice"] = _tool_choice(as_object(tool_config.get("toolChoice")))
-    output = as_object(
-        as_object(as_object(as_object(body.get("outputConfig")).get("textFormat")).get("structure")).get("jsonSchema")
-    )
+    output = as_object(field_of(body, "outputConfig", "textFormat", "structure", "jsonSchema"))
     if as_text(output.get("schema")):
         shape = {"name": as_text(output.get("name")) or "answer", "schema": json.loads(as_text(output["schema"]))}
         chat["response_format"] = {"type": "json_schema", "json_schema": shape}
@@ -52,7 +56,7 @@ def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
 
 
 def from_chat(answer: JsonObject) -> Reply:
-    """The reply in a chat completion. Raises `ValueError` when the answer is not one."""
+    """Read the reply of a chat completion; raise `ValueError` if the answer is not one."""
     choices = as_list(answer.get("choices"))
     if not choices:
         raise ValueError("the answer has no choices")
@@ -72,7 +76,7 @@ def from_chat(answer: JsonObject) -> Reply:
 
 
 def tokens_of(answer: JsonObject) -> tuple[int, int]:
-    """Input and output tokens of a completion or a stream's last event, 0 where it does not say."""
+    """Input and output tokens of a completion or of a stream's last event; 0 if it does not say."""
     usage = as_object(answer.get("usage"))
     return as_whole(usage.get("prompt_tokens")) or 0, as_whole(usage.get("completion_tokens")) or 0
 

@@ -1,4 +1,4 @@
-"""How long the scripted model takes: profiles, which are data, and every number that comes from one is *simulated*.
+"""Latency profiles of the scripted model; every number that comes from one is *simulated*.
 
 `field-notes` has the shape of published measurements of one real agent on AgentCore (a calculator agent, four model
 calls):
@@ -12,8 +12,8 @@ calls):
 together with "about 1.5 s at 1,750 input tokens, 4.0 s at 5,000", which is 0.77 ms an input token. The rest follows:
 a tool decision starts at 2,707 − 0.77·1,752 = 1,360 ms, an answer at the mean of both, 2,028 − 0.77·1,887 = 575 ms; a
 token takes 209/44 = 4.8 ms in a tool call and (94 + 793)/(54 + 117) = 5.2 ms in text. The spread (a log-normal with σ
-= 0.2) is read off the same notes' warm calls (1.7 to 3.8 s around 2.6 s). Four calls are few: use it to learn, not to
-plan capacity.
+= 0.2) is taken from the same notes' warm calls (1.7 to 3.8 s around 2.6 s). Four calls are few: do not plan
+capacity with it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from loomlib.local.models.refusals import invalid
+from .refusals import invalid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyProfile:
-    """Milliseconds of a model call: a start by kind of answer, growth with the input, a pace of output, a spread.
+    """The times of a model call, in milliseconds.
 
-    `spread` is the σ of a log-normal factor on the time to the first token and on the pace; 0 means no chance at all.
+    Attributes:
+        name: Its name.
+        tool_start_ms: Time to the first token of a tool call, without the input.
+        answer_start_ms: Time to the first token of an answer, without the input.
+        input_token_ms: Time for each input token.
+        tool_token_ms: Time for each token of a tool call.
+        text_token_ms: Time for each token of an answer.
+        spread: σ of a log-normal factor on the time to the first token and on the pace; 0 for none.
     """
 
     name: str
@@ -54,8 +61,14 @@ class LatencyProfile:
         )
 
     def timing(self, *, input_tokens: int, calls_tools: bool, digest: str) -> Timing:
-        """The times for one answer; the same request (`digest`) always gets the same ones."""
-        chance = random.Random(digest)  # noqa: S311 - a reproducible spread, nothing secret
+        """The times of one answer.
+
+        Args:
+            input_tokens: The tokens of the request.
+            calls_tools: Whether the answer calls tools.
+            digest: A hash of the request; the same request always gets the same times.
+        """
+        chance = random.Random(digest)  # noqa: S311 - a reproducible spread, no secret
         start = self.tool_start_ms if calls_tools else self.answer_start_ms
         first = (start + self.input_token_ms * input_tokens) * math.exp(chance.gauss(0.0, self.spread))
         pace = (self.tool_token_ms if calls_tools else self.text_token_ms) * math.exp(chance.gauss(0.0, self.spread))
@@ -92,11 +105,15 @@ _FAST = LatencyProfile(
 PROFILES: Mapping[str, LatencyProfile] = MappingProxyType(
     {profile.name: profile for profile in (LatencyProfile(name="instant"), _FAST, _FIELD_NOTES)}
 )
-"""The profiles by name: `instant` never waits, `fast` is a tenth of `field-notes`, for lessons."""
+"""The profiles by name: `instant` never waits, `fast` takes a tenth of `field-notes`."""
 
 
 def find_profile(name: str) -> LatencyProfile:
-    """The profile of that name; raises `ModelRefused` (ValidationException) that names the known ones."""
+    """Find a profile by name.
+
+    Raises:
+        ModelRefused: There is no such profile (ValidationException); the message names the known ones.
+    """
     if name not in PROFILES:
         raise invalid(f"There is no latency profile {name!r}; known profiles are {', '.join(sorted(PROFILES))}.")
     return PROFILES[name]

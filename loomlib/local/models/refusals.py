@@ -1,4 +1,4 @@
-"""How the model side says no: the error codes and statuses that botocore's bedrock-runtime model declares."""
+"""Errors of model requests, with the codes and statuses that botocore's bedrock-runtime model declares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATUSES = {
 
 
 class ModelRefused(Exception):
-    """A Converse call ends in an error: AWS's `code`, the HTTP `status` that belongs to it, and a `message`."""
+    """A model request that fails with an error of AWS: its `code`, HTTP `status` and `message`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -24,5 +24,5 @@ class ModelRefused(Exception):
 
 
 def invalid(message: str) -> ModelRefused:
-    """A ValidationException (400)."""
+    """A ValidationException (400) with this message."""
     return ModelRefused("ValidationException", message)

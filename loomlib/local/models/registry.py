@@ -1,4 +1,4 @@
-"""The models that can answer Converse, by name: each comes through the hook `loom_models`, Loom's own too."""
+"""The models that can answer Converse, by name; all come through the hook `loom_models`, Loom's own as well."""
 
 from __future__ import annotations
 
@@ -6,50 +6,80 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from loomlib.errors import PluginError
-from loomlib.local.models.json_values import JsonObject
-from loomlib.local.models.refusals import ModelRefused
 from loomlib.plugins import find_plugins
+
+from .json_values import JsonObject
+from .refusals import ModelRefused
 
 
 class ConverseModel(Protocol):
-    """What stands behind Converse and ConverseStream. Both raise `ModelRefused`."""
+    """A model behind Converse and ConverseStream."""
 
     @property
     def simulated(self) -> bool:
-        """Whether its times and answers are made up rather than a real model's."""
+        """Whether its answers and times are simulated; whatever shows a number from it says so."""
         ...
 
     @property
     def label(self) -> str:
-        """What to print beside a number that comes from it."""
+        """The provenance label of numbers that come from it, such as "scripted (simulated, profile instant)"."""
         ...
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
-        """The JSON body of a Converse response."""
+        """Answer a Converse request.
+
+        Args:
+            model_id: The model that is asked for.
+            request: The parsed body of the request.
+
+        Returns:
+            The JSON body of the response.
+
+        Raises:
+            ModelRefused: The request fails with an error of AWS.
+        """
         ...
 
     def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
-        """One event-stream frame at a time. A refusal comes from this call or before the first frame."""
+        """Answer a ConverseStream request.
+
+        Args:
+            model_id: The model that is asked for.
+            request: The parsed body of the request.
+
+        Returns:
+            The frames of the response, one at a time.
+
+        Raises:
+            ModelRefused: The request fails. It comes from this call or before the first frame, so wait for that frame
+                before sending a status; a later failure is an exception frame inside the stream.
+        """
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close its connections."""
         ...
 
 
 ModelFactory = Callable[[str, str | None], ConverseModel]
-"""Makes a model from the profile's name and the model's address (None when there is none)."""
+"""Makes a model from the name of a latency profile and the model's address (None if there is none)."""
 
 
-def make_model(name: str, profile: str, url: str | None) -> ConverseModel:
-    """The model of that name; its factory gets `profile` and `url`.
+def make_model(name: str = "scripted", profile: str = "instant", url: str | None = None) -> ConverseModel:
+    """Make the model of that name.
 
-    Raises `PluginError` naming what there is, or repeating what is wrong with the plugin that should give it, and
-    `ModelRefused` for an unknown profile.
+    Args:
+        name: "scripted", "openai", or the name that a plugin gives.
+        profile: The latency profile of a simulated model.
+        url: The address of a real model, such as `http://127.0.0.1:11434/v1`.
+
+    Raises:
+        PluginError: There is no such model, or its plugin is broken.
+        ModelRefused: There is no such profile.
     """
     try:
         return find_plugins("models").get("models", name, profile=profile, url=url)
     except PluginError as error:
-        if isinstance(error.__cause__, ModelRefused):  # a model's own no, not a broken plugin
+        if isinstance(error.__cause__, ModelRefused):  # a refusal of the model's own, not a broken plugin
             raise error.__cause__ from None
         raise

@@ -1,18 +1,24 @@
-"""What a model answers, before it has a wire form: text and tool calls, cut to the limits of the request."""
+"""A model's reply, cut to the limits of its request, and its two wire forms: a JSON body, or event-stream frames."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from loomlib.local.models.request import ConverseRequest, ToolCall
-from loomlib.local.models.tokens import estimate_tokens, split_tokens
+from moto.core.eventstream import EventStreamEncoder
+
+from .json_values import JsonObject
+from .request import ConverseRequest, ToolCall
+from .tokens import estimate_tokens, split_tokens
+
+_ENCODER = EventStreamEncoder()
+_INPUT_PIECE = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A finished answer. `text` comes before `calls`; `additional` is model-specific JSON beside the answer."""
+    """A complete reply. `text` comes before `calls`; `additional` is model-specific JSON beside them."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -23,7 +29,12 @@ class Reply:
 
 
 def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
-    """`reply` as `maxTokens` and `stopSequences` leave it, with its output tokens counted."""
+    """Cut a reply by `maxTokens` and `stopSequences`, and count its output tokens.
+
+    Args:
+        reply: The reply.
+        request: The request that sets the limits.
+    """
     text, stop = reply.text, "tool_use" if reply.calls else "end_turn"
     cuts = [at for at in (text.find(sequence) for sequence in request.stop_sequences) if at >= 0]
     calls = reply.calls
@@ -33,22 +44,22 @@ def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
     if budget is not None and estimate_tokens(text) > budget:
         text, stop, calls = _first_tokens(text, budget), "max_tokens", ()
     spent = estimate_tokens(text)
-    kept: list[ToolCall] = []
+    whole: list[ToolCall] = []
     for call in calls:
         cost = call_tokens(call)
-        # Half a tool call is of no use to anybody: what does not fit is left out whole.
+        # Half a tool call is useless: a call that does not fit is left out.
         if budget is not None and spent + cost > budget:
             stop = "max_tokens"
             break
-        kept.append(call)
+        whole.append(call)
         spent += cost
     return replace(
-        reply, text=text, calls=tuple(kept), stop_reason=stop, output_tokens=spent, input_tokens=request.input_tokens
+        reply, text=text, calls=tuple(whole), stop_reason=stop, output_tokens=spent, input_tokens=request.input_tokens
     )
 
 
 def call_tokens(call: ToolCall) -> int:
-    """What a tool call counts for."""
+    """The estimated tokens of a tool call."""
     return (
         8 + estimate_tokens(call.name) + estimate_tokens(json.dumps(call.arguments, ensure_ascii=False, default=repr))
     )
@@ -61,3 +72,81 @@ def _first_tokens(text: str, budget: int) -> str:
             break
         kept += piece
     return kept or text[: 4 * budget]
+
+
+def encode_event(kind: str, payload: Mapping[str, object]) -> bytes:
+    """Encode one event of a ConverseStream response."""
+    headers = {":message-type": "event", ":event-type": kind, ":content-type": "application/json"}
+    return _ENCODER.encode_message(headers, json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def encode_exception(kind: str, message: str) -> bytes:
+    """Encode the frame that ends a stream in an error; `kind` is its name, such as modelStreamErrorException."""
+    headers = {":message-type": "exception", ":exception-type": kind, ":content-type": "application/json"}
+    return _ENCODER.encode_message(headers, json.dumps({"message": message}).encode())
+
+
+def body_of(reply: Reply, latency_ms: float) -> JsonObject:
+    """The body of a Converse response.
+
+    Args:
+        reply: The reply.
+        latency_ms: How long it took.
+    """
+    content: list[object] = [{"text": reply.text}] if reply.text or not reply.calls else []
+    content += [
+        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}} for call in reply.calls
+    ]
+    body: JsonObject = {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": reply.stop_reason,
+        **_closing(reply, latency_ms),
+    }
+    return body if reply.additional is None else {**body, "additionalModelResponseFields": dict(reply.additional)}
+
+
+def stream_of(reply: Reply) -> Iterator[tuple[int, bytes]]:
+    """The frames up to and including messageStop, each with how many output tokens are sent with it and before."""
+    sent = 0
+    index = 0
+    yield sent, encode_event("messageStart", {"role": "assistant"})
+    if reply.text or not reply.calls:
+        for piece in split_tokens(reply.text) or [""]:
+            sent += estimate_tokens(piece)
+            yield sent, encode_event("contentBlockDelta", {"contentBlockIndex": index, "delta": {"text": piece}})
+        yield sent, encode_event("contentBlockStop", {"contentBlockIndex": index})
+        index += 1
+    for call in reply.calls:
+        start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
+        yield sent, encode_event("contentBlockStart", {"contentBlockIndex": index, "start": start})
+        arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+        for at in range(0, len(arguments), _INPUT_PIECE):
+            piece = arguments[at : at + _INPUT_PIECE]
+            sent += estimate_tokens(piece)
+            delta = {"toolUse": {"input": piece}}
+            yield sent, encode_event("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
+        yield sent, encode_event("contentBlockStop", {"contentBlockIndex": index})
+        index += 1
+    stop: JsonObject = {"stopReason": reply.stop_reason}
+    if reply.additional is not None:
+        stop["additionalModelResponseFields"] = dict(reply.additional)
+    yield reply.output_tokens, encode_event("messageStop", stop)
+
+
+def metadata_frame(reply: Reply, latency_ms: float) -> bytes:
+    """The last frame: usage and metrics.
+
+    Args:
+        reply: The reply.
+        latency_ms: How long it took.
+    """
+    return encode_event("metadata", _closing(reply, latency_ms))
+
+
+def _closing(reply: Reply, latency_ms: float) -> JsonObject:
+    usage = {
+        "inputTokens": reply.input_tokens,
+        "outputTokens": reply.output_tokens,
+        "totalTokens": reply.input_tokens + reply.output_tokens,
+    }
+    return {"usage": usage, "metrics": {"latencyMs": max(0, round(latency_ms))}}

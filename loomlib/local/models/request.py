@@ -1,23 +1,26 @@
-"""A Converse request as values: who said what, which tools there are, and which limits hold."""
+"""A Converse request as values: its turns, tools and limits."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from loomlib.local.models.json_values import JsonObject, as_list, as_object, as_text, as_texts, as_whole
-from loomlib.local.models.refusals import invalid
-from loomlib.local.models.remembered_lines import context_lines
-from loomlib.local.models.tokens import estimate_input_tokens
+from .json_values import JsonObject, as_list, as_object, as_text, as_texts, as_whole, field_of
+from .refusals import invalid
+from .tokens import estimate_input_tokens
 
 _MAX_TOOL_NAME = 64
+_CONTEXT = re.compile(r"\s*<([\w-]*(?:context|memor)[\w-]*)>(.*)</\1>\s*", re.DOTALL | re.IGNORECASE)
+_TOPIC = re.compile(r"</?topic\b[^>\n]*>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool the model may call; `schema` is the JSON schema of its input object."""
+    """A tool that the model may call; `schema` is the JSON schema of its input."""
 
     name: str
     description: str = ""
@@ -26,7 +29,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One call of a tool that a model asked for."""
+    """A tool call that a model asked for."""
 
     id: str
     name: str
@@ -35,7 +38,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
-    """What came back from a call: `values` are its JSON and text blocks, in order."""
+    """The result of a tool call: `values` are its JSON and text blocks, in order."""
 
     id: str
     values: tuple[object, ...]
@@ -44,9 +47,16 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message. `attachments` names the kinds of what is neither text nor tool traffic (image, document…).
+    """One message.
 
-    `remembered` is what a memory put before the user's words; `text` is without it.
+    Attributes:
+        role: "user" or "assistant".
+        text: Its text, without what a memory put before it.
+        calls: The tool calls that it asks for.
+        outcomes: The tool results that it holds.
+        attachments: The kinds of its other blocks, such as "image".
+        remembered: The lines that a memory put before the text (`<user_context>…</user_context>`); they are
+            information about the user, never a question.
     """
 
     role: str
@@ -59,10 +69,21 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConverseRequest:
-    """A whole request. `choice` is "auto", "any" or "tool" (then `forced_tool` names it).
+    """A whole request.
 
-    `output_schema` is set when the answer itself has to be JSON of that schema (Converse's `outputConfig`).
-    `digest` is the same for the same request and differs otherwise: whatever looks random is drawn from it.
+    Attributes:
+        model_id: The model that is asked for.
+        body: The body as it was sent.
+        system: The system prompt.
+        turns: The messages.
+        tools: The tools that may be called.
+        choice: "auto", "any" or "tool".
+        forced_tool: The tool that must be called if `choice` is "tool".
+        max_tokens: The limit of output tokens.
+        stop_sequences: Texts that end the answer.
+        output_schema: The JSON schema of the answer, from Converse's `outputConfig`.
+        input_tokens: Estimated tokens of the request.
+        digest: A hash of the request; everything that looks random is derived from it.
     """
 
     model_id: str
@@ -80,14 +101,22 @@ class ConverseRequest:
 
     @property
     def newest_question(self) -> int:
-        """The index of the newest turn in which the user asked something, rather than only adding to tool results."""
+        """The index of the newest turn in which the user asks, rather than only adds to tool results."""
         asked = [i for i, turn in enumerate(self.turns) if turn.role == "user" and (turn.text or turn.attachments)]
         fresh = [i for i in asked if not self.turns[i].outcomes]
         return (fresh or asked or [0])[-1]
 
 
 def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
-    """The values of a Converse body; raises `ModelRefused` (ValidationException) where Bedrock would."""
+    """Read a Converse body.
+
+    Args:
+        model_id: The model that is asked for.
+        body: The parsed body.
+
+    Raises:
+        ModelRefused: Bedrock would refuse the request (ValidationException).
+    """
     turns = tuple(_read_turn(i, as_object(message)) for i, message in enumerate(as_list(body.get("messages"))))
     if not turns:
         raise invalid("The messages field is empty: a conversation needs at least one message.")
@@ -118,6 +147,18 @@ def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
     )
 
 
+def record_lines(text: str) -> list[str]:
+    """The lines of a text from a memory, one for each record: preferences are JSON, summaries are topics in tags."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        plain = line.strip()
+        if plain.startswith("{"):
+            with contextlib.suppress(ValueError, RecursionError):
+                plain = as_text(as_object(json.loads(plain)).get("preference")) or plain
+        lines.append(_TOPIC.sub("", plain).strip())
+    return [line for line in lines if line]
+
+
 def _read_turn(index: int, message: JsonObject) -> Turn:
     role = as_text(message.get("role"))
     if role not in ("user", "assistant"):
@@ -135,11 +176,10 @@ def _read_turn(index: int, message: JsonObject) -> Turn:
                 raise invalid(
                     f"The text field in the ContentBlock object at messages.{index}.content.{place} is blank."
                 )
-            lines = context_lines(text) if role == "user" else None
-            if lines is None:
-                texts.append(text)
+            if role == "user" and (context := _CONTEXT.fullmatch(text)):
+                remembered += record_lines(context[2])
             else:
-                remembered += lines
+                texts.append(text)
         elif "toolUse" in block:
             use = as_object(block["toolUse"])
             arguments = as_object(use.get("input"))
@@ -188,15 +228,13 @@ def _read_choice(choice: JsonObject, tools: tuple[Tool, ...]) -> tuple[str, str 
     if "tool" in choice:
         name = as_text(as_object(choice["tool"]).get("name"))
         if name not in {tool.name for tool in tools}:
-            raise invalid(f"toolConfig.toolChoice.tool.name is {name!r}, which is not among toolConfig.tools.")
+            raise invalid(f"toolConfig.toolChoice.tool.name is {name!r}, which is not one of toolConfig.tools.")
         return "tool", name
     return ("any", None) if "any" in choice and tools else ("auto", None)
 
 
 def _read_output_schema(config: JsonObject) -> JsonObject | None:
-    text = as_text(
-        as_object(as_object(as_object(config.get("textFormat")).get("structure")).get("jsonSchema")).get("schema")
-    )
+    text = as_text(field_of(config, "textFormat", "structure", "jsonSchema", "schema"))
     if not text:
         return None
     try:
@@ -206,15 +244,12 @@ def _read_output_schema(config: JsonObject) -> JsonObject | None:
 
 
 def _check_tool_traffic(turns: tuple[Turn, ...], *, has_tools: bool) -> None:
-    """Bedrock wants a result for every call of the turn before, and no result without its call."""
+    """Check that there is a result for every call of the turn before, and no result without a call."""
     if not has_tools and any(turn.calls or turn.outcomes for turn in turns):
         raise invalid("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
     for index, turn in enumerate(turns):
-        asked = (
-            {call.id for call in turns[index - 1].calls}
-            if index and turns[index - 1].role == "assistant"
-            else set[str]()
-        )
+        before = turns[index - 1] if index else None
+        asked = {call.id for call in before.calls} if before and before.role == "assistant" else set[str]()
         given = {outcome.id for outcome in turn.outcomes}
         if missing := sorted(asked - given):
             raise invalid(
@@ -222,6 +257,6 @@ def _check_tool_traffic(turns: tuple[Turn, ...], *, has_tools: bool) -> None:
             )
         if given - asked:
             raise invalid(
-                f"The toolResult blocks at messages.{index}.content answer calls that the previous turn did not make: "
+                f"The toolResult blocks at messages.{index}.content belong to no call of the previous turn: "
                 + ", ".join(sorted(given - asked))
             )

@@ -1,8 +1,7 @@
-"""Token counts, estimated: one token per four characters, which is the usual rule of thumb for English text.
+"""Estimated token counts: one token for four characters, the usual rule of thumb for English text.
 
-No tokenizer is shipped, so the numbers are good for watching growth and comparing runs of the same model, not for a
-bill. Each message adds four tokens for its frame, each content that is neither text nor JSON (an image…) a flat
-amount.
+No tokenizer is shipped: the numbers show growth and compare runs of one model, and do not predict a bill. Each message
+adds four tokens, each content that is neither text nor JSON (such as an image) a flat 1,000.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 
-from loomlib.local.models.json_values import JsonObject, as_list, as_object
-from loomlib.local.models.refusals import invalid
+from .json_values import JsonObject, as_list, as_object
+from .refusals import invalid
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
@@ -21,12 +20,12 @@ _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
 def estimate_tokens(text: str) -> int:
-    """How many tokens `text` counts for; 0 for no text, at least 1 otherwise."""
+    """The estimated tokens of `text`; 0 for an empty text, at least 1 otherwise."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def estimate_input_tokens(body: JsonObject) -> int:
-    """What a Converse body counts for: system prompt, messages and tool declarations."""
+    """The estimated tokens of a Converse body: system prompt, messages and tools."""
     total = sum(_content_tokens(block) for block in as_list(body.get("system")))
     for message in as_list(body.get("messages")):
         total += TOKENS_PER_MESSAGE + sum(
@@ -37,15 +36,15 @@ def estimate_input_tokens(body: JsonObject) -> int:
 
 
 def count_request(body: JsonObject) -> JsonObject:
-    """CountTokens' answer for its body: a Converse request is counted as a call would count it. Others are refused."""
+    """Answer CountTokens: count a Converse request as an invocation would count it; refuse other inputs."""
     request = as_object(as_object(body.get("input")).get("converse"))
     if not request:
-        raise invalid("The local AgentCore counts the tokens of input.converse only.")
+        raise invalid("The local AgentCore counts tokens of input.converse only.")
     return {"inputTokens": estimate_input_tokens(request)}
 
 
 def split_tokens(text: str) -> list[str]:
-    """`text` in the pieces in which it is streamed: a word with the space after it. Joined they are `text`."""
+    """Split `text` into the pieces in which it is streamed, words with the space after them; joined they are `text`."""
     return _PIECE.findall(text)
 
 

@@ -13,23 +13,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from model_service import AgentProcess, ConverseApp, ModelService, serving
+from served_model import AgentProcess, ConverseApp, ServedModel, serving
 
-from loomlib.local.models import ModelRoom
+from loomlib.local.models import make_model
 
 BLUEPRINTS = Path(__file__).parents[3] / "loomlib" / "blueprints"
 
 
 @pytest.fixture(scope="session")
-def models() -> Iterator[ModelService]:
+def models() -> Iterator[ServedModel]:
     """The scripted model without any waiting."""
-    with serving(ConverseApp(ModelRoom())) as url, contextlib.closing(ModelService(url=url)) as service:
+    with serving(ConverseApp(make_model())) as url, contextlib.closing(ServedModel(url=url)) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
 def start_blueprint(
-    models: ModelService, tmp_path_factory: pytest.TempPathFactory
+    models: ServedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], AgentProcess]]:
     """Starts a blueprint's unchanged agent.py on a free port; each at most once a module."""
     running: dict[str, tuple[subprocess.Popen[bytes], AgentProcess]] = {}

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 from botocore.exceptions import ClientError, EventStreamError
-from model_service import ConverseApp, ModelService, serving
+from served_model import ConverseApp, ServedModel, serving
 from strands import Agent, tool
 from strands.models import BedrockModel
 
 from loomlib.errors import PluginError
-from loomlib.local.models import ModelRoom
+from loomlib.local.models import make_model
 
 KEY = "sk-a-secret-that-nobody-prints"
 
@@ -113,23 +113,23 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def service(chat: ChatServer) -> Iterator[ModelService]:
-    room = ModelRoom(model="openai", model_url=chat.url)
-    with serving(ConverseApp(room)) as url, contextlib.closing(ModelService(url=url)) as service:
+def service(chat: ChatServer) -> Iterator[ServedModel]:
+    model = make_model("openai", url=chat.url)
+    with serving(ConverseApp(model)) as url, contextlib.closing(ServedModel(url=url)) as service:
         yield service
 
 
 ASKED = {"modelId": "small-model", "messages": [{"role": "user", "content": [{"text": "What is 15*37+42?"}]}]}
 
 
-def test_a_room_says_that_its_model_is_real() -> None:
-    room = ModelRoom(model="openai", model_url="http://127.0.0.1:9/v1")
-    assert (room.simulated, room.label) == (False, "openai-compatible 127.0.0.1:9")
+def test_a_real_model_is_labelled_with_its_host() -> None:
+    model = make_model("openai", url="http://127.0.0.1:9/v1")
+    assert (model.simulated, model.label) == (False, "openai-compatible 127.0.0.1:9")
     with pytest.raises(PluginError, match="address"):
-        ModelRoom(model="openai")
+        make_model("openai")
 
 
-def test_converse_is_translated_both_ways(service: ModelService, chat: ChatServer) -> None:
+def test_converse_is_translated_both_ways(service: ServedModel, chat: ChatServer) -> None:
     answer = service.client().converse(
         **ASKED,
         system=[{"text": "Be brief."}],
@@ -150,7 +150,7 @@ def test_converse_is_translated_both_ways(service: ModelService, chat: ChatServe
     assert chat.authorizations == [f"Bearer {KEY}"]
 
 
-def test_a_stream_is_passed_on_piece_by_piece(service: ModelService) -> None:
+def test_a_stream_is_passed_on_piece_by_piece(service: ServedModel) -> None:
     events = list(service.client().converse_stream(**ASKED)["stream"])
     assert [next(iter(event)) for event in events] == [
         "messageStart",
@@ -163,7 +163,7 @@ def test_a_stream_is_passed_on_piece_by_piece(service: ModelService) -> None:
 
 
 def test_an_agent_calls_tools_in_parallel_through_the_pass_through(
-    service: ModelService, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
+    service: ServedModel, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in service.environment().items():
         monkeypatch.setenv(name, value)
@@ -186,7 +186,7 @@ def test_an_agent_calls_tools_in_parallel_through_the_pass_through(
 
 
 def test_the_model_can_be_named_apart_from_the_agent(
-    service: ModelService, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
+    service: ServedModel, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOOM_MODEL_NAME", "llama")
     service.client().converse(**ASKED)
@@ -207,7 +207,7 @@ def test_the_model_can_be_named_apart_from_the_agent(
     ],
 )
 def test_an_error_of_the_server_becomes_one_of_bedrock(
-    service: ModelService, chat: ChatServer, operation: str, mode: str, code: str | None, status: int
+    service: ServedModel, chat: ChatServer, operation: str, mode: str, code: str | None, status: int
 ) -> None:
     chat.mode = mode
     with pytest.raises(ClientError) as failed:
@@ -219,16 +219,16 @@ def test_an_error_of_the_server_becomes_one_of_bedrock(
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
-    with serving(ConverseApp(ModelRoom(model="openai", model_url="http://127.0.0.1:9/v1"))) as url:
+    with serving(ConverseApp(make_model("openai", url="http://127.0.0.1:9/v1"))) as url:
         with (
-            contextlib.closing(ModelService(url=url)) as service,
+            contextlib.closing(ServedModel(url=url)) as service,
             pytest.raises(ClientError, match="cannot be reached") as failed,
         ):
             service.client().converse(**ASKED)
         assert failed.value.response["Error"]["Code"] == "ServiceUnavailableException"
 
 
-def test_a_stream_that_breaks_off_ends_in_an_exception_event(service: ModelService, chat: ChatServer) -> None:
+def test_a_stream_that_breaks_off_ends_in_an_exception_event(service: ServedModel, chat: ChatServer) -> None:
     chat.mode = "breaks"
     with contextlib.closing(service.client().converse_stream(**ASKED)["stream"]) as answer:
         stream = iter(answer)

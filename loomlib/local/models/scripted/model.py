@@ -1,4 +1,4 @@
-"""The scripted model as a service: it answers at once, and lets the latency profile decide when each piece is heard."""
+"""The scripted model behind Converse: the reply is known at once; a latency profile decides when each part is sent."""
 
 from __future__ import annotations
 
@@ -6,62 +6,66 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 
-from loomlib.local.models.frames import body_of, metadata_frame, stream_of
-from loomlib.local.models.json_values import JsonObject, as_object
-from loomlib.local.models.profiles import LatencyProfile, Timing, find_profile
-from loomlib.local.models.refusals import invalid
-from loomlib.local.models.reply import Reply
-from loomlib.local.models.request import ConverseRequest, read_request
-from loomlib.local.models.scripted import scripted_reply
+from ..json_values import JsonObject, as_object
+from ..profiles import LatencyProfile, Timing, find_profile
+from ..refusals import invalid
+from ..reply import Reply, body_of, metadata_frame, stream_of
+from ..request import read_request
+from .reply import scripted_reply
+from .script import script
 
 _PROFILE_FIELD = "loom_profile"
 
 
 class ScriptedModel:
-    """Deterministic answers, paced by a profile: the service's, or the request's own.
+    """A simulated model with deterministic replies, timed by a latency profile: the service's, or the request's own.
 
-    A request chooses with a model id that ends in `@profile`, or with
-    `additionalModelRequestFields={"loom_profile": …}`, which wins over the id.
+    A request chooses a profile with a model id that ends in `@profile`, or with
+    `additionalModelRequestFields={"loom_profile": …}`, which takes precedence.
     """
 
     simulated = True
 
     def __init__(self, *, profile: str = "instant") -> None:
         self._profile = find_profile(profile)
+        script()  # read now, so that the first request is not slower than the others
 
     @property
     def label(self) -> str:
+        """Provenance label, such as "scripted (simulated, profile instant)"."""
         return f"scripted (simulated, profile {self._profile.name})"
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
         started = asyncio.get_running_loop().time()
-        _, reply, profile, timing = self._answer(model_id, request)
+        """Answer a Converse request, after the time that the profile gives it."""
+        reply, profile, timing = self._answer(model_id, request)
         if not profile.is_instant:
             await _until(started + (timing.first_token_ms + timing.token_ms * reply.output_tokens) / 1000)
         return body_of(reply, (asyncio.get_running_loop().time() - started) * 1000)
 
     def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
-        # Answered before the iterator exists, so that a refusal is an HTTP error and not a broken stream.
-        return self._paced(*self._answer(model_id, request)[1:])
+        """Answer a ConverseStream request, frame by frame, at the pace of the profile."""
+        # The reply is made before the iterator, so that a refusal is an HTTP error and not a broken stream.
+        return self._paced(*self._answer(model_id, request))
 
     async def close(self) -> None:
-        return None
+        """Do nothing: there is nothing to close."""
 
     async def _paced(self, reply: Reply, profile: LatencyProfile, timing: Timing) -> AsyncIterator[bytes]:
         started = asyncio.get_running_loop().time()
-        for spoken, frame in stream_of(reply):
+        for sent_tokens, frame in stream_of(reply):
             if not profile.is_instant:
-                await _until(started + (timing.first_token_ms + timing.token_ms * max(0, spoken - 1)) / 1000)
+                await _until(started + (timing.first_token_ms + timing.token_ms * max(0, sent_tokens - 1)) / 1000)
             yield frame
         yield metadata_frame(reply, (asyncio.get_running_loop().time() - started) * 1000)
 
-    def _answer(self, model_id: str, request: JsonObject) -> tuple[ConverseRequest, Reply, LatencyProfile, Timing]:
+    def _answer(self, model_id: str, request: JsonObject) -> tuple[Reply, LatencyProfile, Timing]:
         profile = self._profile_for(model_id, request)
         read = read_request(model_id, request)
         additional: Mapping[str, object] = {"loom": {"simulated": True, "model": "scripted", "profile": profile.name}}
         reply = replace(scripted_reply(read), additional=additional)
         timing = profile.timing(input_tokens=read.input_tokens, calls_tools=bool(reply.calls), digest=read.digest)
-        return read, reply, profile, timing
+        return reply, profile, timing
 
     def _profile_for(self, model_id: str, request: JsonObject) -> LatencyProfile:
         asked = as_object(request.get("additionalModelRequestFields")).get(_PROFILE_FIELD)

@@ -1,4 +1,4 @@
-"""A real HTTP server around a ModelRoom, and what its clients need: boto3 ones and agents in processes of their own."""
+"""A real HTTP server around a and what its clients need: boto3 ones and agents in processes of their own."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ import boto3
 import uvicorn
 from botocore.config import Config
 
-from loomlib.local.models import ModelRefused, ModelRoom
+from loomlib.local.models import ConverseModel, ModelRefused
 
 
 class ConverseApp:
-    """The smallest front door: Converse and ConverseStream, with errors in rest-json form."""
+    """The smallest ASGI application for Converse and ConverseStream, with errors in rest-json form."""
 
-    def __init__(self, room: ModelRoom) -> None:
-        self.room = room
+    def __init__(self, model: ConverseModel) -> None:
+        self.model = model
 
     async def __call__(self, scope, receive, send) -> None:
         if scope["type"] == "lifespan":
             while True:
                 message = await receive()
                 if message["type"] == "lifespan.shutdown":
-                    await self.room.close()
+                    await self.model.close()
                 await send({"type": message["type"] + ".complete"})
                 if message["type"] == "lifespan.shutdown":
                     return
@@ -54,11 +54,11 @@ class ConverseApp:
         try:
             request = json.loads(body)
             if operation == "converse":
-                answer = await self.room.converse(model_id, request)
+                answer = await self.model.converse(model_id, request)
                 await start(200, "application/json")
                 await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
                 return
-            async for frame in self.room.converse_stream(model_id, request):
+            async for frame in self.model.converse_stream(model_id, request):
                 if not started:
                     await start(200, "application/vnd.amazon.eventstream")
                     started = True
@@ -87,8 +87,8 @@ def serving(app: object) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class ModelService:
-    """A running model service: its address, and what an agent's environment needs to reach it."""
+class ServedModel:
+    """A model behind HTTP: its address, and the environment with which an agent reaches it."""
 
     url: str
     _clients: list[Any] = field(default_factory=list)

@@ -1,26 +1,26 @@
-"""The scripted model: no weights, the same answer for the same request, and it really reads what it is given."""
+"""The scripted model's reply: a simulation without weights that always answers the same request alike."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 
-from loomlib.local.models.answers import answer_with_results, answer_without_tools
-from loomlib.local.models.choosing import Plan, PlannedCall, call_key, plan_calls
-from loomlib.local.models.extracting import extraction_reply
-from loomlib.local.models.filling import Missing, fill_anyway
-from loomlib.local.models.json_values import as_object
-from loomlib.local.models.judging import judge_reply
-from loomlib.local.models.playing import users_reply
-from loomlib.local.models.reference import referred
-from loomlib.local.models.refusals import ModelRefused
-from loomlib.local.models.remembering import is_memory_tool, memory_call, summary_reply
-from loomlib.local.models.reply import Reply, within_limits
-from loomlib.local.models.request import ConverseRequest, ToolCall, ToolOutcome
+from ..json_values import as_object
+from ..refusals import ModelRefused
+from ..reply import Reply, within_limits
+from ..request import ConverseRequest, ToolCall, ToolOutcome
+from .answers import answer_with_results, answer_without_tools
+from .choosing import Plan, PlannedCall, call_key, plan_calls
+from .filling import MISSING, fill_anyway
+from .judging import judge_reply
+from .memories import is_memory_tool, memory_call, referred
+from .roles import role_call, summary
+
+_THRESHOLDS = (2.5, 1.0, 0.3)
 
 
 def scripted_reply(request: ConverseRequest) -> Reply:
-    """The answer to `request`: tool calls that are still to be made, else words."""
+    """Reply to a request: with the tool calls that are still to be made, else with text."""
     return within_limits(_unlimited(request), request)
 
 
@@ -31,15 +31,12 @@ def _unlimited(request: ConverseRequest) -> Reply:
         if tool is None:
             return Reply(text=json.dumps(verdict, ensure_ascii=False))
         return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=verdict)]))
-    played = users_reply(request)
-    if played is not None:
-        return Reply(calls=_with_ids(request, [PlannedCall(tool=played[0], arguments=played[1])]))
-    extracted = extraction_reply(request)
-    if extracted is not None:
-        return Reply(calls=_with_ids(request, [PlannedCall(tool=extracted[0], arguments=extracted[1])]))
-    summary = summary_reply(request)
-    if summary is not None:
-        return Reply(text=summary)
+    in_role = role_call(request)
+    if in_role is not None:
+        return Reply(calls=_with_ids(request, [PlannedCall(tool=in_role[0], arguments=in_role[1])]))
+    summarized = summary(request)
+    if summarized is not None:
+        return Reply(text=summarized)
     made = _made_calls(request)
     plan = _plan(request)
     done = {call_key(call.name, dict(call.arguments)) for call, _ in made}
@@ -50,7 +47,7 @@ def _unlimited(request: ConverseRequest) -> Reply:
         return Reply(calls=_with_ids(request, due))
     if request.output_schema is not None:
         value = fill_anyway(request.output_schema, _evidence(request))
-        return Reply(text=json.dumps({} if isinstance(value, Missing) else value, ensure_ascii=False))
+        return Reply(text=json.dumps({} if value is MISSING else value, ensure_ascii=False))
     if made:
         return Reply(text=answer_with_results(request, made, plan.unfilled))
     return Reply(text=answer_without_tools(request, plan.unfilled))
@@ -62,22 +59,22 @@ def _plan(request: ConverseRequest) -> Plan:
     answers = [turn.text for turn in request.turns[: request.newest_question] if turn.role == "assistant" and turn.text]
     prompt = referred(question.text, answers[-1]) if answers else question.text
     plan = plan_calls(prompt, request.tools, previous=before[-1] if before else None)
-    look = memory_call(question.text, request.tools)
-    if look is None or any(is_memory_tool(call.tool.name) for call in plan.calls):
+    lookup = memory_call(question.text, request.tools)
+    if lookup is None or any(is_memory_tool(call.tool.name) for call in plan.calls):
         return plan
-    unfilled = tuple(each for each in plan.unfilled if each.tool.name != look.tool.name)
-    return Plan(calls=(*plan.calls, look), unfilled=unfilled)
+    unfilled = tuple(entry for entry in plan.unfilled if entry.tool.name != lookup.tool.name)
+    return Plan(calls=(*plan.calls, lookup), unfilled=unfilled)
 
 
 def _made_calls(request: ConverseRequest) -> list[tuple[ToolCall, ToolOutcome]]:
-    """The calls since the newest question, with what came back."""
+    """The calls since the newest question, with their results."""
     since = request.turns[request.newest_question :]
     outcomes = {outcome.id: outcome for turn in since for outcome in turn.outcomes}
     return [(call, outcomes[call.id]) for turn in since for call in turn.calls if call.id in outcomes]
 
 
 def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
-    """A call that `toolChoice` demands: the one that fits best, completed with plain values where nothing was said."""
+    """A call that `toolChoice` demands: the one that fits best, completed with default values."""
     if request.choice == "any" and due:
         return Reply(calls=_with_ids(request, due))
     wanted = [call for call in due if call.tool.name == request.forced_tool]
@@ -86,7 +83,7 @@ def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
     names = [request.forced_tool] if request.forced_tool else _by_relevance(request)
     for tool in [tool for name in names for tool in request.tools if tool.name == name]:
         value = fill_anyway(tool.schema, _evidence(request))
-        if not isinstance(value, Missing) and (value == {} or as_object(value)):
+        if value == {} or as_object(value):
             return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=as_object(value))]))
     raise ModelRefused(
         "ModelErrorException",
@@ -95,9 +92,9 @@ def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
 
 
 def _by_relevance(request: ConverseRequest) -> list[str | None]:
-    """Tool names, the best first: a lower and lower bar until one passes."""
+    """Tool names, the best first, with lower and lower thresholds until one fits."""
     text = "\n".join(_evidence(request))
-    for threshold in (2.5, 1.0, 0.3):
+    for threshold in _THRESHOLDS:
         plan = plan_calls(text, request.tools, threshold=threshold)
         fitting = [call.tool.name for call in plan.calls] + [entry.tool.name for entry in plan.unfilled]
         if fitting:
@@ -106,7 +103,7 @@ def _by_relevance(request: ConverseRequest) -> list[str | None]:
 
 
 def _evidence(request: ConverseRequest) -> list[str]:
-    """What may hold arguments, newest first: the user's words, then results and earlier answers."""
+    """What may contain arguments, the newest first: the user's messages, then results, then earlier answers."""
     asked = [turn.text for turn in reversed(request.turns) if turn.role == "user" and turn.text]
     results = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)

@@ -21,9 +21,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from loomlib.local.models.judging.material import Material
-from loomlib.local.models.numerals import find_numbers
-from loomlib.local.models.words import STOPWORDS, stem, words
+from ..language import STOPWORDS, stem, words
+from ..numbers import find_numbers
+from .material import Material
 
 REFUSAL = re.compile(
     r"\bI(?:'m| am)? (?:can(?:'|no)?t|cannot|won't|will not|unable|not able)\b|\bI(?:'m| am) sorry\b"

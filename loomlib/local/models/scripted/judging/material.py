@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from loomlib.local.models.request import ConverseRequest
+from ...request import ConverseRequest
 
 _FENCE = re.compile(r"#loom-part-[0-9a-f]{32}#")
 _TAGS = {

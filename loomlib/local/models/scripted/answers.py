@@ -1,4 +1,4 @@
-"""What the scripted model says once the tools have spoken, and when there is no tool for the question."""
+"""The scripted model's answers: from the results of tools, or without tools from what the request contains."""
 
 from __future__ import annotations
 
@@ -7,39 +7,49 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from loomlib.local.models.choosing import Unfilled, describe
-from loomlib.local.models.json_values import as_list, as_object
-from loomlib.local.models.prose import best_sentence, wants_text, write_text
-from loomlib.local.models.recall import answer_from_facts, asked_for, facts_in, say_fact
-from loomlib.local.models.remembering import fitting, is_memory_tool, remembered, what_may_matter
-from loomlib.local.models.request import ConverseRequest, Tool, ToolCall, ToolOutcome
-from loomlib.local.models.words import split_name
+from ..json_values import as_list, as_object
+from ..request import ConverseRequest, Tool, ToolCall, ToolOutcome
+from .choosing import Unfilled, describe
+from .language import pattern, split_name
+from .memories import (
+    answer_from_facts,
+    asked_for,
+    facts_in,
+    fitting,
+    is_memory_tool,
+    possibly_relevant,
+    remembered,
+    say_fact,
+)
+from .prose import best_sentence, wants_text, write_text
 
 _LONG = 400
+_SHORT = 60
 _SENTENCE = re.compile(r"\s.*[.!?…]$", re.DOTALL)
-_GREETING = re.compile(r"\s*(?:hello|hi|hey|good (?:morning|evening|afternoon|day)|greetings)\b", re.IGNORECASE)
-_ABILITIES = re.compile(
-    r"\bwhat can you (?:do|help)|\bwhat tools\b|\bhow can you help\b|\bwhich tools\b", re.IGNORECASE
-)
 _QUESTION = re.compile(r"\?\s*$")
-_OWN = re.compile(r"\b(?:I|my|me|mine)\b", re.IGNORECASE)
-_THANKS = re.compile(r"\s*(?:thanks|thank you|thx)\b", re.IGNORECASE)
+_VERBS = ("get", "fetch", "tool", "current", "lookup", "find", "run")
 
 
 def answer_with_results(
     request: ConverseRequest, results: Sequence[tuple[ToolCall, ToolOutcome]], unfilled: Sequence[Unfilled] = ()
 ) -> str:
-    """One sentence for each result, in the order of the calls, after what the prompt tells or asks about its writer."""
+    """Answer with one sentence for each result, after what the prompt states or asks about the user.
+
+    Args:
+        request: The request.
+        results: The calls since the newest question, with their results.
+        unfilled: Tools that fit the question and lack an argument.
+    """
     others = [(call, outcome) for call, outcome in results if not is_memory_tool(call.name) or outcome.failed]
     if not others:
         return answer_without_tools(request, unfilled, recalled=say_result(*results[-1]))
-    said = [_personal(request), *(say_result(call, outcome) for call, outcome in others), *map(_ask_for, unfilled)]
-    told = [sentence for sentence in said if sentence]
-    return ("\n" if any("\n" in sentence for sentence in told) else " ").join(told)
+    parts = [_personal(request), *(say_result(call, outcome) for call, outcome in others), *map(_ask_for, unfilled)]
+    sentences = [part for part in parts if part]
+    return ("\n" if any("\n" in sentence for sentence in sentences) else " ").join(sentences)
 
 
 def say_result(call: ToolCall, outcome: ToolOutcome) -> str:
-    """The result of one call in words."""
+    """Word the result of one call."""
     texts = [_readable(value, call.arguments) for value in outcome.values]
     text = "\n".join(text for text in texts if text).strip()
     if outcome.failed or text.startswith("Error:"):
@@ -48,7 +58,7 @@ def say_result(call: ToolCall, outcome: ToolOutcome) -> str:
     if not text:
         return f"The tool {call.name} returned nothing{_for(call.arguments)}."
     expression = call.arguments.get("expression")
-    if isinstance(expression, str) and len(text) <= 60:
+    if isinstance(expression, str) and len(text) <= _SHORT:
         bare = re.sub(r"^(?:the )?(?:result|answer)(?: is)?\s*[:=]?\s*", "", text, flags=re.IGNORECASE).rstrip(".")
         return f"{bare}." if "=" in bare else f"{expression} = {bare}."
     if len(text) > _LONG or "\n" in text or _SENTENCE.search(text):
@@ -57,9 +67,12 @@ def say_result(call: ToolCall, outcome: ToolOutcome) -> str:
 
 
 def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled], recalled: str = "") -> str:
-    """An answer from the prompt, the conversation, memory and the system prompt alone.
+    """Answer from the prompt, the conversation, memory and the system prompt alone.
 
-    `recalled` is what a look into memory gave; it is said where nothing else can be.
+    Args:
+        request: The request.
+        unfilled: Tools that fit the question and lack an argument.
+        recalled: The result of a lookup in memory, for when there is no other answer.
     """
     question = request.turns[request.newest_question]
     prompt = question.text
@@ -68,22 +81,17 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled],
     personal = _personal(request)
     if personal:
         return personal
-    if _ABILITIES.search(prompt):
+    if pattern("answers", "abilities").search(prompt):
         return _abilities(request.tools)
     if wants_text(prompt):
         return write_text(prompt)
-    if _THANKS.match(prompt):
+    if pattern("answers", "thanks").match(prompt):
         return "You are welcome."
     earlier = [turn.text for turn in request.turns[: request.newest_question] if turn.role == "user"]
-    found = best_sentence(prompt, [request.system, *earlier])
-    if found:
-        return found
-    matters = what_may_matter(prompt, remembered(request))
-    if matters:
-        return matters
-    if recalled:
-        return recalled
-    if _GREETING.match(prompt):
+    from_texts = best_sentence(prompt, [request.system, *earlier])
+    if answer := from_texts or possibly_relevant(prompt, remembered(request)) or recalled:
+        return answer
+    if pattern("answers", "greeting").match(prompt):
         return f"Hello. {_abilities(request.tools)}"
     if question.attachments:
         kinds = ", ".join(dict.fromkeys(question.attachments))
@@ -96,17 +104,17 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled],
 
 
 def _personal(request: ConverseRequest) -> str:
-    """What the prompt asks about earlier statements, or tells for the first time."""
+    """What the prompt asks about the user, or states for the first time."""
     prompt = request.turns[request.newest_question].text
     wanted = asked_for(prompt)
-    told = facts_in([prompt])
+    stated = facts_in([prompt])
     known = fitting(prompt, remembered(request)) if wanted or _QUESTION.search(prompt) else None
     if wanted:
         before = [turn.text for turn in request.turns[: request.newest_question + 1] if turn.role == "user"]
         return answer_from_facts(wanted, facts_in([request.system, *before]), known)
-    if known and _OWN.search(prompt):
+    if known and pattern("answers", "own").search(prompt):
         return known
-    return f"Noted. {' '.join(say_fact(*fact) for fact in told.items())}" if told else ""
+    return f"Noted. {' '.join(say_fact(*fact) for fact in stated.items())}" if stated else ""
 
 
 def _abilities(tools: Sequence[Tool]) -> str:
@@ -122,12 +130,7 @@ def _ask_for(unfilled: Unfilled) -> str:
 
 
 def _subject(call: ToolCall) -> str:
-    words = [
-        word
-        for word in split_name(call.name)
-        if word not in ("get", "fetch", "tool", "current", "lookup", "find", "run")
-    ]
-    name = " ".join(words) or call.name
+    name = " ".join(word for word in split_name(call.name) if word not in _VERBS) or call.name
     return f"{name[:1].upper()}{name[1:]}{_for(call.arguments)}"
 
 
@@ -137,12 +140,12 @@ def _for(arguments: Mapping[str, object]) -> str:
         for value in arguments.values()
         if isinstance(value, str | int | float) and not isinstance(value, bool)
     ]
-    told = ", ".join(text for text in plain if len(text) <= 60)
-    return f" ({told})" if told else ""
+    shown = ", ".join(text for text in plain if len(text) <= _SHORT)
+    return f" ({shown})" if shown else ""
 
 
 def _readable(value: object, arguments: Mapping[str, object]) -> str:
-    """A result as text: JSON and Python literals become "name: value" pairs, less what only repeats an argument."""
+    """A result as text: JSON and Python literals become "name: value" pairs, without those that repeat an argument."""
     if isinstance(value, str):
         stripped = value.strip()
         if stripped[:1] not in ("{", "["):

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Mapping
 
-from loomlib.local.models.json_values import JsonObject, as_list, as_number, as_object, as_texts
-from loomlib.local.models.judging.material import Material, read_material
-from loomlib.local.models.judging.rules import REFUSAL, Finding, judge_answer
-from loomlib.local.models.request import ConverseRequest, Tool
-from loomlib.local.models.schemas import resolve
-from loomlib.local.models.words import STOPWORDS, split_name, stem, words
+from ...json_values import JsonObject, as_list, as_number, as_object, as_texts
+from ...request import ConverseRequest, Tool
+from ..language import STOPWORDS, split_name, stem, words
+from ..schemas import resolve
+from .material import Material, read_material
+from .rules import REFUSAL, Finding, judge_answer
 
 SAYS = "Simulated judge: "
 _REASONS = ("rationale", "reasoning", "reason", "explanation")
