@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from .admin import AdminRoutes
 from .contract import AgentBroke, SessionEnded
 from .guard import Caller, Guard
-from .models import ModelRefused, ModelRoom
+from .models import ConverseModel, ModelRefused
 from .models.tokens import count_request
 from .moto_fallback import MotoFallback
 from .otlp import PREFIX as OTLP_PATHS
@@ -44,7 +44,7 @@ class Application:
         *,
         guard: Guard,
         invoke: Invoke,
-        models: ModelRoom,
+        models: ConverseModel,
         routers: Mapping[str, Sequence[Router]],
         moto: MotoFallback,
         admin: AdminRoutes,
