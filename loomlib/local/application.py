@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from .admin import AdminRoutes
-from .contract import AgentBroke, SessionEnded
+from .contract import AgentProcessError, SessionEndedError
 from .guard import Caller, Guard
 from .models import ConverseModel, ModelRefused
 from .models.tokens import count_request
@@ -19,7 +19,7 @@ from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
 from .router import Router
 from .runtimes.invoke import Invoke
-from .wire import Receive, Refused, Scope, Send, not_implemented, read_body, send_json, send_refusal
+from .wire import Receive, RefusedError, Scope, Send, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
 _MODEL_REQUEST_LIMIT_BYTES = 25_000_000
@@ -69,19 +69,21 @@ class Application:
             headers: dict[bytes, bytes] = dict(scope["headers"])
             caller = self._guard.admit(headers, scope["path"], scope["query_string"])
             await self._route(caller, scope, headers, receive, sending, request_id)
-        except Refused as refused:
+        except RefusedError as refused:
             if not begun:
                 await send_refusal(send, refused, request_id)
         except ConnectionAbortedError:
             return  # the client disconnected while sending
-        except (AgentBroke, SessionEnded) as broke:
+        except (AgentProcessError, SessionEndedError) as broke:
             # Headers are sent: all that is left is to end without the last chunk. uvicorn closes the connection when an
             # application returns in mid-body.
             _log.warning("An answer was interrupted: %s", broke)
         except Exception:  # noqa: BLE001 - whatever failed, the client gets AWS's error form and the log the traceback
             _log.exception("%s failed", scope["method"])
             if not begun:
-                refused = Refused("InternalServerException", 500, "The local AgentCore failed; see its service.log")
+                refused = RefusedError(
+                    "InternalServerException", 500, "The local AgentCore failed; see its service.log"
+                )
                 await send_refusal(send, refused, request_id)
 
     async def _route(
@@ -134,7 +136,7 @@ class Application:
         try:
             request = json.loads(body or b"{}")
         except ValueError as error:
-            raise Refused("ValidationException", 400, f"The request is not JSON: {error}") from error
+            raise RefusedError("ValidationException", 400, f"The request is not JSON: {error}") from error
         try:
             if operation == "converse":
                 await send_json(send, await self._models.converse(unquote(model_id), request), headers=named)
@@ -151,7 +153,7 @@ class Application:
             else:
                 raise not_implemented(f"{operation} of models")
         except ModelRefused as refused:
-            raise Refused(refused.code, refused.status, refused.message) from refused
+            raise RefusedError(refused.code, refused.status, refused.message) from refused
 
 
 def _named(request_id: str) -> tuple[tuple[bytes, bytes], ...]:

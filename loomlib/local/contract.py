@@ -13,9 +13,12 @@ from typing import Protocol
 class RuntimeVersion:
     """One immutable version of a runtime, extracted and ready to start.
 
-    `code` is the folder with the package's files; `entry_point` is AWS's list of one or two items, such as
-    `("agent.py",)` or `("opentelemetry-instrument", "agent.py")`; `search_path` are folders that go on `sys.path`
-    before the workbench's own packages (a cached requirements overlay), in order.
+    Attributes:
+        code: Folder with the package's files.
+        entry_point: AWS's list of one or two items, such as `("opentelemetry-instrument", "agent.py")`.
+        environment: The runtime's own variables.
+        search_path: Folders that precede the workbench's own packages on `sys.path`, such as installed requirements.
+        header_allowlist: Further request headers that the agent may see, in lower case.
     """
 
     runtime_id: str
@@ -32,7 +35,7 @@ class RuntimeVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCall:
-    """One invocation on its way to a session: headers are those the agent may see, lower-case names."""
+    """One invocation of a session; `headers` are those that the agent may see, by lower-case names."""
 
     runtime: RuntimeVersion
     qualifier: str
@@ -43,9 +46,10 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswer:
-    """What the agent's process answered. `chunks` yields each HTTP chunk as it came, unbuffered.
+    """The answer of an agent's process.
 
-    When the agent dies in mid-answer `chunks` raises `AgentBroke`: headers are out, so the client sees a cut stream.
+    `chunks` yields each HTTP chunk as it arrives. It raises `AgentProcessError` when the process ends before its answer
+    does; headers are sent by then, so the client sees an interrupted stream.
     """
 
     status: int
@@ -53,29 +57,29 @@ class AgentAnswer:
     chunks: AsyncIterator[bytes]
 
 
-class AgentBroke(Exception):
-    """The agent failed: `reason` in a sentence, `log_tail` its last output lines (RuntimeClientError, 424)."""
+class AgentProcessError(Exception):
+    """A failure of the agent: `reason` is a sentence, `log_tail` its last output lines (RuntimeClientError, 424)."""
 
     def __init__(self, reason: str, log_tail: Sequence[str] = ()) -> None:
         super().__init__(reason)
         self.reason, self.log_tail = reason, tuple(log_tail)
 
 
-class SessionLimit(Exception):
-    """A quota forbids the session or the call; `kind` is "throttle" (429) or "quota" (402)."""
+class SessionLimitError(Exception):
+    """A quota that a session or an invocation would exceed; `kind` is "throttle" (429) or "quota" (402)."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind, self.message = kind, message
 
 
-class SessionEnded(Exception):
-    """The session ended while the call was on its way (RetryableConflict, 409)."""
+class SessionEndedError(Exception):
+    """The session ended before it could answer (RetryableConflictException, 409)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo:
-    """One live session. `rss_bytes` is resident memory of its process, 0 when unknown."""
+    """One active session; `rss_bytes` is the resident memory of its process, 0 when unknown."""
 
     runtime_id: str
     qualifier: str
@@ -101,6 +105,8 @@ class RuntimeInfo:
 
 
 class LogSink(Protocol):
-    """Takes log lines in the order they were written; never blocks and never drops one."""
+    """Takes log lines in order; never blocks and never drops one."""
 
-    def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None: ...
+    def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
+        """Append a line to a stream."""
+        ...

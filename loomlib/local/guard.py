@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from ..errors import LocalServiceError
-from .wire import Refused
+from .wire import RefusedError
 
 _LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
 _CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/([^,\s]+)")
@@ -47,7 +47,7 @@ class Guard:
         self._access_key = access_key.encode()
 
     def admit(self, headers: Mapping[bytes, bytes], path: str, query: bytes) -> Caller:
-        """The caller, or `Refused` with AWS's 403 errors."""
+        """The caller, or `RefusedError` with AWS's 403 errors."""
         if not _LOOPBACK_HOST.match(headers.get(b"host", b"")):
             # A page of a foreign site whose name was rebound to 127.0.0.1 still sends its own host name.
             raise _denied("This service only answers to the hosts 127.0.0.1 and localhost")
@@ -59,7 +59,7 @@ class Guard:
         else:
             key, scope = _signed_by(authorization, query)
         if not secrets.compare_digest(key.encode(), self._access_key):
-            raise Refused(
+            raise RefusedError(
                 "UnrecognizedClientException",
                 403,
                 "The access key is missing or not this service's; see `bench.environment()` or `loom up --export`",
@@ -76,5 +76,5 @@ def _signed_by(authorization: str, query: bytes) -> tuple[str, list[str]]:
     return key, scope
 
 
-def _denied(message: str) -> Refused:
-    return Refused("AccessDeniedException", 403, message)
+def _denied(message: str) -> RefusedError:
+    return RefusedError("AccessDeniedException", 403, message)

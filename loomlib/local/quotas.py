@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from .contract import SessionLimit
+from .contract import SessionLimitError
 
 _MINUTE_S, _SECOND_S = 60.0, 1.0
 
@@ -39,7 +39,7 @@ class Quotas:
 
 
 class QuotaKeeper:
-    """Counts calls and sessions and raises `SessionLimit` when one is too many."""
+    """Counts calls and sessions and raises `SessionLimitError` when one is too many."""
 
     def __init__(self, quotas: Quotas, clock: Callable[[], float] = time.monotonic) -> None:
         self._quotas, self._clock = quotas, clock
@@ -50,16 +50,16 @@ class QuotaKeeper:
         """Count one invocation of an endpoint."""
         limit = self._quotas.invocations_per_s
         if limit is not None and not self._has_room(self._calls[runtime_id, qualifier], limit, _SECOND_S):
-            raise SessionLimit("throttle", f"Rate exceeded: {limit} invocations a second on endpoint {qualifier}")
+            raise SessionLimitError("throttle", f"Rate exceeded: {limit} invocations a second on endpoint {qualifier}")
 
     def admit_session(self, runtime_id: str, qualifier: str, active_sessions: int) -> None:
         """Count one new session of an endpoint, where `active_sessions` are alive in the account."""
         most = self._quotas.active_sessions
         if most is not None and active_sessions >= most:
-            raise SessionLimit("quota", f"The account's quota of {most} active sessions is used up")
+            raise SessionLimitError("quota", f"The account's quota of {most} active sessions is used up")
         limit = self._quotas.sessions_per_minute
         if limit is not None and not self._has_room(self._sessions[runtime_id, qualifier], limit, _MINUTE_S):
-            raise SessionLimit("throttle", f"Rate exceeded: {limit} new sessions a minute on endpoint {qualifier}")
+            raise SessionLimitError("throttle", f"Rate exceeded: {limit} new sessions a minute on endpoint {qualifier}")
 
     def _has_room(self, times: deque[float], limit: int, window_s: float) -> bool:
         now = self._clock()

@@ -26,7 +26,7 @@ from .resources.engine import ResourceEngine
 from .wire import (
     Encoded,
     Receive,
-    Refused,
+    RefusedError,
     Scope,
     Send,
     invalid,
@@ -161,9 +161,9 @@ def _json(body: bytes) -> dict[str, Any]:
     try:
         document = json.loads(body)
     except ValueError as error:
-        raise Refused("SerializationException", 400, "The request is not JSON") from error
+        raise RefusedError("SerializationException", 400, "The request is not JSON") from error
     if not isinstance(document, dict):
-        raise Refused("SerializationException", 400, "The request is not a JSON object")
+        raise RefusedError("SerializationException", 400, "The request is not a JSON object")
     return cast("dict[str, Any]", document)
 
 
@@ -181,7 +181,7 @@ def _parameters(match: Match, body: bytes) -> dict[str, Any]:
     try:
         parameters = _plain(RestJSONParser(operation).parse(parts))
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise Refused(
+        raise RefusedError(
             "SerializationException", 400, f"The request does not have the form of {match.name}: {error}"
         ) from error
     if operation.input_shape is not None and (faults := list(_faults(operation.input_shape, parameters, ""))):

@@ -13,7 +13,7 @@ Send = Callable[[Message], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """An answer that is an AWS error: `code` such as "ValidationException", HTTP `status`, and a sentence."""
 
     def __init__(self, code: str, status: int, message: str, **members: Any) -> None:
@@ -25,22 +25,22 @@ class Encoded(bytes):
     """A result that is in the operation's wire form already."""
 
 
-def invalid(message: str, reason: str = "FieldValidationFailed") -> Refused:
+def invalid(message: str, reason: str = "FieldValidationFailed") -> RefusedError:
     """400: the request breaks a rule."""
-    return Refused("ValidationException", 400, message, reason=reason)
+    return RefusedError("ValidationException", 400, message, reason=reason)
 
 
-def not_found(message: str) -> Refused:
-    return Refused("ResourceNotFoundException", 404, message)
+def not_found(message: str) -> RefusedError:
+    return RefusedError("ResourceNotFoundException", 404, message)
 
 
-def conflict(message: str) -> Refused:
-    return Refused("ConflictException", 409, message)
+def conflict(message: str) -> RefusedError:
+    return RefusedError("ConflictException", 409, message)
 
 
-def not_implemented(what: str) -> Refused:
+def not_implemented(what: str) -> RefusedError:
     """501, which no retry mode of botocore repeats (500, 502, 503, 504 and 509 are)."""
-    return Refused("NotImplementedException", 501, f"The local AgentCore does not implement {what} yet")
+    return RefusedError("NotImplementedException", 501, f"The local AgentCore does not implement {what} yet")
 
 
 async def send_json(send: Send, document: Mapping[str, Any], status: int = 200, headers: Headers = ()) -> None:
@@ -53,7 +53,7 @@ async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> N
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_refusal(send: Send, refused: Refused, request_id: str) -> None:
+async def send_refusal(send: Send, refused: RefusedError, request_id: str) -> None:
     # REST services spell the member "message"; boto3 reads either case, other SDKs only their own.
     document = {"__type": refused.code, "message": refused.message, **refused.members}
     headers = ((b"x-amzn-errortype", refused.code.encode()), (b"x-amzn-requestid", request_id.encode()))

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from loomlib import local
 from loomlib.errors import LocalServiceError
 from loomlib.local.guard import Guard, listening_socket
-from loomlib.local.wire import Refused
+from loomlib.local.wire import RefusedError
 
 
 def request(state: local.ServiceState, headers: dict[str, str], path: str = "/_loom/status") -> tuple[int, Any]:
@@ -131,5 +131,5 @@ def test_the_credential_scope_names_the_service() -> None:
 
 @pytest.mark.parametrize("query", [b"X-Amz-Credential=", b"X-Amz-Credential=%2F%2F", b"X-Amz-Credential=KEYS/a/b/c"])
 def test_a_malformed_presigned_query_is_refused(query: bytes) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         Guard("KEY").admit({b"host": b"127.0.0.1"}, "/", query)

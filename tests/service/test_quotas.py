@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.local.contract import SessionLimit
+from loomlib.local.contract import SessionLimitError
 from loomlib.local.quotas import QuotaKeeper, Quotas
 
 
 def refused(call: Callable[[], None]) -> str:
     try:
         call()
-    except SessionLimit as limit:
+    except SessionLimitError as limit:
         return limit.kind
     return ""
 

@@ -21,7 +21,7 @@ from loomlib import local
 from loomlib.local.resources import Behaviour, Draft, Record, Resource, SettlementError
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
-from loomlib.local.wire import Refused
+from loomlib.local.wire import RefusedError
 
 OLDER_HOME = Path(__file__).parent / "data" / "older_home"
 OLDER_RUNTIME, OLDER_MEMORY = "older-Z3vUDUiHXi", "older_memory-bExHO6Nn8O"
@@ -100,11 +100,11 @@ async def test_a_resource_needs_only_a_declaration(engine: ResourceEngine) -> No
     assert [item["name"] for item in listed] == ["robot"]
     tags = await control("ListTagsForResource", resourceArn=created["workloadIdentityArn"])
     assert tags == {"tags": {"team": "loom"}}
-    with pytest.raises(Refused, match="Workload identity with name robot already exists") as taken:
+    with pytest.raises(RefusedError, match="Workload identity with name robot already exists") as taken:
         await control("CreateWorkloadIdentity", name="robot")
     assert (taken.value.code, taken.value.status) == ("ConflictException", 409)
     await control("DeleteWorkloadIdentity", name="robot")
-    with pytest.raises(Refused, match="Workload identity not found: robot"):
+    with pytest.raises(RefusedError, match="Workload identity not found: robot"):
         await control("GetWorkloadIdentity", name="robot")
 
 
@@ -140,7 +140,7 @@ async def test_a_repeated_request_has_one_effect_and_a_token_is_of_one_request(e
     first = await control("CreatePolicyEngine", name="rules", description="d", clientToken=token)
     again = await control("CreatePolicyEngine", name="rules", description="d", clientToken=token)
     assert again["policyEngineId"] == first["policyEngineId"]
-    with pytest.raises(Refused, match="clientToken was used already") as other:
+    with pytest.raises(RefusedError, match="clientToken was used already") as other:
         await control("CreatePolicyEngine", name="others", clientToken=token)
     assert other.value.code == "ConflictException"
 
@@ -155,7 +155,7 @@ async def test_pages_neither_skip_nor_repeat_while_resources_come_and_go(engine:
     names = [item["name"] for page in (first, second) for item in page["policyEngines"]]
     assert names == [f"engine_{number}" for number in range(6)]
     assert "nextToken" not in second
-    with pytest.raises(Refused, match="nextToken"):
+    with pytest.raises(RefusedError, match="nextToken"):
         await control("ListGateways", nextToken=first["nextToken"])
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..wire import Refused
+from ..wire import RefusedError
 from .requests import group_not_found, invalid_parameter, limit_of
 from .store import Logs
 
@@ -62,7 +62,7 @@ class Insights:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def start_query(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Start a query. Raise `Refused` when it is malformed or too many are running."""
+        """Start a query. Raise `RefusedError` when it is malformed or too many are running."""
         from ..insights import LARGEST_LIMIT, MalformedQuery, Query  # takes 20 ms, so only queries pay for it
 
         text = str(parameters.get("queryString") or "")
@@ -72,7 +72,7 @@ class Insights:
             Query(text)
         except MalformedQuery as error:
             where = {"startCharOffset": error.start, "endCharOffset": error.end}
-            raise Refused(
+            raise RefusedError(
                 "MalformedQueryException",
                 400,
                 f"{error.message} (at character {error.start})",
@@ -84,7 +84,7 @@ class Insights:
         if begin_ms > end_ms:
             raise invalid_parameter("startTime must not be after endTime")
         if sum(query.status == "Running" for query in self._queries.values()) >= _RUNNING_QUERIES:
-            raise Refused("LimitExceededException", 400, f"{_RUNNING_QUERIES} queries are already running")
+            raise RefusedError("LimitExceededException", 400, f"{_RUNNING_QUERIES} queries are already running")
         events = await asyncio.to_thread(self._events, groups, begin_ms, end_ms)
         question = {
             "query": text,

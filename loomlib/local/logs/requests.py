@@ -9,21 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..otlp import StoredEvent
-from ..wire import Refused
+from ..wire import RefusedError
 
 LARGEST_PAGE: Final = 10_000
 PAGE_BYTES: Final = 1_000_000
 """AWS ends a page at 1 MB. It is applied to stored telemetry only: agents' lines are short."""
 
 
-def invalid_parameter(message: str) -> Refused:
+def invalid_parameter(message: str) -> RefusedError:
     """Return CloudWatch Logs' error for a parameter (400)."""
-    return Refused("InvalidParameterException", 400, message)
+    return RefusedError("InvalidParameterException", 400, message)
 
 
-def group_not_found(message: str = "The specified log group does not exist.") -> Refused:
+def group_not_found(message: str = "The specified log group does not exist.") -> RefusedError:
     """Return CloudWatch Logs' error for a log group, or a query, that does not exist (400)."""
-    return Refused("ResourceNotFoundException", 400, message)
+    return RefusedError("ResourceNotFoundException", 400, message)
 
 
 def group_of(parameters: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from ..wire import Receive, Refused, Send, not_found, read_body, send_body
+from ..wire import Receive, RefusedError, Send, not_found, read_body, send_body
 from .answers import JSON, PROTOBUF, Answer
 from .bodies import BODY_LIMIT_BYTES
 from .collector import Collector
@@ -67,7 +67,7 @@ class OtlpIntake:
     ) -> Answer:
         try:
             body = await read_body(receive, BODY_LIMIT_BYTES, _header(headers, b"content-length"))
-        except Refused as refused:
+        except RefusedError as refused:
             await _let_pass(receive)
             return Answer(413, message=refused.message)
         if said != JSON and content_type != PROTOBUF:

@@ -39,10 +39,10 @@ class Behaviour:
     """Whether creating and updating continue in the background, in `settle`."""
 
     async def before_create(self, draft: Draft) -> None:
-        """Check or complete a new resource. Raise `Refused` to reject it."""
+        """Check or complete a new resource. Raise `RefusedError` to reject it."""
 
     async def before_update(self, draft: Draft) -> None:
-        """Check or complete a change. Raise `Refused` to reject it."""
+        """Check or complete a change. Raise `RefusedError` to reject it."""
 
     async def settle(self, record: Record) -> Record:
         """Do the background work and return the record, whose status the engine then sets to ready.
@@ -57,7 +57,7 @@ class Behaviour:
         return ()
 
     async def before_delete(self, record: Record, version: int | None) -> None:
-        """Check that a resource, or one version of it, may go. Raise `Refused` to reject it."""
+        """Check that a resource, or one version of it, may go. Raise `RefusedError` to reject it."""
 
     async def after_delete(self, record: Record, version: int | None) -> None:
         """Release what a deleted resource, or one deleted version, held."""

@@ -17,7 +17,7 @@ from moto.core.model import ServiceModel
 from moto.core.utils import get_service_model
 
 from ..paging import page_request
-from ..wire import Refused, conflict, invalid, not_found
+from ..wire import RefusedError, conflict, invalid, not_found
 from .behaviour import Behaviour, Draft, SettlementError
 from .declaration import Binding, Resource, bind
 from .records import Record
@@ -355,7 +355,7 @@ def _given(binding: Binding, parameters: Parameters) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in apart and value is not None}
 
 
-def _taken(resource: Resource, record: Record) -> Refused:
+def _taken(resource: Resource, record: Record) -> RefusedError:
     message = f"{_words(resource.noun)} with name {record.name} already exists: {record.id}"
     return conflict(message) if resource.duplicate == "ConflictException" else invalid(message, "ResourceConflict")
 

@@ -10,12 +10,12 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs
 
-from ..contract import AgentAnswer, AgentBroke, AgentCall, RuntimeVersion, SessionEnded, SessionLimit
+from ..contract import AgentAnswer, AgentCall, AgentProcessError, RuntimeVersion, SessionEndedError, SessionLimitError
 from ..quotas import QuotaKeeper
 from ..resources import Record
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
-from ..wire import Receive, Refused, Scope, Send, invalid, not_found, read_body, send_json
+from ..wire import Receive, RefusedError, Scope, Send, invalid, not_found, read_body, send_json
 from .deployments import Deployments
 from .resource import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
 
@@ -58,13 +58,13 @@ class Invoke:
         try:
             self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
             answer = await self._sessions.invoke(call)
-        except SessionLimit as limit:
+        except SessionLimitError as limit:
             throttled = limit.kind == "throttle"
             code, status = ("ThrottlingException", 429) if throttled else ("ServiceQuotaExceededException", 402)
-            raise Refused(code, status, limit.message) from limit
-        except SessionEnded as ended:
-            raise Refused("RetryableConflictException", 409, str(ended) or "The session is ending") from ended
-        except AgentBroke as broke:
+            raise RefusedError(code, status, limit.message) from limit
+        except SessionEndedError as ended:
+            raise RefusedError("RetryableConflictException", 409, str(ended) or "The session is ending") from ended
+        except AgentProcessError as broke:
             raise _agent_failed(broke.reason, broke.log_tail) from broke
         if not 200 <= answer.status < 300:
             raise await _agent_answered(answer)
@@ -114,7 +114,9 @@ class Invoke:
         version = self._resources.version(runtime, int(live)) if live else None
         if version is None:
             if endpoint.status == "CREATING":
-                raise Refused("RetryableConflictException", 409, f"{runtime.id} is CREATING; wait until it is READY")
+                raise RefusedError(
+                    "RetryableConflictException", 409, f"{runtime.id} is CREATING; wait until it is READY"
+                )
             raise invalid(f"Endpoint {qualifier} of {runtime.id} is {endpoint.status}: {endpoint.failure}")
         return qualifier, self._deployments.runnable(version)
 
@@ -180,7 +182,7 @@ def _agent_headers(
     return seen
 
 
-async def _agent_answered(answer: AgentAnswer) -> Refused:
+async def _agent_answered(answer: AgentAnswer) -> RefusedError:
     """Return the 424 for an agent that answered with an error of its own."""
     parts: list[bytes] = []
     size = 0
@@ -190,12 +192,12 @@ async def _agent_answered(answer: AgentAnswer) -> Refused:
                 parts.append(chunk)
                 size += len(chunk)
         tail: tuple[str, ...] = ()
-    except AgentBroke as broke:
+    except AgentProcessError as broke:
         tail = broke.log_tail
     text = b"".join(parts)[:_ERROR_TEXT_LIMIT].decode("utf-8", "replace").strip()
     return _agent_failed(f"The agent answered {answer.status}: {text or 'nothing'}", tail)
 
 
-def _agent_failed(reason: str, log_tail: tuple[str, ...]) -> Refused:
+def _agent_failed(reason: str, log_tail: tuple[str, ...]) -> RefusedError:
     log = "\n".join(log_tail[-_LOG_LINES_SHOWN:])
-    return Refused("RuntimeClientError", 424, f"{reason}\nLast log lines:\n{log}" if log else reason)
+    return RefusedError("RuntimeClientError", 424, f"{reason}\nLast log lines:\n{log}" if log else reason)

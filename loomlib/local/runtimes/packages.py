@@ -15,7 +15,7 @@ from moto.core.exceptions import ServiceException
 from moto.s3.models import s3_backends
 from moto.utilities.utils import get_partition
 
-from ..wire import Refused
+from ..wire import RefusedError
 
 # AWS's limits for direct code deployment, zipped and unzipped (Amazon Bedrock AgentCore service quotas).
 ZIPPED_LIMIT_BYTES = 250_000_000
@@ -63,12 +63,12 @@ def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, reg
     try:
         stored = backend.get_object(bucket, key, version_id=version_id)
     except ServiceException as error:
-        raise Refused("ValidationException", 400, f"{where} cannot be read: {error}", reason="Other") from error
+        raise RefusedError("ValidationException", 400, f"{where} cannot be read: {error}", reason="Other") from error
     if stored is None:
-        raise Refused("ValidationException", 400, f"{where} does not exist", reason="FieldValidationFailed")
+        raise RefusedError("ValidationException", 400, f"{where} does not exist", reason="FieldValidationFailed")
     if stored.size > ZIPPED_LIMIT_BYTES:
         limit = f"{ZIPPED_LIMIT_BYTES:,}"
-        raise Refused("ValidationException", 400, f"{where} is larger than {limit} bytes", reason="Other")
+        raise RefusedError("ValidationException", 400, f"{where} is larger than {limit} bytes", reason="Other")
     to.parent.mkdir(parents=True, exist_ok=True)
     with to.open("wb") as file:
         file.write(stored.value)

@@ -1,4 +1,4 @@
-"""The body of an agent's answer as an iterator that gives its connection back, however the reading ends."""
+"""The body of an agent's answer, as an iterator that returns its connection however the reading ends."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from ..contract import AgentBroke, SessionEnded
-from .wire import Connection, ConnectionCut, NotHttp
+from ..contract import AgentProcessError, SessionEndedError
+from .wire import Connection, ConnectionClosedError, NotHttpError
 
 
 class AnswerChunks(AsyncIterator[bytes]):
-    """Each chunk as it came. Raises `AgentBroke` when the agent breaks off, `SessionEnded` when the session is ended.
+    """The chunks of an answer as they arrive.
 
-    `aclose()`, or dropping the last reference, closes the connection of an answer not read to its end, so that the
-    agent sees its client leave.
+    Iteration raises `AgentProcessError` when the agent's answer ends too early, `SessionEndedError` when the session
+    ends. `aclose()`, or dropping the last reference, closes the connection of an answer that was not read to its end, so that
+    the agent sees its client disconnect.
     """
 
     def __init__(
@@ -23,7 +24,7 @@ class AnswerChunks(AsyncIterator[bytes]):
         *,
         timeout_s: float,
         release: Callable[[Connection], None],
-        explain: Callable[[Exception], Awaitable[AgentBroke | SessionEnded]],
+        explain: Callable[[Exception], Awaitable[AgentProcessError | SessionEndedError]],
     ) -> None:
         self._connection, self._timeout_s = connection, timeout_s
         self._release, self._explain = release, explain
@@ -45,7 +46,7 @@ class AnswerChunks(AsyncIterator[bytes]):
         except TimeoutError:
             self._finish()
             raise await self._explain(TimeoutError()) from None
-        except (ConnectionCut, NotHttp) as failure:
+        except (ConnectionClosedError, NotHttpError) as failure:
             explained = await self._explain(failure)
             self._finish()
             raise explained from failure
@@ -58,7 +59,7 @@ class AnswerChunks(AsyncIterator[bytes]):
         return chunk
 
     async def aclose(self) -> None:
-        """Stop reading; harmless when everything was read."""
+        """Stop reading; has no effect after the last chunk."""
         self._finish()
 
     def _finish(self) -> None:

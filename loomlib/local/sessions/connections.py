@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from .wire import Connection, ConnectionCut
+from .wire import Connection, ConnectionClosedError
 
 
 class Connections:
@@ -17,18 +17,18 @@ class Connections:
         self._closed = False
 
     async def take(self) -> Connection:
-        """A connection for one request. Raises `ConnectionCut` when nobody listens any more."""
+        """A connection for one request. Raises `ConnectionClosedError` when nobody listens any more."""
         while self._idle:
             connection = self._idle.pop()
             if connection.reusable:
                 return connection
             self._open.discard(connection)
         if self._closed:
-            raise ConnectionCut("the session has ended")
+            raise ConnectionClosedError("the session has ended")
         try:
             _, connection = await asyncio.get_running_loop().create_connection(Connection, *self._address)
         except OSError as failure:
-            raise ConnectionCut(str(failure)) from failure
+            raise ConnectionClosedError(str(failure)) from failure
         self._open.add(connection)
         return connection
 
@@ -49,7 +49,7 @@ class Connections:
             self._open.discard(connection)
 
     def close_all(self) -> None:
-        """Close all of them; calls on their way get `ConnectionCut`."""
+        """Close all of them; calls on their way get `ConnectionClosedError`."""
         self._closed = True
         self._idle.clear()
         while self._open:

@@ -24,7 +24,7 @@ class Health:
 
 
 async def ask_health(connections: Connections) -> Health:
-    """Ping the agent. Raises `ConnectionCut` or `NotHttp`; waiting for ever is the caller's to prevent."""
+    """Ping the agent. Raises `ConnectionClosedError` or `NotHttpError`; waiting for ever is the caller's to prevent."""
     connection = await connections.take()
     try:
         head = await connection.ask("GET", PATH, {})

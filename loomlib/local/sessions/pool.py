@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..contract import AgentAnswer, AgentBroke, AgentCall, LogSink, SessionEnded, SessionInfo
+from ..contract import AgentAnswer, AgentCall, AgentProcessError, LogSink, SessionEndedError, SessionInfo
 from .keeper import Keeper
 from .otel import OtlpTarget
-from .running import NobodyThere
+from .running import ProcessGoneError
 from .session import Session, SessionPlace
 from .usage import MeteredChunks, UsageMeter
 from .workspace import sweep_leftovers
@@ -23,7 +23,7 @@ class SessionPool:
     """The sessions in `home/sessions`.
 
     `environment` goes to every agent. `admit(runtime_id, qualifier, active_sessions)` is asked before a process is
-    started and may raise `SessionLimit`. An agent has `start_timeout_s` seconds to answer its first ping and
+    started and may raise `SessionLimitError`. An agent has `start_timeout_s` seconds to answer its first ping and
     `answer_timeout_s` seconds to begin an answer, and again between two pieces of it. Making the pool ends what a
     former one left in `home`; only one service at a time may use a home. A keeper ends the agents should this
     process be killed. Agents send their telemetry to `otlp`. With `announces_starts` each process's log begins with
@@ -67,20 +67,20 @@ class SessionPool:
     async def invoke(self, call: AgentCall) -> AgentAnswer:
         """Send `call` to its session, starting the process when there is none.
 
-        Raises `AgentBroke`, `SessionLimit` or `SessionEnded`.
+        Raises `AgentProcessError`, `SessionLimitError` or `SessionEndedError`.
         """
         try:
             return await self._invoke(call)
-        except NobodyThere:
+        except ProcessGoneError:
             pass  # nothing was sent: the session starts cold again
         try:
             return await self._invoke(call)
-        except NobodyThere as failure:
-            raise AgentBroke(f"The agent's process ended twice before it took the call: {failure}") from failure
+        except ProcessGoneError as failure:
+            raise AgentProcessError(f"The agent's process ended twice before it took the call: {failure}") from failure
 
     async def _invoke(self, call: AgentCall) -> AgentAnswer:
         if self._closing:
-            raise SessionEnded("The local AgentCore is stopping")
+            raise SessionEndedError("The local AgentCore is stopping")
         key = (call.runtime.runtime_id, call.qualifier, call.session_id)
         session = self._sessions.get(key)
         if session is None or not session.live:

@@ -1,4 +1,4 @@
-"""One agent process: how it is started, how its end is noticed, and how it is ended so that nothing of it stays."""
+"""One agent process: its start, the detection of its exit, and its complete end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,22 @@ _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 
 
 class AgentProcess:
-    """A running agent script. `address` accepts connections from the first moment; they wait until the agent serves.
+    """A running agent script; connections to its `address` are accepted at once and wait until the agent serves.
 
-    The listening socket is made here and inherited, so no port is raced for and none but loopback is bound; our copy is
-    closed at once, so that the agent's death resets whatever waits in the backlog. `heard` gets each byte that the
-    process sends over its lifeline, which otherwise only tells it when the service is gone.
+    The listening socket is made here and inherited, so ports are not raced for and only loopback is bound. Our copy is
+    closed at once, so that the end of the agent resets the connections that still wait.
 
-    It must be made on the event loop's own thread, one that lives as long as the service: Linux ends the agent together
-    with the thread that started it.
+    Create it on the event loop's own thread, which must run as long as the service: Linux ends the agent together with
+    the thread that started it.
+
+    Args:
+        interpreter: The Python interpreter.
+        script: The agent's script, relative to `folder`.
+        folder: The working folder.
+        environment: The process's variables.
+        mark: The session's mark, by which all its processes are found.
+        on_signal: Called with each byte that the process sends over its lifeline, the socket pair whose closing shows
+            it that the service has ended.
     """
 
     def __init__(
@@ -36,7 +44,7 @@ class AgentProcess:
         folder: Path,
         environment: Mapping[str, str],
         mark: str,
-        heard: Callable[[bytes], None],
+        on_signal: Callable[[bytes], None],
     ) -> None:
         self.mark = mark
         self.exit_code: int | None = None
@@ -67,13 +75,13 @@ class AgentProcess:
             lifeline_child_end.close()
         self.output_fd = output_end
         self.pid = self._popen.pid
-        self._heard = heard
+        self._on_signal = on_signal
         self._lifeline.setblocking(False)
         self._loop.add_reader(self._lifeline, self._listen)
         self._watch_exit()
 
     def is_running(self) -> bool:
-        """Ask the kernel, not our memory: the exit may not have been noticed yet."""
+        """Return whether the process runs; asks the kernel, because its exit may not have been noticed yet."""
         if self.exit_code is not None:
             return False
         if not hasattr(os, "waitid"):  # macOS before Python 3.13
@@ -84,7 +92,7 @@ class AgentProcess:
             return False
 
     async def end(self, *, grace_s: float) -> None:
-        """SIGTERM to the group, SIGKILL after `grace_s` seconds; returns when the process is gone."""
+        """Send SIGTERM to the group and SIGKILL after `grace_s` seconds; return when the process has ended."""
         if self.exit_code is None:
             if grace_s > 0:
                 signal_group(self.pid, signal.SIGTERM)
@@ -95,10 +103,10 @@ class AgentProcess:
         await self.ended.wait()
 
     def how_it_ended(self) -> str:
-        """The exit in words: an exit code or a signal's name."""
+        """Return a phrase for the exit, with its exit code or the signal's name."""
         code = self.exit_code
         if code is None:
-            return "still runs"
+            return "is still running"
         if code < 0:
             with contextlib.suppress(ValueError):
                 return f"was killed by {signal.Signals(-code).name}"
@@ -120,18 +128,18 @@ class AgentProcess:
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         else:
             self._popen.wait()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._on_exit, -1)
 
     def _on_exit(self, pidfd: int) -> None:
         if pidfd >= 0:
             self._loop.remove_reader(pidfd)
             os.close(pidfd)
-        # Off the loop: looking through /proc takes milliseconds, and other sessions stream meanwhile.
+        # Off the loop: searching /proc takes milliseconds, during which other sessions stream.
         self._loop.run_in_executor(None, self._end_the_rest).add_done_callback(self._on_reaped)
 
     def _end_the_rest(self) -> int:
-        # Before the leader is reaped: while it is a zombie its number, which is the group's, belongs to nobody else.
+        # Before the leader is reaped: while it is a zombie its pid, which is the group's, is not reused.
         signal_group(self.pid, signal.SIGKILL)
         kill_marked([self.mark])
         return self._popen.wait()
@@ -144,14 +152,14 @@ class AgentProcess:
         self.ended.set()
 
     def _listen(self) -> None:
-        """Hear what the process says over its lifeline."""
+        """Read the bytes that the process sends over its lifeline."""
         try:
-            words = self._lifeline.recv(4_096)
+            data = self._lifeline.recv(4_096)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            words = b""
-        if not words:
+            data = b""
+        if not data:
             self._loop.remove_reader(self._lifeline)  # its end is closed
-        for place in range(len(words)):
-            self._heard(words[place : place + 1])
+        for index in range(len(data)):
+            self._on_signal(data[index : index + 1])

@@ -1,4 +1,4 @@
-"""The parts of a session that exist from the start of its process on, and the way to that process."""
+"""The parts of a session that exist once its process has started."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from .clocks import SessionClocks
 from .connections import Connections
 from .output import SessionOutput
 from .process import AgentProcess
-from .wire import Connection, ConnectionCut
+from .wire import Connection, ConnectionClosedError
 
 EXIT_SOON_S = 1.0
-"""A connection that was refused, or closed without an answer: time to see whether the process ended with it."""
+"""How long to wait for the process's end after it refused or closed a connection, in seconds."""
 
 
-class NobodyThere(Exception):
-    """The process has just ended and nothing of the call was sent to it: another one can take the call."""
+class ProcessGoneError(Exception):
+    """The process ended before any of the request was sent: another process can take it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A process, what it prints, the connections to it and the clocks that end it."""
+    """A process, its output, the connections to it and the timers that end it."""
 
     process: AgentProcess
     output: SessionOutput
@@ -29,13 +29,18 @@ class Running:
     clocks: SessionClocks
 
     async def connect(self) -> Connection:
-        """A connection for one request. Raises `NobodyThere`, or `ConnectionCut` when the process lives but refuses."""
+        """Return a connection for one request.
+
+        Raises:
+            ProcessGoneError: The process has ended.
+            ConnectionClosedError: The process is running but refuses connections.
+        """
         try:
             return await self.connections.take()
-        except ConnectionCut as cut:
-            # Killed with threads still dying, a process listens no more before the kernel calls it ended.
+        except ConnectionClosedError as cut:
+            # A killed process stops listening before the kernel reports its end, while its threads are ending.
             try:
                 await asyncio.wait_for(self.process.ended.wait(), EXIT_SOON_S)
             except TimeoutError:
                 raise cut from None
-            raise NobodyThere(str(cut)) from cut
+            raise ProcessGoneError(str(cut)) from cut

@@ -1,4 +1,4 @@
-"""One live session: its process, the calls on their way to it, and how it ends."""
+"""One session: its process, its current invocations, and its end."""
 
 from __future__ import annotations
 
@@ -9,30 +9,38 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..contract import AgentAnswer, AgentBroke, AgentCall, LogSink, RuntimeVersion, SessionEnded, SessionInfo
+from ..contract import (
+    AgentAnswer,
+    AgentCall,
+    AgentProcessError,
+    LogSink,
+    RuntimeVersion,
+    SessionEndedError,
+    SessionInfo,
+)
 from .answer import AnswerChunks
 from .clocks import SessionClocks
 from .connections import Connections
 from .environment import session_environment
 from .health import Health, ask_health
+from .notices import SessionNotices
 from .otel import SPANS, OtlpTarget, asks_for_adot, otel_environment
 from .output import START_LINE, SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
 from .running import EXIT_SOON_S, Running
-from .wire import Connection, ConnectionCut, NotHttp
-from .words import SessionWords
+from .wire import Connection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, remove_workspace, write_record
 
 _GRACE_S = 2.0  # from SIGTERM to SIGKILL
-_DRAIN_S = 0.5  # how long output is awaited once every process of the session is dead
+_DRAIN_S = 0.5  # how long to wait for output once every process of the session has ended
 _PING_TIMEOUT_S = 5.0
 _SESSION_HEADER = "x-amzn-bedrock-agentcore-runtime-session-id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlace:
-    """What all sessions of a pool share."""
+    """Settings that all sessions of a pool share."""
 
     folder: Path
     sink: LogSink
@@ -46,10 +54,18 @@ class SessionPlace:
 
 
 class Session:
-    """A session from the start of its process to its end. It never comes back: the next call makes another one.
+    """A session from the start of its process to its end; the next invocation after that starts a new one.
 
-    It keeps the version it was started with, wherever the endpoint points later, as a microVM does. `on_end` is called
-    when it takes no more calls, `on_gone` when nothing of it is left.
+    It keeps the version with which it was started, wherever the endpoint points later, as a microVM does.
+
+    Args:
+        place: Settings of the pool.
+        runtime: The version to run.
+        qualifier: The endpoint's name.
+        session_id: The runtime session id.
+        mark: Unique id of this process: in its environment, its folder and its log stream.
+        on_end: Called when it takes no more invocations.
+        on_gone: Called when no process or file of it is left.
     """
 
     def __init__(
@@ -68,7 +84,7 @@ class Session:
         self._started_at = self._last_used_at = datetime.now(UTC)
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs]{mark}"
         self._group = f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}"
-        self._words = SessionWords(place.sink, group=self._group, stream=self._stream, session_id=session_id)
+        self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
         self._running: Running | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
@@ -78,16 +94,16 @@ class Session:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a session is found by."""
+        """Runtime id, qualifier and session id."""
         return self.runtime.runtime_id, self.qualifier, self.session_id
 
     @property
     def live(self) -> bool:
-        """Whether calls may be sent here."""
+        """Whether it takes invocations."""
         return not self._stopping and not self._failed and (self._running is None or self._running.process.is_running())
 
     def info(self) -> SessionInfo:
-        """What the session is and does, as of now."""
+        """Return the session's present state."""
         pid = self._running.process.pid if self._running is not None else 0
         return SessionInfo(
             runtime_id=self.runtime.runtime_id,
@@ -103,7 +119,13 @@ class Session:
         )
 
     async def call(self, call: AgentCall) -> AgentAnswer:
-        """Send the call when the process is ready. Raises `AgentBroke`, `SessionEnded`, or `NobodyThere` unsent."""
+        """Send an invocation as soon as the process is ready.
+
+        Raises:
+            AgentProcessError: The agent failed to start or to answer.
+            SessionEndedError: The session is ending.
+            ProcessGoneError: The process ended before anything was sent.
+        """
         self._calls += 1
         self._invocations += 1
         self._last_used_at = datetime.now(UTC)
@@ -117,7 +139,7 @@ class Session:
             async with asyncio.timeout(self._place.answer_timeout_s):
                 headers = {_SESSION_HEADER: self.session_id, **call.headers}
                 head = await connection.ask("POST", "/invocations", headers, call.body)
-        except (ConnectionCut, NotHttp, TimeoutError) as failure:
+        except (ConnectionClosedError, NotHttpError, TimeoutError) as failure:
             explained = await self._explain(failure, mid_answer=False)
             self._release(connection)
             raise explained from failure
@@ -130,7 +152,12 @@ class Session:
         return AgentAnswer(status=head.status, headers=head.headers, chunks=chunks)
 
     async def end(self, why: str, *, grace_s: float = _GRACE_S) -> None:
-        """End the session: calls on their way get `SessionEnded(why)`. Returns when nothing of it is left."""
+        """End the session and wait until nothing of it is left.
+
+        Args:
+            why: The reason, which current invocations get as a `SessionEndedError`.
+            grace_s: Time between SIGTERM and SIGKILL.
+        """
         if not self._stopping:
             self._stopping, self._why_ended = True, why
             self._on_end(self)
@@ -161,7 +188,7 @@ class Session:
                 f"The agent did not start serving within {self._place.start_timeout_s:g} s; "
                 "agents must serve with uvicorn or BedrockAgentCoreApp.run()"
             )
-        except (ConnectionCut, NotHttp) as failure:
+        except (ConnectionClosedError, NotHttpError) as failure:
             self._failed = str(await self._explain(failure, mid_answer=False))
         if self._failed:
             self._on_end(self)
@@ -187,7 +214,7 @@ class Session:
             ),
         )
         how = {"interpreter": place.interpreter, "script": script, "mark": self.mark}
-        process = AgentProcess(**how, folder=folder, environment=environment, heard=self._words.heard)
+        process = AgentProcess(**how, folder=folder, environment=environment, on_signal=self._notices.on_signal)
         output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
         write_record(place.folder, self.mark, process.pid)
         if place.announces_starts:
@@ -199,7 +226,7 @@ class Session:
             )
             output.note(f"Loom runs {script} itself{instead}; {self.runtime.entry_point[0]} is not used locally")
         if place.otlp is not None and SPANS not in environment:
-            self._words.silent()
+            self._notices.makes_no_spans()
         clocks = SessionClocks(
             idle_timeout_s=self.runtime.idle_timeout_s,
             max_lifetime_s=self.runtime.max_lifetime_s,
@@ -209,7 +236,7 @@ class Session:
         return Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
 
     async def _clean_up(self, running: Running) -> None:
-        """Wait for the process's end, however it comes, and take everything that is left of it away."""
+        """Wait for the process's end and remove everything that is left of it."""
         await running.process.ended.wait()
         was_stopping = self._stopping
         self._on_end(self)
@@ -217,7 +244,7 @@ class Session:
         running.connections.close_idle()
         await running.output.finish(within_s=_DRAIN_S)
         if self._place.otlp is not None and not was_stopping and not self._failed:
-            self._words.died(running.process.how_it_ended())
+            self._notices.ended_unexpectedly(running.process.how_it_ended())
         self._drained.set()
         await self._leave()
 
@@ -230,13 +257,13 @@ class Session:
 
     def _raise_unless_running(self) -> Running:
         if self._stopping:
-            raise SessionEnded(self._why_ended)
+            raise SessionEndedError(self._why_ended)
         if self._failed or self._running is None:
-            raise AgentBroke(self._failed, self._log_tail())
+            raise AgentProcessError(self._failed, self._log_tail())
         return self._running
 
     def _release(self, connection: Connection | None) -> None:
-        """A call is over, however it went."""
+        """End an invocation, whatever its outcome."""
         self._calls -= 1
         self._last_used_at = datetime.now(UTC)
         if self._running is not None:
@@ -245,18 +272,20 @@ class Session:
             if self._calls == 0 and self._start.done() and self.live:
                 self._running.clocks.resume()
 
-    async def _explain_cut_answer(self, failure: Exception) -> AgentBroke | SessionEnded:
+    async def _explain_cut_answer(self, failure: Exception) -> AgentProcessError | SessionEndedError:
         return await self._explain(failure, mid_answer=True)
 
-    async def _explain(self, failure: Exception, *, mid_answer: bool) -> AgentBroke | SessionEnded:
-        """Why a call failed, in a sentence, with the process's exit when that was the cause."""
+    async def _explain(self, failure: Exception, *, mid_answer: bool) -> AgentProcessError | SessionEndedError:
+        """Return the error for a failed invocation, with the process's exit if that was the cause."""
         if self._stopping:
-            return SessionEnded(self._why_ended)
+            return SessionEndedError(self._why_ended)
         if isinstance(failure, TimeoutError):
             what = "no further byte" if mid_answer else "no answer"
-            return AgentBroke(f"The agent sent {what} within {self._place.answer_timeout_s:g} s", self._log_tail())
-        if isinstance(failure, NotHttp):
-            return AgentBroke(f"The agent answered something that is not HTTP: {failure}", self._log_tail())
+            return AgentProcessError(
+                f"The agent sent {what} within {self._place.answer_timeout_s:g} s", self._log_tail()
+            )
+        if isinstance(failure, NotHttpError):
+            return AgentProcessError(f"The agent answered something that is not HTTP: {failure}", self._log_tail())
         when = "in the middle of its answer" if mid_answer else "without an answer"
         if self._running is not None:
             try:
@@ -267,8 +296,10 @@ class Session:
                 pass
             if self._running.process.exit_code is not None:
                 at = when if self._start.done() else "before it served a request"
-                return AgentBroke(f"The agent's process {self._running.process.how_it_ended()} {at}", self._log_tail())
-        return AgentBroke(f"The agent closed the connection {when}", self._log_tail())
+                return AgentProcessError(
+                    f"The agent's process {self._running.process.how_it_ended()} {at}", self._log_tail()
+                )
+        return AgentProcessError(f"The agent closed the connection {when}", self._log_tail())
 
     def _log_tail(self) -> tuple[str, ...]:
         return tuple(self._running.output.tail) if self._running is not None else ()
@@ -277,7 +308,7 @@ class Session:
         try:
             async with asyncio.timeout(_PING_TIMEOUT_S):
                 return await ask_health(self._raise_unless_running().connections)
-        except (ConnectionCut, NotHttp, TimeoutError, SessionEnded, AgentBroke):
+        except (ConnectionClosedError, NotHttpError, TimeoutError, SessionEndedError, AgentProcessError):
             return None
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:

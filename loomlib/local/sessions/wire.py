@@ -21,11 +21,11 @@ _HOP_BY_HOP = frozenset(
 )
 
 
-class ConnectionCut(Exception):
+class ConnectionClosedError(Exception):
     """The server closed the connection before its answer was complete, or it was closed on our side."""
 
 
-class NotHttp(Exception):
+class NotHttpError(Exception):
     """The server sent something that is not HTTP."""
 
 
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
         return bool(self._chunks) or self._complete
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> AnswerHead:
-        """Send a request and wait for the answer's head. Raises `ConnectionCut` or `NotHttp`."""
+        """Send a request and wait for the answer's head. Raises `ConnectionClosedError` or `NotHttpError`."""
         if self._failure is not None:
             raise self._failure
         assert self._transport is not None
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
         """Close at once; the server sees the client leave."""
         if self._transport is not None:
             self._transport.abort()
-        self._fail(ConnectionCut("closed by the service"))
+        self._fail(ConnectionClosedError("closed by the service"))
 
     # asyncio.Protocol
 
@@ -126,17 +126,17 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._idle or self._parser is None:
-            self._break(NotHttp(f"{data[:60]!r} without being asked"))
+            self._break(NotHttpError(f"{data[:60]!r} without being asked"))
             return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._break(NotHttp(f"{data[:60]!r} ({error})"))
+            self._break(NotHttpError(f"{data[:60]!r} ({error})"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._until_close and not self._complete and exc is None:
             self._finish(keep=False)
-        self._fail(ConnectionCut("the connection closed"))
+        self._fail(ConnectionClosedError("the connection closed"))
 
     # httptools callbacks
 

@@ -14,7 +14,7 @@ from memory_clients import client
 from test_memory_model import EXPIRY_DAYS, Memory
 
 from loomlib import local
-from loomlib.local.wire import Refused
+from loomlib.local.wire import RefusedError
 
 
 class OverHttp(Memory):
@@ -37,7 +37,9 @@ class OverHttp(Memory):
         except ClientError as error:
             told = error.response
             status = told["ResponseMetadata"]["HTTPStatusCode"]
-            raise Refused(told["Error"]["Code"], status, told["Error"]["Message"], reason=told.get("reason")) from error
+            raise RefusedError(
+                told["Error"]["Code"], status, told["Error"]["Message"], reason=told.get("reason")
+            ) from error
 
     @initialize()
     def begin(self) -> None:

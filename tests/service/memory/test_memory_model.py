@@ -18,7 +18,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from loomlib.local.memory import MEMORY, EventPlane, MemoryBehaviour, MemoryStore, MemorySweeper, read_journal
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
-from loomlib.local.wire import Refused
+from loomlib.local.wire import RefusedError
 
 DAY_S = 86_400
 EXPIRY_DAYS = 3
@@ -125,7 +125,7 @@ class Memory(RuleBasedStateMachine):
                 forks_at = live[root % len(live)]
                 given["branch"]["rootEventId"] = forks_at.id
         if not self.may_join(session, branch, forks_at):
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(RefusedError) as caught:
                 self.call("create_event", **given)
             assert caught.value.code == "ValidationException"
             return multiple()
@@ -139,7 +139,7 @@ class Memory(RuleBasedStateMachine):
             assert forks_at
             session.branches[branch] = (forks_at.branch, forks_at.order, forks_at.id)
         assert self.call("create_event", **given)["event"]["eventId"] == event_id
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             self.call("create_event", **(given | {"payload": []}))
         assert caught.value.members["reason"] == "IdempotentParameterMismatchException"
         return event_id
@@ -167,7 +167,7 @@ class Memory(RuleBasedStateMachine):
         event = next((each for each in self.live(place) if each.id == event_id), None)
         parameters = self.at(place) | {"eventId": event_id}
         if event is None:
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(RefusedError) as caught:
                 self.call("delete_event", **parameters)
             assert caught.value.status == 404
             return

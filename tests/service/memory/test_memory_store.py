@@ -22,7 +22,7 @@ from loomlib.local.memory import (
 )
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
-from loomlib.local.wire import Refused
+from loomlib.local.wire import RefusedError
 
 DAY_S = 86_400
 TABLES = ("memories", "sessions", "branches", "events", "event_terms")
@@ -72,7 +72,7 @@ async def test_writes_that_share_a_transaction_succeed_and_fail_by_themselves(ho
     outcomes = await asyncio.gather(
         *(home.add(memory_id, **(wrong if number % 3 == 0 else {})) for number in range(60)), return_exceptions=True
     )
-    assert [isinstance(each, Refused) for each in outcomes] == [number % 3 == 0 for number in range(60)]
+    assert [isinstance(each, RefusedError) for each in outcomes] == [number % 3 == 0 for number in range(60)]
     assert len({each for each in outcomes if isinstance(each, str)}) == home.count("events") == 40
     assert home.count("sessions") == 1, "a refused event leaves no session behind"
 
@@ -89,7 +89,7 @@ async def test_an_expired_event_is_not_seen_before_it_is_swept_nor_in_the_way_of
     place = {"memoryId": memory_id, "actorId": "a", "sessionId": "s"}
     home.now_s += 3 * DAY_S
     assert json.loads(await home.events.list_events(place))["events"] == []
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         await home.events.get_event(place | {"eventId": event_id})
     assert await home.add(memory_id, clientToken="t") != event_id
     assert home.count("events") == 1
@@ -129,7 +129,7 @@ async def test_namespace_variables_must_be_the_memorys_own(home: Home) -> None:
     keys = [{"key": "team", "validation": {"allowedValues": ["red"]}}, {"key": "site"}]
     memory_id = await home.memory("keyed", namespaceKeys=keys)
     for variables in ({"other": "x"}, {"team": "blue"}):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             await home.add(memory_id, extractionConfig={"namespaceVariables": variables})
     await home.add(
         memory_id, extractionConfig={"namespaceVariables": {"team": "red", "site": "x"}}, extractionMode="SKIP"

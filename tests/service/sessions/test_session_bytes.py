@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loomlib.local.contract import LogSink
 from loomlib.local.sessions.output import SessionOutput
-from loomlib.local.sessions.wire import Connection, ConnectionCut, NotHttp, encode_request
+from loomlib.local.sessions.wire import Connection, ConnectionClosedError, NotHttpError, encode_request
 
 
 class Lines(LogSink):
@@ -107,7 +107,7 @@ def test_an_answer_does_not_depend_on_how_it_is_cut(
 @settings(max_examples=60, deadline=None)
 @given(st.binary(min_size=1, max_size=60), st.lists(st.integers(0, 60), max_size=5))
 def test_arbitrary_bytes_are_never_taken_for_an_answer_without_a_status(data: bytes, cuts: list[int]) -> None:
-    with pytest.raises((NotHttp, ConnectionCut)):
+    with pytest.raises((NotHttpError, ConnectionClosedError)):
         asyncio.run(_ask(data, cuts, then=ConnectionResetError()))
 
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from loomlib.local.contract import SessionLimit
+from loomlib.local.contract import SessionLimitError
 
 ECHO = """
 async def invoke(payload, scope, receive, send):
@@ -201,13 +201,13 @@ async def test_admission_is_asked_once_for_each_new_process_and_may_refuse(lab, 
     def admit(runtime_id, qualifier, active_sessions):
         asked.append((runtime_id, qualifier, active_sessions))
         if active_sessions >= 1:
-            raise SessionLimit("quota", "one is enough")
+            raise SessionLimitError("quota", "one is enough")
 
     pool = lab.pool(admit=admit)
     runtime = lab.asgi(ECHO)
     await read(await pool.invoke(call(runtime)))
     await read(await pool.invoke(call(runtime)))
-    with pytest.raises(SessionLimit, match="one is enough"):
+    with pytest.raises(SessionLimitError, match="one is enough"):
         await pool.invoke(call(runtime, session_id="another-" * 5))
     assert asked == [(runtime.runtime_id, "DEFAULT", 0), (runtime.runtime_id, "DEFAULT", 1)]
     assert len(pool.sessions()) == 1

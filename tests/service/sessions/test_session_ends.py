@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from loomlib.local.contract import SessionEnded
+from loomlib.local.contract import SessionEndedError
 
 PID = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
 
@@ -90,9 +90,9 @@ async def test_calls_caught_by_a_stop_are_told_that_the_session_ended(lab, call,
     assert await anext(chunks) == b"first"
     await eventually(lambda: lab.lines.messages.count("hanging") == 2)
     await pool.stop(runtime.runtime_id, "DEFAULT", pool.sessions()[0].session_id)
-    with pytest.raises(SessionEnded, match="stopped"):
+    with pytest.raises(SessionEndedError, match="stopped"):
         await waiting
-    with pytest.raises(SessionEnded, match="stopped"):
+    with pytest.raises(SessionEndedError, match="stopped"):
         await anext(chunks)
 
 
@@ -102,7 +102,7 @@ async def test_a_stop_while_the_agent_starts_ends_it(lab, call, eventually, aliv
     waiting = asyncio.ensure_future(pool.invoke(call(runtime)))
     await eventually(lambda: lab.lines.messages)
     await pool.stop(runtime.runtime_id, "DEFAULT", pool.sessions()[0].session_id)
-    with pytest.raises(SessionEnded):
+    with pytest.raises(SessionEndedError):
         await waiting
     assert not alive(int(lab.lines.messages[0]))
 
@@ -113,7 +113,7 @@ async def test_a_stop_before_there_is_a_process_ends_the_session_too(lab, call):
     waiting = asyncio.ensure_future(pool.invoke(call(runtime)))
     await asyncio.sleep(0)
     await pool.close()
-    with pytest.raises(SessionEnded):
+    with pytest.raises(SessionEndedError):
         await waiting
     assert not list((lab.home / "sessions").iterdir())
 
@@ -166,7 +166,7 @@ async def test_an_agent_that_is_busy_in_the_background_is_not_idle(lab, call, re
 async def test_a_session_that_is_too_old_ends_even_under_a_call(lab, call, eventually):
     pool = lab.pool()
     runtime = lab.asgi(HANGING, max_lifetime_s=1.5)
-    with pytest.raises(SessionEnded, match="maximum lifetime"):
+    with pytest.raises(SessionEndedError, match="maximum lifetime"):
         await pool.invoke(call(runtime))
     await eventually(lambda: not pool.sessions())
 

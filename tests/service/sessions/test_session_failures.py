@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from loomlib.local.contract import AgentBroke, SessionEnded
-from loomlib.local.sessions.running import NobodyThere, Running
+from loomlib.local.contract import AgentProcessError, SessionEndedError
+from loomlib.local.sessions.running import ProcessGoneError, Running
 
 HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
 
@@ -15,7 +15,7 @@ HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, s
 async def test_an_agent_that_dies_at_its_start_says_how_and_what_it_said_last(lab, call):
     pool = lab.pool()
     runtime = lab.runtime("for n in range(30): print('line', n)\nraise SystemExit('no model, no agent')")
-    with pytest.raises(AgentBroke, match="ended with exit code 1 before it served a request") as caught:
+    with pytest.raises(AgentProcessError, match="ended with exit code 1 before it served a request") as caught:
         await pool.invoke(call(runtime))
     assert len(caught.value.log_tail) == 20
     assert caught.value.log_tail[-2:] == ("line 29", "no model, no agent")
@@ -26,7 +26,7 @@ async def test_an_agent_that_dies_at_its_start_says_how_and_what_it_said_last(la
 async def test_a_traceback_at_the_start_begins_in_the_agents_own_script(lab, call):
     pool = lab.pool()
     runtime = lab.runtime("import nothing_of_this_name")
-    with pytest.raises(AgentBroke) as caught:
+    with pytest.raises(AgentProcessError) as caught:
         await pool.invoke(call(runtime))
     assert "bootstrap" not in "\n".join(caught.value.log_tail)
     assert caught.value.log_tail[-1] == "ModuleNotFoundError: No module named 'nothing_of_this_name'"
@@ -34,7 +34,7 @@ async def test_a_traceback_at_the_start_begins_in_the_agents_own_script(lab, cal
 
 async def test_a_script_that_ends_without_serving_is_a_failure(lab, call):
     pool = lab.pool()
-    with pytest.raises(AgentBroke, match="ended with exit code 0 before it served"):
+    with pytest.raises(AgentProcessError, match="ended with exit code 0 before it served"):
         await pool.invoke(call(lab.runtime("print('done')")))
 
 
@@ -44,7 +44,7 @@ async def test_an_agent_that_never_serves_is_ended_and_told_how_to_serve(lab, ca
     waiting = asyncio.ensure_future(pool.invoke(call(runtime)))
     await eventually(lambda: pool.sessions() and pool.sessions()[0].pid)
     pid = pool.sessions()[0].pid
-    with pytest.raises(AgentBroke, match=r"did not start serving within 1 s; agents must serve with uvicorn"):
+    with pytest.raises(AgentProcessError, match=r"did not start serving within 1 s; agents must serve with uvicorn"):
         await waiting
     assert not alive(pid)
 
@@ -52,7 +52,7 @@ async def test_an_agent_that_never_serves_is_ended_and_told_how_to_serve(lab, ca
 @pytest.mark.parametrize("script", ["missing.py", "../one/agent.py", "/etc/hostname"])
 async def test_an_entry_file_outside_the_package_or_missing_is_named(lab, call, script):
     pool = lab.pool()
-    with pytest.raises(AgentBroke, match=script):
+    with pytest.raises(AgentProcessError, match=script):
         await pool.invoke(call(lab.runtime("", entry_point=(script,))))
     assert not list((lab.home / "sessions").iterdir())
 
@@ -69,7 +69,7 @@ async def test_an_unhealthy_agent_is_not_called(lab, call):
 
         uvicorn.run(app)
     """)
-    with pytest.raises(AgentBroke, match="GET /ping answered 404"):
+    with pytest.raises(AgentProcessError, match="GET /ping answered 404"):
         await pool.invoke(call(runtime))
 
 
@@ -77,7 +77,7 @@ async def test_every_call_that_waited_for_a_failed_start_is_told(lab, call):
     pool = lab.pool()
     runtime = lab.runtime("import time; time.sleep(0.2); raise SystemExit(3)")
     failures = await asyncio.gather(*(pool.invoke(call(runtime)) for _ in range(3)), return_exceptions=True)
-    assert [type(failure) for failure in failures] == [AgentBroke] * 3
+    assert [type(failure) for failure in failures] == [AgentProcessError] * 3
     assert "exit code 3" in str(failures[2])
     assert len({id(failure) for failure in failures}) == 3
 
@@ -92,7 +92,7 @@ async def test_a_process_that_dies_under_a_call_breaks_it_and_the_next_call_star
             await answer(send, str(os.getpid()).encode())
     """)
     first = await read(await pool.invoke(call(runtime)))
-    with pytest.raises(AgentBroke, match="ended with exit code 7 without an answer") as caught:
+    with pytest.raises(AgentProcessError, match="ended with exit code 7 without an answer") as caught:
         await pool.invoke(call(runtime, "die"))
     assert caught.value.log_tail[-1] == "farewell"
     assert await read(await pool.invoke(call(runtime))) != first
@@ -118,10 +118,10 @@ async def test_a_process_that_is_gone_twice_before_it_took_a_call_is_the_agents_
 
     async def connect(running: Running) -> None:
         tried.append(running)
-        raise NobodyThere("connection refused")
+        raise ProcessGoneError("connection refused")
 
     monkeypatch.setattr(Running, "connect", connect)
-    with pytest.raises(AgentBroke, match="ended twice before it took the call: connection refused"):
+    with pytest.raises(AgentProcessError, match="ended twice before it took the call: connection refused"):
         await lab.pool().invoke(call(lab.asgi(HEALTHY)))
     assert len(tried) == 2
 
@@ -145,7 +145,7 @@ async def test_a_death_in_mid_stream_cuts_the_chunks_with_the_signal_named(lab, 
     while got != b'data: "one"\n\ndata: "two"\n\n':
         got += await anext(answer.chunks)
     (tmp_path / "both are read").touch()
-    with pytest.raises(AgentBroke, match="was killed by SIGKILL in the middle of its answer") as caught:
+    with pytest.raises(AgentProcessError, match="was killed by SIGKILL in the middle of its answer") as caught:
         await anext(answer.chunks)
     assert caught.value.log_tail[-1] == "struck down"
 
@@ -183,10 +183,10 @@ CUSTOM_PROTOCOL = """
 async def test_an_answer_that_is_none_is_told_apart_and_the_session_lives_on(lab, call, answer, timeout_s, reason):
     pool = lab.pool(answer_timeout_s=timeout_s)
     runtime = lab.runtime(CUSTOM_PROTOCOL.format(answer=answer))
-    with pytest.raises(AgentBroke, match=reason):
+    with pytest.raises(AgentProcessError, match=reason):
         await pool.invoke(call(runtime))
     [session] = pool.sessions()
-    with pytest.raises(AgentBroke, match=reason):
+    with pytest.raises(AgentProcessError, match=reason):
         await pool.invoke(call(runtime))
     assert [one.pid for one in pool.sessions()] == [session.pid]
 
@@ -213,7 +213,7 @@ async def test_an_answer_that_breaks_off_gives_what_came_and_then_the_reason(lab
     runtime = lab.runtime(CUSTOM_PROTOCOL.format(answer=f"self.transport.write({answer})"))
     chunks = (await pool.invoke(call(runtime))).chunks
     assert await anext(chunks) == b"four"
-    with pytest.raises(AgentBroke, match=reason):
+    with pytest.raises(AgentProcessError, match=reason):
         await anext(chunks)
 
 
@@ -234,5 +234,5 @@ async def test_a_header_with_a_line_break_is_refused_and_not_sent(lab, call, rea
 async def test_a_closed_pool_takes_no_call(lab, call):
     pool = lab.pool()
     await pool.close()
-    with pytest.raises(SessionEnded):
+    with pytest.raises(SessionEndedError):
         await pool.invoke(call(lab.asgi(HEALTHY)))

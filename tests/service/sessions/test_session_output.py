@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from loomlib.local.contract import AgentBroke
+from loomlib.local.contract import AgentProcessError
 
 QUIET = "async def invoke(payload, scope, receive, send): await answer(send, b'done')"
 
@@ -35,7 +35,7 @@ async def test_stdout_and_stderr_keep_their_common_order(lab, call):
         subprocess.run(["echo", "2001"])
         print(2002)
     """
-    with pytest.raises(AgentBroke):
+    with pytest.raises(AgentProcessError):
         await pool.invoke(call(lab.runtime(source)))
     assert lab.lines.messages == [str(number) for number in range(2003)]
 
@@ -49,7 +49,7 @@ async def test_an_unfinished_line_is_not_glued_to_the_other_streams_next_line(la
         print('{"level": "INFO"}', file=sys.stderr)
         print(2, end="")
     """
-    with pytest.raises(AgentBroke):
+    with pytest.raises(AgentProcessError):
         await pool.invoke(call(lab.runtime(source)))
     assert lab.lines.messages == ["The answer is 4", '{"level": "INFO"}', "2"]
 
@@ -63,7 +63,7 @@ async def test_nothing_written_before_a_kill_is_lost(lab, call):
         print("and an unfinished one", end="")
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    with pytest.raises(AgentBroke, match="SIGKILL") as caught:
+    with pytest.raises(AgentProcessError, match="SIGKILL") as caught:
         await pool.invoke(call(lab.runtime(source)))
     expected = [*(f"line {number}" for number in range(20_000)), "and an unfinished one"]
     assert lab.lines.messages == expected
@@ -79,7 +79,7 @@ async def test_a_line_beyond_cloudwatchs_limit_is_split_and_bad_bytes_are_replac
         print("x" * 262_118)
         print("last")
     """
-    with pytest.raises(AgentBroke):
+    with pytest.raises(AgentProcessError):
         await pool.invoke(call(lab.runtime(source)))
     *parts, cafe, full, last = lab.lines.messages
     assert "".join(parts) == "é" * 300_000
@@ -117,7 +117,7 @@ async def test_output_of_a_process_that_outlives_the_agent_is_kept_up_to_the_end
         while not os.path.exists("spoken"):
             time.sleep(0.01)
     """
-    with pytest.raises(AgentBroke, match="exit code 0"):
+    with pytest.raises(AgentProcessError, match="exit code 0"):
         await pool.invoke(call(lab.runtime(source)))
     assert lab.lines.messages == ["child"]
 

@@ -25,7 +25,7 @@ _KINDS: Final = {"CONTAINS": "stringValue", **{operator: kind for operator, (kin
 
 
 def check(filters: Sequence[Filter]) -> None:
-    """Raise `Refused` if an operator lacks its value or has one of the wrong kind."""
+    """Raise `RefusedError` if an operator lacks its value or has one of the wrong kind."""
     for expression in filters:
         operator, right = expression["operator"], expression.get("right")
         if operator in _WITHOUT_RIGHT:

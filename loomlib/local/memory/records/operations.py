@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loomlib.local.paging import page_request
-from loomlib.local.wire import Refused, invalid, not_found
+from loomlib.local.wire import RefusedError, invalid, not_found
 
 from . import filters
 from .store import Record, RecordsStore, Scope
@@ -201,5 +201,5 @@ def _scope(parameters: Parameters) -> Scope:
     return Scope(namespace, path)
 
 
-def _no_record(record_id: str) -> Refused:
+def _no_record(record_id: str) -> RefusedError:
     return not_found(f"Memory record not found: {record_id}")

@@ -10,7 +10,7 @@ import socket
 
 import pytest
 
-from loomlib.local.contract import AgentBroke, SessionEnded
+from loomlib.local.contract import AgentProcessError, SessionEndedError
 
 KEEPING = """
 from opentelemetry import trace
@@ -71,7 +71,7 @@ async def test_stopping_a_session_in_the_middle_of_a_call_keeps_what_had_ended(l
     while not lab.collector.named("chat"):
         await asyncio.sleep(0.01)
     await pool.stop(runtime.runtime_id, "DEFAULT", "s" * 33)
-    with pytest.raises(SessionEnded):
+    with pytest.raises(SessionEndedError):
         await calling
     assert {"chat", "execute_tool look"} <= set(names(lab.collector))
 
@@ -82,7 +82,7 @@ async def test_a_killed_agent_has_sent_what_ended_before_its_last_moment(lab, as
     while not lab.collector.named("execute_tool look"):
         await asyncio.sleep(0.01)
     os.kill(pool.sessions()[0].pid, signal.SIGKILL)
-    with pytest.raises(AgentBroke):
+    with pytest.raises(AgentProcessError):
         await calling
     assert names(lab.collector) == ["chat", "execute_tool look"]
 
@@ -92,7 +92,7 @@ async def test_an_agent_that_ends_itself_sends_its_spans_first(lab, ask):
     runtime = lab.runtime(
         (lab.folder / "code" / "agent.py").read_text().replace("    app.run()", "    str(agent()('go'))")
     )
-    with pytest.raises(AgentBroke):
+    with pytest.raises(AgentProcessError):
         await ask(pool, runtime)
     assert names(lab.collector) == TREE[1:]
 

@@ -1,0 +1,58 @@
+"""Lines that the service adds to the logs about a session's export of spans.
+
+AWS has no such lines. They begin with `Loom: session {id}: `, by which `loomlib.telemetry` finds them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+from ..contract import LogSink
+
+_TELEMETRY_STREAM = "otel-rt-logs"
+
+
+class SessionNotices:
+    """Writes notices about one session.
+
+    Those about spans go to the stream of OpenTelemetry records, which readers of an agent's lines do not see; how a
+    process ended goes to that process's own stream.
+    """
+
+    def __init__(self, sink: LogSink, *, group: str, stream: str, session_id: str) -> None:
+        self._sink, self._group, self._stream, self._session_id = sink, group, stream, session_id
+
+    def on_signal(self, signal: bytes) -> None:
+        """Record a byte from the process: `-`, it has made no span; `+`, it now has."""
+        if signal == b"-":
+            self.makes_no_spans()
+        elif signal == b"+":
+            self._record("makes spans now", "loom.makes_spans")
+
+    def makes_no_spans(self) -> None:
+        """Record that no spans of this process will come."""
+        self._record("makes no spans", "loom.makes_no_spans")
+
+    def ended_unexpectedly(self, how: str) -> None:
+        """Record that the process ended on its own; `how` is a phrase such as `was killed by SIGKILL`."""
+        message = self._text(f"its process {how}; what it had not exported by then is lost")
+        self._sink.write(group=self._group, stream=self._stream, timestamp_ms=_now_ms(), message=message)
+
+    def _text(self, what: str) -> str:
+        return f"Loom: session {self._session_id}: {what}"
+
+    def _record(self, what: str, event: str) -> None:
+        now_ms = _now_ms()
+        record = {
+            "timeUnixNano": now_ms * 1_000_000,
+            "severityText": "INFO",
+            "body": self._text(what),
+            "attributes": {"event.name": event, "session.id": self._session_id},
+        }
+        message = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        self._sink.write(group=self._group, stream=_TELEMETRY_STREAM, timestamp_ms=now_ms, message=message)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
