@@ -1,4 +1,4 @@
-"""`python -m loomlib.local`: the background service, as `lifecycle` starts it; the options come as JSON by stdin."""
+"""`python -m loomlib.local`: the background service, as `lifecycle` starts it, with its options as JSON on stdin."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .state import ServiceOptions, ServiceState
 
 
 def main() -> None:
-    """Fork the service off, then serve until stopped."""
+    """Fork into the background, then serve until stopped."""
     parser = argparse.ArgumentParser(prog="python -m loomlib.local", description="The local AgentCore")
-    parser.add_argument("--home", type=Path, required=True, help="folder of its state")
-    parser.add_argument("--persistent", action="store_true", help="live until stopped, whoever holds a lease")
-    parser.add_argument("--ready-fd", type=int, required=True, help="descriptor that gets `ready`")
+    parser.add_argument("--home", type=Path, required=True, help="home folder")
+    parser.add_argument("--persistent", action="store_true", help="run until stopped, whether or not there is a lease")
+    parser.add_argument("--ready-fd", type=int, required=True, help="descriptor to write `ready` to")
     arguments = parser.parse_args()
     options = ServiceOptions.of(json.loads(sys.stdin.read()))
     if os.fork():
@@ -32,7 +32,7 @@ def main() -> None:
         os.write(arguments.ready_fd, b"ready")
         os.close(arguments.ready_fd)
 
-    from .serve import serve  # after the fork: what follows starts threads
+    from .serve import serve  # after the fork, because it starts threads
 
     serve(arguments.home, options, persistent=arguments.persistent, on_ready=on_ready)
 

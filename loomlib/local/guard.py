@@ -1,4 +1,4 @@
-"""Who may talk to the service: loopback addresses, no browser page, and only with the access key."""
+"""Access control: loopback addresses only, no web pages, and only with the access key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .wire import RefusedError
 _LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
 _CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/([^,\s]+)")
 
-_BEARER_PATHS = ("/_loom/", "/otlp/")  # what no AWS client signs: Loom's own requests, and OpenTelemetry's exporters
+_BEARER_PATHS = ("/_loom/", "/otlp/")  # not signed with SigV4: Loom's own requests and OpenTelemetry exporters
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,18 @@ class Caller:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket bound to loopback, on `port` if it is free and on any free port otherwise; no other host is served."""
+    """Return a socket bound to loopback.
+
+    Args:
+        host: The address; only 127.0.0.1 is accepted.
+        port: The port, if it is free; otherwise any free port is used.
+
+    Raises:
+        LocalServiceError: Another address was given.
+    """
     if host != "127.0.0.1":
         raise LocalServiceError("The local AgentCore only listens on 127.0.0.1", on=host)
-    # With the protocol named, asyncio switches Nagle's algorithm off for what it accepts; without, answers wait 40 ms.
+    # With an explicit protocol asyncio disables Nagle's algorithm for accepted connections; else answers wait 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -41,16 +49,16 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 class Guard:
-    """Decides on a request by its headers and query, before a byte of its body is read."""
+    """Admits or refuses a request by its headers and query, before its body is read."""
 
     def __init__(self, access_key: str) -> None:
         self._access_key = access_key.encode()
 
     def admit(self, headers: Mapping[bytes, bytes], path: str, query: bytes) -> Caller:
-        """The caller, or `RefusedError` with AWS's 403 errors."""
+        """Return the caller of an admitted request. Raise `RefusedError` with one of AWS's 403 errors otherwise."""
         if not _LOOPBACK_HOST.match(headers.get(b"host", b"")):
-            # A page of a foreign site whose name was rebound to 127.0.0.1 still sends its own host name.
-            raise _denied("This service only answers to the hosts 127.0.0.1 and localhost")
+            # A web page whose host name was rebound to 127.0.0.1 still sends its own host name.
+            raise _denied("This service answers only to the hosts 127.0.0.1 and localhost")
         if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise _denied("This service does not answer web pages")
         authorization = headers.get(b"authorization", b"").decode("latin-1")
@@ -68,7 +76,7 @@ class Guard:
 
 
 def _signed_by(authorization: str, query: bytes) -> tuple[str, list[str]]:
-    """Access key and scope (date, region, service, "aws4_request") of a SigV4 header or of a presigned query."""
+    """Return access key and scope (date, region, service, "aws4_request") of a SigV4 header or presigned query."""
     if found := _CREDENTIAL.search(authorization):
         return found[1], found[2].split("/")
     presigned = parse_qs(query.decode("latin-1")).get("X-Amz-Credential", [""]) if query else [""]

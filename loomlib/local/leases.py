@@ -1,4 +1,4 @@
-"""How long the service lives: until it is stopped, or until nobody who needs it is left."""
+"""How long the service runs: until it is stopped, or until the last lease on it has ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _LINGER_S = 2.0
 
 
 class Leases:
-    """Counts the open leases; `ended` is set when the service should end.
+    """Counts the open leases; `ended` is set when the service should stop.
 
-    A persistent service ignores leases. Another ends 2 s after the last one is gone, so that a notebook may reconnect.
+    A persistent service ignores leases. Another stops 2 s after the last one ended, so that a notebook can reconnect.
     """
 
     def __init__(self, *, persistent: bool) -> None:
@@ -19,41 +19,44 @@ class Leases:
         self._persistent, self._open = persistent, 0
         self._timer: asyncio.TimerHandle | None = None
         self._is_new = True
-        self._expect(_FIRST_LEASE_WITHIN_S)
+        self._stop_in(_FIRST_LEASE_WITHIN_S)
 
     @property
     def is_persistent(self) -> bool:
+        """Whether the service runs until it is stopped."""
         return self._persistent
 
     def persist(self) -> None:
-        """From now on live until stopped."""
+        """Run until stopped from now on."""
         self._persistent = True
-        self._forget()
+        self._cancel_stop()
 
     def linger(self) -> bool:
-        """Whether the service lives on; then also for long enough that who asks can take a lease."""
+        """Return whether the service keeps running; if so, it does for long enough that the caller can take a lease."""
         if self.ended.is_set():
             return False
         if self._open == 0 and not self._persistent:
-            self._forget()
-            self._expect(_FIRST_LEASE_WITHIN_S if self._is_new else _LINGER_S)
+            self._cancel_stop()
+            self._stop_in(_FIRST_LEASE_WITHIN_S if self._is_new else _LINGER_S)
         return True
 
     def opened(self) -> None:
+        """Count a new lease."""
         self._open += 1
         self._is_new = False
-        self._forget()
+        self._cancel_stop()
 
     def closed(self) -> None:
+        """Count the end of a lease."""
         self._open -= 1
         if self._open == 0:
-            self._expect(_LINGER_S)
+            self._stop_in(_LINGER_S)
 
-    def _expect(self, within_s: float) -> None:
+    def _stop_in(self, within_s: float) -> None:
         if not self._persistent:
             self._timer = asyncio.get_running_loop().call_later(within_s, self.ended.set)
 
-    def _forget(self) -> None:
+    def _cancel_stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""Start, find and stop the local AgentCore of a folder."""
+"""Start, find and stop the local AgentCore of a home folder."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _answering(home: Path) -> ServiceState | None:
         try:
             ask(running, "GET", "/_loom/ping")
         except LocalServiceNotRunningError:
-            # A process that was killed holds its lock for another moment.
+            # A killed process holds its lock for another moment.
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)

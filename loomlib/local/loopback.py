@@ -1,4 +1,4 @@
-"""Loom's own requests to a running service: the paths under `/_loom/`, and the lease."""
+"""Loom's own requests to a running service: the paths below `/_loom/`, and leases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from .state import ServiceState
 
 
 def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0) -> bytes:
-    """The body of a 200 answer to `/_loom/…`; anything else raises `LocalServiceError`."""
+    """Send one of Loom's own requests to a service and return the answer's body.
+
+    Args:
+        state: The service.
+        method: The HTTP method.
+        path: A path below `/_loom/`.
+        timeout_s: How long to wait.
+
+    Raises:
+        LocalServiceNotRunningError: It does not answer, or is about to stop.
+        LocalServiceError: It answered with an error.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", state.port, timeout=timeout_s)
     try:
         connection.request(method, path, headers={"Authorization": f"Bearer {state.access_key}"})
@@ -24,16 +35,16 @@ def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0)
     finally:
         connection.close()
     if answer.status == 503:
-        raise LocalServiceNotRunningError("The local AgentCore is ending", on=state.url, try_="loom up")
+        raise LocalServiceNotRunningError("The local AgentCore is stopping", on=state.url, try_="loom up")
     if answer.status != 200:
         raise LocalServiceError(f"The local AgentCore answered {answer.status}", on=path)
     return body
 
 
 class Lease:
-    """An open connection that keeps a service alive which was started without `persistent`.
+    """An open connection that keeps a service running that was started without `persistent`.
 
-    The kernel closes it when the holder dies, however that happens; that is all the protocol there is.
+    The kernel closes it when its holder ends, whatever the reason, so there is no further protocol.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -41,9 +52,11 @@ class Lease:
 
     @property
     def is_open(self) -> bool:
+        """Whether the lease was not closed on this side."""
         return self._connection.fileno() >= 0
 
     def close(self) -> None:
+        """End the lease."""
         self._connection.close()
 
     def __enter__(self) -> Lease:
@@ -56,7 +69,12 @@ class Lease:
 
 
 def hold(state: ServiceState) -> Lease:
-    """Take a lease on a running service, until it is closed or this process ends."""
+    """Take a lease on a running service, until it is closed or this process ends.
+
+    Raises:
+        LocalServiceNotRunningError: The service does not answer, or is about to stop.
+        LocalServiceError: It refused the lease.
+    """
     try:
         connection = socket.create_connection(("127.0.0.1", state.port), timeout=10.0)
     except OSError as error:
@@ -73,7 +91,7 @@ def hold(state: ServiceState) -> Lease:
         except ConnectionError:
             head = b""
         if not head or head.startswith(b"HTTP/1.1 503"):
-            raise LocalServiceNotRunningError("The local AgentCore is ending", on=state.url, try_="loom up")
+            raise LocalServiceNotRunningError("The local AgentCore is stopping", on=state.url, try_="loom up")
         if not head.startswith(b"HTTP/1.1 200"):
             raise LocalServiceError("The local AgentCore refused a lease", on=state.url, try_="loom down; loom up")
         connection.settimeout(None)

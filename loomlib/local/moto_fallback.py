@@ -1,4 +1,4 @@
-"""The rest of AWS, answered by moto: S3, CloudWatch Logs, STS, Secrets Manager and whatever else it knows."""
+"""The rest of AWS, answered by moto: S3, CloudWatch Logs, STS, Secrets Manager and everything else it implements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _THREADS = 8
 _LOG_SCOPE = re.compile(r"(Credential=[^/,\s]+/\d+/)[^/,\s]+/logs/")
 
 StartResponse = Callable[..., Any]
-Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+WsgiApplication = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 class MotoFallback:
@@ -32,24 +32,27 @@ class MotoFallback:
 
     def __init__(self, logs: Logs, *, region: str) -> None:
         self._logs, self._log_scope = logs, rf"\g<1>{region}/logs/"
-        self._application: Application = DomainDispatcherApplication(create_backend_app)
+        self._application: WsgiApplication = DomainDispatcherApplication(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
         async def receiving() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
-                # Without this an upload that was cut off would be stored as if it were whole.
+                # Without this an interrupted upload would be stored as if it were complete.
                 raise ConnectionAbortedError("the client went away while sending")
             return message
 
         await self._middleware(scope, receiving, send)  # pyright: ignore[reportArgumentType]
 
     def close(self) -> None:
+        """Stop the threads."""
         self._middleware.executor.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        # moto looks at the path as it came: a percent-encoded slash belongs to an S3 key.
+        # moto needs the raw path: a percent-encoded slash belongs to an S3 key.
         scope = environ["asgi.scope"]
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
         environ["wsgi.input_terminated"] = True
@@ -58,7 +61,7 @@ class MotoFallback:
                 self._logs.wait_restored()
                 signed = environ.get("HTTP_AUTHORIZATION", "")
                 environ["HTTP_AUTHORIZATION"] = _LOG_SCOPE.sub(self._log_scope, signed)
-                # The sessions' lines arrive from another thread; moto's dictionaries do not expect that.
+                # Sessions' lines arrive from another thread, and moto's dictionaries are not locked.
                 with self._logs.backend_lock:
                     deletes = ".Delete" in environ.get("HTTP_X_AMZ_TARGET", "")
                     before = self._logs.places() if deletes else set[tuple[str, str]]()
@@ -68,7 +71,7 @@ class MotoFallback:
             return self._application(environ, start_response)
         except NotImplementedError as error:
             return _error(start_response, "501 Not Implemented", "NotImplementedException", str(error))
-        except Exception as error:  # noqa: BLE001 - foreign code: moto answers such with an HTML page, which no SDK can read
+        except Exception as error:  # noqa: BLE001 - foreign code: moto would answer with an HTML page, which no SDK can parse
             _log.exception("moto failed on %s %s", environ["REQUEST_METHOD"], scope["loom.service"])
             return _error(start_response, "500 Internal Server Error", "InternalFailure", repr(error))
 

@@ -1,4 +1,4 @@
-"""Where a local AgentCore is and how to talk to it: its options, its state file, its lock."""
+"""The state of a local AgentCore: its options, its address and keys, its lock."""
 
 from __future__ import annotations
 
@@ -37,10 +37,21 @@ SERVICES: tuple[str, ...] = (
 class ServiceOptions:
     """How the local AgentCore behaves.
 
-    `quotas` is "none", "aws" or figures such as "sessions_per_minute=5,active_sessions=3" (see `quotas.Quotas`).
-    `log_delay_s` is how long a log line stays invisible, as CloudWatch's ingestion would have it. `model_url` is an
-    OpenAI-compatible address to pass model calls to. `memory_delay_s` is how long a closed turn waits until it is
-    extracted into long-term memory (LOOM_MEMORY_DELAY_S goes before it); `memory_extractor` is "offline" or "model".
+    Attributes:
+        model: "scripted", or "openai" with `model_url`.
+        profile: Latency profile of the scripted model.
+        quotas: "none", "aws" or figures such as "sessions_per_minute=5,active_sessions=3" (see `quotas.Quotas`).
+        log_delay_s: How long a log line stays invisible, as with CloudWatch's ingestion.
+        model_url: Address of an OpenAI-compatible service that answers model requests.
+        invoke_timeout_s: Time for an agent to begin an answer, and again between two chunks of it.
+        start_timeout_s: Time for an agent to answer its first ping.
+        memory_delay_s: How long a complete turn waits until it is extracted into long-term memory;
+            LOOM_MEMORY_DELAY_S takes precedence.
+        memory_extractor: "offline" or "model".
+
+    Example:
+        >>> ServiceOptions(quotas="aws", log_delay_s=2.0).quotas
+        'aws'
     """
 
     model: str = "scripted"
@@ -58,11 +69,11 @@ class ServiceOptions:
             raise ValueError("log_delay_s must not be negative, and the timeouts must be above zero")
         if self.memory_delay_s < 0 or self.memory_extractor not in ("offline", "model"):
             raise ValueError('memory_delay_s must not be negative, and memory_extractor is "offline" or "model"')
-        Quotas.of(self.quotas, "")  # says what is wrong with the text
+        Quotas.of(self.quotas, "")  # raises for an invalid text
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> ServiceOptions:
-        """Options from a state file; names of another release are left out."""
+        """Return the options of a state file; names that this release does not know are ignored."""
         known = {item.name for item in fields(cls)}
         return cls(**{name: value for name, value in document.items() if name in known})
 
@@ -84,10 +95,11 @@ class ServiceState:
 
     @property
     def url(self) -> str:
+        """The service's address."""
         return f"http://127.0.0.1:{self.port}"
 
     def environment(self) -> dict[str, str]:
-        """The variables that point any AWS SDK in another process at this service."""
+        """Return the variables that point any AWS SDK in another process at this service."""
         return {
             **{f"AWS_ENDPOINT_URL_{service}": self.url for service in SERVICES},
             "AWS_ACCESS_KEY_ID": self.access_key,
@@ -99,15 +111,17 @@ class ServiceState:
 
 
 def state_file(home: Path) -> Path:
+    """Return the file with the state of a home folder's service."""
     return home / "service.json"
 
 
 def log_file(home: Path) -> Path:
+    """Return the log of a home folder's service."""
     return home / "service.log"
 
 
 def read_state(home: Path) -> ServiceState | None:
-    """The state last written in `home`, of a service that lives or of one that has ended."""
+    """Return the state last written in a home folder, of a service that is running or has ended; None without one."""
     try:
         document = json.loads(state_file(home).read_text("utf-8"))
         return ServiceState(
@@ -123,11 +137,11 @@ def read_state(home: Path) -> ServiceState | None:
             started_at=datetime.fromisoformat(document["started_at"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # missing, cut short or of another release: as good as no state
+        return None  # missing, truncated or of another release
 
 
 def write_state(state: ServiceState) -> None:
-    """Write the state for this user's eyes only, whole or not at all."""
+    """Write the state atomically, readable by this user only."""
     document = asdict(state) | {"started_at": state.started_at.isoformat()}
     del document["home"]
     partial = state_file(state.home).with_suffix(f".{os.getpid()}")
@@ -138,24 +152,24 @@ def write_state(state: ServiceState) -> None:
 
 
 def make_home(home: Path) -> Path:
-    """The folder itself, made if need be and closed to other users."""
+    """Create a home folder if need be, close it to other users, and return it."""
     home.mkdir(parents=True, exist_ok=True)
-    with suppress(PermissionError):  # someone else's folder that we may write to: theirs to guard
+    with suppress(PermissionError):  # another user's folder, whose mode is theirs
         home.chmod(0o700)
     return home
 
 
 class ServiceLock:
-    """The lock that a living service holds on its home. The kernel lets go of it however the process ends."""
+    """The lock that a running service holds on its home folder; the kernel releases it however the process ends."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "service.lock"
 
     def take(self, wait_s: float = 2.0) -> None:
-        """Hold the lock for the life of this process, with its id written inside."""
+        """Hold the lock until this process ends, with its pid in the file; raise `LocalServiceError` after `wait_s`."""
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + wait_s
-        # `holder` tries the lock for an instant, so one refusal does not yet mean that somebody lives here.
+        # `holder` takes the lock for an instant, so one refusal does not mean that a service runs here.
         while not _try_lock(descriptor, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
                 os.close(descriptor)
@@ -165,10 +179,10 @@ class ServiceLock:
             time.sleep(0.02)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        # Never closed: whoever sees the lock free may rely on it that the process is gone too.
+        # Never closed: a free lock means that the process has ended as well.
 
     def holder(self) -> int | None:
-        """Process id of the living service, None when there is none."""
+        """Return the pid of the running service, or None."""
         try:
             descriptor = os.open(self._file, os.O_RDONLY)
         except OSError:

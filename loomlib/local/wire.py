@@ -1,4 +1,4 @@
-"""ASGI's few shapes, AWS's error form, and the way to send both."""
+"""ASGI's types, AWS's form of errors, and functions to read requests and send answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class RefusedError(Exception):
-    """An answer that is an AWS error: `code` such as "ValidationException", HTTP `status`, and a sentence."""
+    """An AWS error to answer with.
+
+    Args:
+        code: Its code, such as `ValidationException`.
+        status: The HTTP status.
+        message: A sentence.
+        members: Further members of the error, such as `reason`.
+    """
 
     def __init__(self, code: str, status: int, message: str, **members: Any) -> None:
         super().__init__(message)
@@ -22,38 +29,43 @@ class RefusedError(Exception):
 
 
 class Encoded(bytes):
-    """A result that is in the operation's wire form already."""
+    """A result that already has the operation's form on the wire."""
 
 
 def invalid(message: str, reason: str = "FieldValidationFailed") -> RefusedError:
-    """400: the request breaks a rule."""
+    """Return the error for a request that breaks a rule (400)."""
     return RefusedError("ValidationException", 400, message, reason=reason)
 
 
 def not_found(message: str) -> RefusedError:
+    """Return the error for a resource that does not exist (404)."""
     return RefusedError("ResourceNotFoundException", 404, message)
 
 
 def conflict(message: str) -> RefusedError:
+    """Return the error for a request that the resource's present state forbids (409)."""
     return RefusedError("ConflictException", 409, message)
 
 
 def not_implemented(what: str) -> RefusedError:
-    """501, which no retry mode of botocore repeats (500, 502, 503, 504 and 509 are)."""
+    """Return the error for an operation that does not exist here (501, which botocore never retries)."""
     return RefusedError("NotImplementedException", 501, f"The local AgentCore does not implement {what} yet")
 
 
 async def send_json(send: Send, document: Mapping[str, Any], status: int = 200, headers: Headers = ()) -> None:
+    """Send a JSON answer."""
     await send_body(send, json.dumps(document).encode(), status, ((b"content-type", b"application/json"), *headers))
 
 
 async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> None:
+    """Send a complete answer."""
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
     await send({"type": "http.response.body", "body": body})
 
 
 async def send_refusal(send: Send, refused: RefusedError, request_id: str) -> None:
+    """Send an AWS error."""
     # REST services spell the member "message"; boto3 reads either case, other SDKs only their own.
     document = {"__type": refused.code, "message": refused.message, **refused.members}
     headers = ((b"x-amzn-errortype", refused.code.encode()), (b"x-amzn-requestid", request_id.encode()))
@@ -61,7 +73,17 @@ async def send_refusal(send: Send, refused: RefusedError, request_id: str) -> No
 
 
 async def read_body(receive: Receive, limit_bytes: int, declared: str | None = None) -> bytes:
-    """The whole body, refused as soon as it is known to pass the limit and never held beyond it."""
+    """Read a request's body, at most up to a limit.
+
+    Args:
+        receive: Where the body comes from.
+        limit_bytes: Largest body.
+        declared: The Content-Length header.
+
+    Raises:
+        RefusedError: The body is larger.
+        ConnectionAbortedError: The client disconnected.
+    """
     too_large = invalid(f"The payload is larger than the maximum of {limit_bytes:,} bytes")
     if declared is not None and declared.isdecimal() and int(declared) > limit_bytes:
         raise too_large
@@ -70,7 +92,7 @@ async def read_body(receive: Receive, limit_bytes: int, declared: str | None = N
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionAbortedError("the client went away while sending")
+            raise ConnectionAbortedError("the client disconnected while sending")
         if part := message.get("body", b""):
             size += len(part)
             if size > limit_bytes:
@@ -81,7 +103,7 @@ async def read_body(receive: Receive, limit_bytes: int, declared: str | None = N
 
 
 def replayed(body: bytes) -> Receive:
-    """A body that was read already, for the next reader."""
+    """Return a `receive` that gives a body that was already read."""
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}

@@ -41,19 +41,23 @@ class MemoryBehaviour(Behaviour):
         self._on_deleted = on_deleted
 
     async def before_create(self, draft: Draft) -> None:
+        """Create the strategies."""
         given, moment = dict(draft.record.document), draft.record.updated_at.timestamp()
         strategies = checked([created(strategy, moment) for strategy in given.pop("memoryStrategies", ())])
         draft.record = replace(draft.record, document={**given, "strategies": strategies})
 
     async def before_update(self, draft: Draft) -> None:
+        """Change strategies, keys and the rest."""
         assert draft.former is not None
         moment = draft.record.updated_at.timestamp()
         draft.record = replace(draft.record, document=_updated(draft.former.document, draft.parameters, moment))
 
     async def after_delete(self, record: Record, version: int | None) -> None:
+        """Report the deletion."""
         self._on_deleted(record.id)
 
     def members(self, record: Record) -> Mapping[str, Any]:
+        """Show the strategies of a memory in creation as it is shown itself."""
         if record.status != "CREATING":
             return {}
         return {"strategies": [{**strategy, "status": record.status} for strategy in record.document["strategies"]]}

@@ -1,4 +1,4 @@
-"""Requirement overlays: what a package asks for and the workbench's interpreter lacks, installed once and cached."""
+"""Requirement overlays: what a package requires and the workbench's interpreter lacks, installed once and cached."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ _PIP_LINES_SHOWN = 12
 
 
 class Environments:
-    """The overlays of one home, `environments/{digest of the wanted lines}`; the same lines are installed once."""
+    """The overlays of one home folder, in `environments/{digest}`; the same requirements are installed once."""
 
     def __init__(self, folder: Path, interpreter: str = sys.executable) -> None:
         self._folder, self._interpreter = folder, interpreter
         self._building: dict[str, asyncio.Lock] = {}
 
     async def overlay(self, code: Path) -> Path | None:
-        """The folder to put on `sys.path` for the package in `code`, None when the interpreter has everything.
+        """Return the folder to add to `sys.path` for a package, or None when the interpreter has everything.
 
-        Raises `InvalidPackageError` with pip's last lines when it cannot be installed.
+        Args:
+            code: The extracted package.
+
+        Raises:
+            InvalidPackageError: pip failed; the message has its last lines.
         """
         wanted = await asyncio.to_thread(lacking, code)
         if not wanted:
@@ -74,7 +78,7 @@ class Environments:
 
 
 def lacking(code: Path) -> list[str]:
-    """The lines of the package's requirements.txt that the interpreter does not satisfy, after the options."""
+    """Return pip's options and the requirements in a package's requirements.txt that the interpreter lacks."""
     file = code / "requirements.txt"
     if not file.is_file():
         return []
@@ -89,7 +93,7 @@ def lacking(code: Path) -> list[str]:
 
 
 def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
-    """Logical lines: continued ones joined, comments gone, `-r other.txt` in place."""
+    """Yield logical lines: continuations joined, comments removed, `-r other.txt` included."""
     seen.add(file)
     text = file.read_text("utf-8-sig", errors="replace").replace("\\\n", " ")
     for raw in text.splitlines():
@@ -108,11 +112,11 @@ def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
 
 
 def _is_satisfied(line: str) -> bool:
-    # Hashes pin downloads; of what is installed only name and version can be compared.
+    # Hashes are for downloads; of installed packages only name and version can be compared.
     try:
         requirement = Requirement(line.split(" --hash")[0].strip())
     except InvalidRequirement:
-        return False  # a path or an address: only pip can say
+        return False  # a path or an address, which only pip understands
     return _holds(requirement, "", set())
 
 

@@ -42,6 +42,7 @@ class RuntimeBehaviour(Behaviour):
         self._store, self._deployments, self._sessions = store, deployments, sessions
 
     async def before_create(self, draft: Draft) -> None:
+        """Copy the package and create the DEFAULT endpoint."""
         draft.record = _checked(draft.record)
         await self._deployments.fetch(draft.record)
         runtime = draft.record
@@ -61,6 +62,7 @@ class RuntimeBehaviour(Behaviour):
         )
 
     async def before_update(self, draft: Draft) -> None:
+        """Copy the package and point DEFAULT at the new version."""
         draft.record = _checked(draft.record)
         await self._deployments.fetch(draft.record)
         if endpoint := endpoint_of(self._store, draft.record, DEFAULT_ENDPOINT):
@@ -70,6 +72,7 @@ class RuntimeBehaviour(Behaviour):
             )
 
     async def settle(self, record: Record) -> Record:
+        """Extract the package and install its requirements."""
         try:
             overlay = await self._deployments.make(record)
         except InvalidPackageError as error:
@@ -77,6 +80,7 @@ class RuntimeBehaviour(Behaviour):
         return replace(record, internal={"overlay": str(overlay)} if overlay else {})
 
     def after_settle(self, record: Record) -> Sequence[Record]:
+        """Let the DEFAULT endpoint serve the version, or show its failure."""
         self._deployments.settled(record)
         endpoint = endpoint_of(self._store, record, DEFAULT_ENDPOINT)
         if endpoint is None or endpoint.document["targetVersion"] != str(record.version):
@@ -95,6 +99,7 @@ class RuntimeBehaviour(Behaviour):
         ]
 
     async def before_delete(self, record: Record, version: int | None) -> None:
+        """Refuse to delete a version that an endpoint uses."""
         if version is None:
             return
         users = [
@@ -106,11 +111,13 @@ class RuntimeBehaviour(Behaviour):
             raise conflict(f"Version {version} of {record.id} is in use by {', '.join(users)}")
 
     async def after_delete(self, record: Record, version: int | None) -> None:
+        """End the runtime's sessions and delete its files."""
         if version is None:
             await self._sessions.stop_runtime(record.id)
         await self._deployments.discard(record.id, version)
 
     def members(self, record: Record) -> Mapping[str, Any]:
+        """Show the lifecycle with its defaults, and the workload identity."""
         directory = f"{record.arn.partition(':runtime/')[0]}:workload-identity-directory/default"
         return {
             "lifecycleConfiguration": _LIFECYCLE | (record.document.get("lifecycleConfiguration") or {}),
@@ -125,15 +132,18 @@ class EndpointBehaviour(Behaviour):
         self._store = store
 
     async def before_create(self, draft: Draft) -> None:
+        """Point the endpoint at a version."""
         draft.record = self._pointed(draft, draft.parameters.get("agentRuntimeVersion"))
 
     async def before_update(self, draft: Draft) -> None:
+        """Point the endpoint at another version, if one is given."""
         if draft.record.name == DEFAULT_ENDPOINT:
             raise invalid("The DEFAULT endpoint follows the newest version and cannot be changed")
         if wanted := draft.parameters.get("agentRuntimeVersion"):
             draft.record = self._pointed(draft, wanted)
 
     async def before_delete(self, record: Record, version: int | None) -> None:
+        """Refuse to delete DEFAULT."""
         if record.name == DEFAULT_ENDPOINT:
             raise conflict("The DEFAULT endpoint is deleted only together with its runtime")
 

@@ -1,4 +1,4 @@
-"""The session processes of the local AgentCore."""
+"""Session processes: every runtime session is an operating-system process that runs the agent's own code."""
 
 from .otel import OtlpTarget
 from .pool import SessionPool

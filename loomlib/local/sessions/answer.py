@@ -14,8 +14,8 @@ class AnswerChunks(AsyncIterator[bytes]):
     """The chunks of an answer as they arrive.
 
     Iteration raises `AgentProcessError` when the agent's answer ends too early, `SessionEndedError` when the session
-    ends. `aclose()`, or dropping the last reference, closes the connection of an answer that was not read to its end, so that
-    the agent sees its client disconnect.
+    ends. `aclose()`, or dropping the last reference, closes the connection of an answer that was not read to its end,
+    so that the agent sees its client disconnect.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""What runs first in a session's process: it turns `python bootstrap.py … agent.py` into `python agent.py`.
+"""The entry point of a session's process: it turns `python bootstrap.py … agent.py` into `python agent.py`.
 
-It runs in the agent's interpreter, so it uses the standard library only, imports next to nothing, and leaves no name in
+It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and leaves no name in
 the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the script.
 """
 
@@ -32,8 +32,11 @@ OPTIONAL_CHECKERS = frozenset(
 
 
 class StartHook:
-    """An import hook that keeps slow optional modules out, puts uvicorn on the session's own socket, and has the
-    agent's spans exported once something in it makes any."""
+    """An import hook for the agent's process.
+
+    It blocks slow optional modules, makes uvicorn serve on the session's socket, and exports the agent's spans once it
+    creates any.
+    """
 
     def __init__(self, listener_fd: int, package_path: list[str], spans: Spans | None) -> None:
         self.listener_fd, self.package_path, self.spans, self.taken = listener_fd, package_path, spans, False
@@ -44,11 +47,12 @@ class StartHook:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Return a module's spec, raise for one that is blocked, or return None to leave it to the other finders."""
         if name in OPTIONAL_CHECKERS and importing_module() == "jsonschema._format":
             # The package's own copy counts: then AWS would import it too.
             spec = PathFinder.find_spec(name, self.package_path)
             if spec is None:
-                raise ModuleNotFoundError(f"{name} is kept out of a session's start", name=name)
+                raise ModuleNotFoundError(f"{name} is not imported when a session starts", name=name)
             return spec
         if name not in self.after:
             return None
@@ -64,18 +68,18 @@ class StartHook:
         return spec
 
     def patch(self, module: ModuleType) -> None:
-        """Make the agent's own server, the first one it runs, serve on the session's socket wherever it meant to."""
+        """Make the first server that the agent runs serve on the session's socket, whatever address it asks for."""
         server_class: type[Server] = module.Server
         serve = server_class.serve
 
         async def serve_on_session_socket(server: Server, sockets: list[socket.socket] | None = None) -> None:
-            # A server beside the agent's (a tool server in a thread, say) stays where it wants to be.
+            # Another server, such as a tool server in a thread, keeps its own address.
             if not self.taken and (on_main_thread() or server.config.port == 8080):
                 import socket
 
                 self.taken = True
                 sockets = [socket.socket(fileno=self.listener_fd)]
-                # The pool keeps idle connections; uvicorn's 5 s would close one just as a call is sent on it.
+                # The pool reuses idle connections; uvicorn's 5 s could close one just as a request is sent on it.
                 server.config.timeout_keep_alive = 86_400
                 if self.spans is not None:
                     self.spans.watch(server)
@@ -85,14 +89,15 @@ class StartHook:
 
 
 class OutputStream(io.TextIOWrapper):
-    """stdout or stderr, which share one pipe: the order is exact, and neither writes into the other's unfinished line.
+    """stdout or stderr, which share one pipe: neither writes into the other's unfinished line.
 
-    Strands prints tokens without a line's end; without this the SDK's next JSON log line would be glued to them.
+    Strands prints tokens without a line break; without this the SDK's next JSON log line would be appended to them.
     """
 
     unfinished: OutputStream | None = None
 
     def write(self, text: str, /) -> int:
+        """Write text, after a line break if the other stream's line is unfinished."""
         if text:
             before, OutputStream.unfinished = OutputStream.unfinished, None if text.endswith("\n") else self
             super().write("\n" + text if before is not None and before is not self else text)
@@ -100,6 +105,7 @@ class OutputStream(io.TextIOWrapper):
 
 
 def share_output() -> None:
+    """Replace stdout and stderr by streams that respect each other's lines."""
     for name in ("stdout", "stderr"):
         plain: io.TextIOWrapper = getattr(sys, name)
         encoding, errors, lines, through = plain.encoding, plain.errors, plain.line_buffering, plain.write_through
@@ -109,23 +115,23 @@ def share_output() -> None:
 
 
 def load_spans(lifeline_fd: int) -> Spans:
-    """The module `spans` beside this file, under a name that no agent's module has."""
+    """Load the module `spans` beside this file, under a name that no agent's module has."""
 
-    def tell(word: bytes) -> int:
+    def notify(signal: bytes) -> int:
         try:
-            return os.write(lifeline_fd, word)
+            return os.write(lifeline_fd, signal)
         except OSError:
-            return 0  # the service is gone, and this process is about to be
+            return 0  # the service has ended, and this process is about to
 
     from _frozen_importlib import _load  # pyright: ignore
     from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
 
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spans.py")
-    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"), tell)  # pyright: ignore
+    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"), notify)  # pyright: ignore
 
 
 def importing_module() -> str:
-    """The module in which the import statement that is running stands."""
+    """Return the name of the module whose import statement is running."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
@@ -136,13 +142,14 @@ def importing_module() -> str:
 
 
 def on_main_thread() -> bool:
+    """Return whether this is the main thread."""
     import threading
 
     return threading.current_thread() is threading.main_thread()
 
 
 def follow_the_service(lifeline_fd: int, mark: str) -> None:
-    """Wait until the service's end of the lifeline closes, which its death does too; then take the whole session down.
+    """Wait until the service closes the lifeline, also by being killed; then end the whole session.
 
     Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
     """
@@ -155,7 +162,7 @@ def follow_the_service(lifeline_fd: int, mark: str) -> None:
 
 
 def end_session(mark: str) -> None:
-    """Kill what carries the session's mark in its environment, however it detached itself, then our own group."""
+    """Kill every process with the session's mark in its environment, then our own group."""
     wanted, own = f"LOOM_SESSION={mark}".encode(), os.getpid()
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -186,12 +193,13 @@ def run_script(script: str) -> None:
         exec(compile(source, path, "exec", dont_inherit=True), names)  # noqa: S102 (the agent's own script)
     except Exception as failure:  # noqa: BLE001 (foreign code; it is shown and ends the process, as it would by hand)
         trace = failure.__traceback__
-        failure.__traceback__ = trace.tb_next if trace is not None else None  # this file is not the agent's business
+        failure.__traceback__ = trace.tb_next if trace is not None else None  # hide this file from the traceback
         sys.excepthook(type(failure), failure, failure.__traceback__)
         sys.exit(1)
 
 
 def start() -> None:
+    """Prepare the process and run the agent's script."""
     listener_fd, lifeline_fd, mark, script = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
     os.set_inheritable(listener_fd, False)
     os.set_inheritable(lifeline_fd, False)

@@ -1,4 +1,4 @@
-"""When a session ends by itself: idle for too long, or too old."""
+"""The two timers that end a session: idle timeout and maximum lifetime."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from collections.abc import Awaitable, Callable
 
 from .health import Health
 
-_BUSY_CHECK_S = 15.0  # how often a session that says HealthyBusy is asked again
+_BUSY_CHECK_S = 15.0  # interval between pings of an agent that is HealthyBusy
 
 
 class SessionClocks:
-    """Two timers, in seconds. A session is not idle while a call runs (`pause`) or its agent says HealthyBusy.
+    """Ends a session that is idle for too long or too old.
 
-    `ask` pings the agent, None when it cannot be reached; `end` ends the session for the reason given.
+    A session is not idle during an invocation (`pause`) or while its agent answers pings with HealthyBusy.
+
+    Args:
+        idle_timeout_s: Seconds without an invocation after which the session ends.
+        max_lifetime_s: Seconds after which it ends in any case.
+        ask: Pings the agent; None when it cannot be reached.
+        end: Ends the session for a reason.
     """
 
     def __init__(
@@ -35,18 +41,18 @@ class SessionClocks:
         self._idle_since = time.time()
 
     def pause(self) -> None:
-        """A call begins."""
+        """An invocation begins: stop the idle timer."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
 
     def resume(self) -> None:
-        """The last call is over: the idle time begins."""
+        """The last invocation has ended: start the idle timer."""
         self._idle_since = time.time()
         self._check_in(self._idle_timeout_s)
 
     def stop(self) -> None:
-        """The session has ended."""
+        """The session has ended: stop both timers."""
         self.pause()
         self._life_timer.cancel()
 
@@ -61,13 +67,13 @@ class SessionClocks:
         timer = self._idle_timer
         health = await self._ask()
         if self._idle_timer is not timer:
-            return  # a call came in between, or the session ended
+            return  # an invocation began meanwhile, or the session ended
         if health is not None and health.is_busy:
             self._check_in(min(_BUSY_CHECK_S, self._idle_timeout_s))
             return
         since = max(self._idle_since, health.changed_at if health is not None else 0.0)
         remaining_s = since + self._idle_timeout_s - time.time()
-        if remaining_s > 1:  # the agent tells whole seconds
+        if remaining_s > 1:  # agents report whole seconds
             self._check_in(remaining_s)
         else:
             await self._end(f"The session was idle for {self._idle_timeout_s:g} s")

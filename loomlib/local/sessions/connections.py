@@ -1,4 +1,4 @@
-"""The connections of one session: kept while its server keeps them, one call on each at a time."""
+"""The connections of one session: reused while its server allows it, each for one request at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .wire import Connection, ConnectionClosedError
 
 
 class Connections:
-    """Connections to one agent's `address`. The newest idle one is taken first, another is opened when none is idle."""
+    """Connections to one agent's address: the newest idle one is used first, a new one is opened when none is idle."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
@@ -17,7 +17,7 @@ class Connections:
         self._closed = False
 
     async def take(self) -> Connection:
-        """A connection for one request. Raises `ConnectionClosedError` when nobody listens any more."""
+        """Return a connection for one request. Raise `ConnectionClosedError` when the agent no longer listens."""
         while self._idle:
             connection = self._idle.pop()
             if connection.reusable:
@@ -33,7 +33,7 @@ class Connections:
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """Keep the connection for the next request, or close it when its answer was not read to the end."""
+        """Retain a connection for the next request, or close it if its answer was not read to the end."""
         if connection.reusable and not self._closed:
             self._idle.append(connection)
         else:
@@ -41,7 +41,7 @@ class Connections:
             self._open.discard(connection)
 
     def close_idle(self) -> None:
-        """Close those without a call; the others may still hold the last bytes of an answer."""
+        """Close the connections without a request; the others may still hold the last bytes of an answer."""
         self._closed = True
         while self._idle:
             connection = self._idle.pop()
@@ -49,7 +49,7 @@ class Connections:
             self._open.discard(connection)
 
     def close_all(self) -> None:
-        """Close all of them; calls on their way get `ConnectionClosedError`."""
+        """Close all connections; current requests get a `ConnectionClosedError`."""
         self._closed = True
         self._idle.clear()
         while self._open:

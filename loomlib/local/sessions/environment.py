@@ -1,4 +1,4 @@
-"""The environment of a session's process: little of the user's, all of the service's and the runtime's."""
+"""The environment variables of a session's process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FROM_THE_USER = frozenset(
 )
 
 MARK = "LOOM_SESSION"
-"""The variable by which a session's processes are known, whatever group they moved to."""
+"""The variable that identifies a session's processes, whatever group they moved to."""
 
 
 def session_environment(
@@ -24,10 +24,17 @@ def session_environment(
     mark: str,
     telemetry: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The variables for one process: an allow-list of `user`, then `service` and `telemetry`, then the runtime's own.
+    """Return the variables of one process; later sources take precedence.
 
-    The user's AWS files are out of reach unless the runtime's variables name them: an agent that asks boto3 for a
-    profile must not leave the local service unnoticed.
+    The user's AWS files are hidden unless the runtime's variables name them: an agent that uses a boto3 profile must
+    not reach AWS unnoticed.
+
+    Args:
+        runtime: The version, with its own variables; its ARN gives the region.
+        service: Variables that point AWS SDKs at the local service.
+        user: The user's variables, of which an allow-list is passed on.
+        mark: The session's mark.
+        telemetry: Variables for OpenTelemetry exporters.
     """
     environment = {name: value for name, value in user.items() if name in _FROM_THE_USER or name.startswith("LC_")}
     environment["AWS_CONFIG_FILE"] = environment["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull

@@ -1,4 +1,4 @@
-"""GET /ping: whether an agent serves, and whether it works in the background."""
+"""GET /ping: whether an agent is healthy, and whether it works in the background."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATH = "/ping"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """An agent's answer to a ping. `changed_at` is the Unix time of its last change, 0 when it does not say."""
+    """An agent's answer to a ping; `changed_at` is the Unix time of its last change of status, 0 when unknown."""
 
     status: int
     is_busy: bool = False
@@ -20,11 +20,12 @@ class Health:
 
     @property
     def is_healthy(self) -> bool:
+        """Whether the answer was a success."""
         return 200 <= self.status < 300
 
 
 async def ask_health(connections: Connections) -> Health:
-    """Ping the agent. Raises `ConnectionClosedError` or `NotHttpError`; waiting for ever is the caller's to prevent."""
+    """Ping the agent, without a time-out. Raise `ConnectionClosedError` or `NotHttpError`."""
     connection = await connections.take()
     try:
         head = await connection.ask("GET", PATH, {})
@@ -34,11 +35,11 @@ async def ask_health(connections: Connections) -> Health:
     finally:
         connections.give_back(connection)
     try:
-        said = json.loads(body)
+        document = json.loads(body)
         return Health(
             status=head.status,
-            is_busy=said.get("status") == "HealthyBusy",
-            changed_at=float(said.get("time_of_last_update", 0)),
+            is_busy=document.get("status") == "HealthyBusy",
+            changed_at=float(document.get("time_of_last_update", 0)),
         )
     except (ValueError, TypeError, AttributeError):
-        return Health(status=head.status)  # a server of another make: 200 is all it has to say
+        return Health(status=head.status)  # not the SDK's server: the status is all there is

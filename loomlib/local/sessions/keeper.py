@@ -1,8 +1,8 @@
-"""A process that outlives the service by a moment, to end its agents when it was killed.
+"""A process that ends the agents of a service that was killed.
 
 Each agent has a thread that waits for the service's end; it cannot run while foreign code holds the interpreter or the
-process is stopped. The keeper can: it waits on a pipe that closes with the service, and then sweeps the sessions. It is
-a bare interpreter until then, and imports what it needs only to sweep.
+process is stopped. The keeper can: it waits on a pipe that closes with the service, then sweeps the sessions. Until
+then it is a bare interpreter, which imports nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Keeper:
-    """The keeper of one folder of sessions; runs from now until `close()`, or until this process has ended."""
+    """The keeper of one folder of sessions; runs until `close()`, or until this process has ended."""
 
     def __init__(self, sessions: Path) -> None:
         self._process = subprocess.Popen(
@@ -29,7 +29,7 @@ class Keeper:
         )
 
     def close(self) -> None:
-        """Let it go, and wait until it is gone; closing twice is no error."""
+        """End the keeper and wait for it; a second call has no effect."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait()
@@ -37,7 +37,7 @@ class Keeper:
 
 def _keep(sessions: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a signal to everybody must not take away the one who cleans up
+        signal.signal(number, signal.SIG_IGN)  # a signal to the whole group must not end the process that cleans up
     while os.read(0, 1):
         continue
     sys.path.extend(os.environ["LOOM_IMPORT_PATH"].split(os.pathsep))

@@ -1,4 +1,4 @@
-"""Where an agent's telemetry goes: the OTEL variables of a session's process."""
+"""The OpenTelemetry variables of a session's process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from ..contract import RuntimeVersion
 
 SPANS = "LOOM_SPANS"
-"""Tells the bootstrap where to send spans. It takes the variable away before the agent runs."""
+"""Settings for the bootstrap's own export of spans; it removes the variable before the agent runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +24,19 @@ class OtlpTarget:
 def otel_environment(
     target: OtlpTarget | None, runtime: RuntimeVersion, *, qualifier: str, session_id: str, stream: str
 ) -> dict[str, str]:
-    """The variables for one process, none without a target; `stream` is the uuid in its log stream's name.
+    """Return the variables for one process; none without a target.
 
-    They are for exporters that the agent brings, and stay away when the runtime's variables send those elsewhere.
-    Loom's own goes by `LOOM_SPANS`, so spans reach the local service all the same, unless tracing is turned off.
+    The `OTEL_` variables are for exporters that the agent brings, and are left out when the runtime's variables send
+    telemetry elsewhere. Loom's own exporter uses `LOOM_SPANS`, so spans reach the local service in any case, unless
+    tracing is turned off. OTEL_PROPAGATORS stays unset: OpenTelemetry's default is W3C's, and AWS's `xray` needs a
+    package without which OpenTelemetry would fail to import.
 
-    OTEL_PROPAGATORS is left alone: OpenTelemetry's default is W3C's, and AWS's `xray` is a package that a workbench
-    need not have, without which OpenTelemetry does not even import.
+    Args:
+        target: The local receiver.
+        runtime: The version, with its own variables.
+        qualifier: The endpoint's name.
+        session_id: The runtime session id.
+        stream: The uuid in the name of the process's log stream.
     """
     if target is None:
         return {}
@@ -81,7 +87,7 @@ def _exporter_variables(url: str, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def asks_for_adot(runtime: RuntimeVersion) -> bool:
-    """Whether the package wants to be started by AWS's OpenTelemetry distribution."""
+    """Return whether the package asks to be started by AWS's OpenTelemetry distribution (ADOT)."""
     return runtime.entry_point[:-1] == ("opentelemetry-instrument",)
 
 
@@ -95,7 +101,7 @@ def _is_off(environment: Mapping[str, str]) -> bool:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """OTEL_RESOURCE_ATTRIBUTES read as OpenTelemetry reads it; what is no pair is left out."""
+    """Parse OTEL_RESOURCE_ATTRIBUTES as OpenTelemetry does, ignoring items that are not pairs."""
     parts = [part.partition("=") for part in text.split(",") if "=" in part]
     return {name.strip(): unquote(value.strip()) for name, _, value in parts}
 

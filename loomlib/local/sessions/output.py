@@ -1,4 +1,4 @@
-"""A session's output: one pipe for stdout and stderr, read as it comes, cut into lines, written to the log sink."""
+"""A session's output: one pipe for stdout and stderr, split into lines that go to the log sink."""
 
 from __future__ import annotations
 
@@ -18,14 +18,20 @@ START_LINE = (
 )
 """AWS's sidecar logs the first words once per cold boot, when its first probe finds no server listening."""
 
-_READ_BYTES = 16_384  # what one turn of the event loop takes: a flood of output delays nobody by more than that
+_READ_BYTES = 16_384  # per turn of the event loop, so that a flood of output delays others by no more than this
 _TAIL_LINES = 20
 
 
 class SessionOutput:
-    """Reads the pipe `fd` until its end. `tail` holds the last lines, for the message of a failure.
+    """Reads a pipe until its end; `tail` holds the last lines, for error messages.
 
-    One pipe keeps the order between the two streams exact.
+    One pipe for both streams preserves their order.
+
+    Args:
+        fd: The pipe's descriptor, which this object closes.
+        sink: Where lines go.
+        group: The log group.
+        stream: The log stream.
     """
 
     def __init__(self, fd: int, sink: LogSink, *, group: str, stream: str) -> None:
@@ -38,11 +44,11 @@ class SessionOutput:
         self._loop.add_reader(fd, self._on_readable)
 
     def note(self, message: str) -> None:
-        """Add a line of the workbench's own."""
+        """Add a line of Loom's own."""
         self._write(message.encode(), int(time.time() * 1000))
 
     async def finish(self, *, within_s: float) -> None:
-        """Wait for the pipe's end (all its writers are gone), then close it with nothing lost that was written."""
+        """Wait until all writers have closed the pipe, at most `within_s` seconds; then read the rest and close it."""
         try:
             await asyncio.wait_for(self._ended.wait(), within_s)
         except TimeoutError:
@@ -54,7 +60,7 @@ class SessionOutput:
         self._take()
 
     def _take(self) -> bool:
-        """Read once; whether there may be more."""
+        """Read once; return whether there may be more."""
         try:
             data = os.read(self._fd, _READ_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -84,7 +90,7 @@ class SessionOutput:
     def _write(self, line: bytes, now_ms: int) -> None:
         line = line.removesuffix(b"\r")
         if not line:
-            return  # CloudWatch Logs takes no empty message
+            return  # CloudWatch Logs rejects empty messages
         while len(line) > MAX_EVENT_BYTES:
             cut = _character_boundary(line, MAX_EVENT_BYTES)
             self._write(line[:cut], now_ms)
@@ -106,7 +112,7 @@ class SessionOutput:
 
 
 def _character_boundary(data: bytes | bytearray, at: int) -> int:
-    """The largest cut ≤ `at` that splits no UTF-8 character."""
+    """Return the largest index up to `at` that does not split a UTF-8 character."""
     cut = at
     while cut > at - 4 and data[cut] & 0xC0 == 0x80:
         cut -= 1

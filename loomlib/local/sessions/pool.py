@@ -1,4 +1,4 @@
-"""All sessions of the local AgentCore: found by runtime, qualifier and session id, started on their first call."""
+"""All sessions of the local AgentCore, each started by its first invocation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,23 @@ from .workspace import sweep_leftovers
 
 
 class SessionPool:
-    """The sessions in `home/sessions`.
+    """The sessions of one home folder, by runtime, qualifier and session id.
 
-    `environment` goes to every agent. `admit(runtime_id, qualifier, active_sessions)` is asked before a process is
-    started and may raise `SessionLimitError`. An agent has `start_timeout_s` seconds to answer its first ping and
-    `answer_timeout_s` seconds to begin an answer, and again between two pieces of it. Making the pool ends what a
-    former one left in `home`; only one service at a time may use a home. A keeper ends the agents should this
-    process be killed. Agents send their telemetry to `otlp`. With `announces_starts` each process's log begins with
-    `START_LINE`, and with `logs_usage` what it used goes to the runtime's usage log.
+    Creating the pool ends the processes that an earlier one left there, so only one service may use a home folder at a
+    time. A keeper ends the agents if this process is killed.
+
+    Args:
+        home: The home folder; sessions work in its folder `sessions`.
+        sink: Where agents' output goes.
+        environment: Variables for every agent.
+        admit: Called as `admit(runtime_id, qualifier, active_sessions)` before a process is started; may raise
+            `SessionLimitError`.
+        start_timeout_s: Seconds for an agent to answer its first ping.
+        answer_timeout_s: Seconds for an agent to begin an answer, and again between two chunks of it.
+        interpreter: The Python interpreter of the agents.
+        otlp: Where agents send telemetry.
+        announces_starts: Whether each process's log begins with `START_LINE`.
+        logs_usage: Whether CPU time and memory go to the runtime's usage log.
     """
 
     def __init__(
@@ -61,13 +70,16 @@ class SessionPool:
         self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit
         self._sessions: dict[tuple[str, str, str], Session] = {}
-        self._processes: set[Session] = set()  # also those that no longer take calls but have not quite gone
+        self._processes: set[Session] = set()  # also those that are ending
         self._closing = False
 
     async def invoke(self, call: AgentCall) -> AgentAnswer:
-        """Send `call` to its session, starting the process when there is none.
+        """Send an invocation to its session, which is started if there is none.
 
-        Raises `AgentProcessError`, `SessionLimitError` or `SessionEndedError`.
+        Raises:
+            AgentProcessError: The agent failed.
+            SessionLimitError: A quota forbids a new session.
+            SessionEndedError: The session, or the service, is ending.
         """
         try:
             return await self._invoke(call)
@@ -109,7 +121,7 @@ class SessionPool:
         return replace(answer, chunks=MeteredChunks(answer, self._usage, session.mark, session.info().pid))
 
     async def stop(self, runtime_id: str, qualifier: str, session_id: str) -> bool:
-        """End one session and wait until its processes are gone; False when there is none."""
+        """End one session and wait until its processes have ended; return False when there is none."""
         session = self._sessions.get((runtime_id, qualifier, session_id))
         if session is None:
             return False
@@ -117,17 +129,17 @@ class SessionPool:
         return True
 
     async def stop_runtime(self, runtime_id: str) -> int:
-        """End every session of a runtime, return how many."""
+        """End every session of a runtime and return how many there were."""
         sessions = [session for session in self._sessions.values() if session.runtime.runtime_id == runtime_id]
         await asyncio.gather(*(session.end("The runtime was deleted") for session in sessions))
         return len(sessions)
 
     def sessions(self) -> Sequence[SessionInfo]:
-        """The live sessions, oldest first."""
+        """Return the active sessions, the oldest first."""
         return [session.info() for session in self._sessions.values()]
 
     async def close(self) -> None:
-        """End every session and wait until no process is left."""
+        """End every session and wait until all processes have ended."""
         self._closing = True
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in list(self._processes)))
         await asyncio.to_thread(self._keeper.close)

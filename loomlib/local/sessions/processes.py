@@ -1,4 +1,4 @@
-"""Finding, measuring and ending processes by group, by mark and by start time; only `/proc` and signals."""
+"""Find, measure and end processes by group, mark and start time, with `/proc` and signals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def start_ticks(pid: int) -> int:
-    """When the process started, in the kernel's clock ticks since boot; 0 when unknown. Tells a reused pid apart."""
+    """Return a process's start time in clock ticks since boot, which identifies a reused pid; 0 when unknown."""
     try:
         text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     except OSError:
@@ -24,7 +24,7 @@ def start_ticks(pid: int) -> int:
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident memory of the process; 0 when unknown (no `/proc`, or it has ended)."""
+    """Return the resident memory of a process in bytes; 0 when unknown (no `/proc`, or it has ended)."""
     try:
         return int((_PROC / str(pid) / "statm").read_text("ascii").split()[1]) * _PAGE_BYTES
     except (OSError, IndexError):
@@ -32,35 +32,35 @@ def resident_bytes(pid: int) -> int:
 
 
 def marked_processes(marks: Collection[str]) -> list[int]:
-    """Every process whose environment carries one of the session marks; none where there is no `/proc`."""
+    """Return the pids of processes whose environment has one of the session marks; none without `/proc`."""
     wanted = {f"{MARK}={mark}".encode() for mark in marks}
-    found: list[int] = []
+    pids: list[int] = []
     try:
         names = [entry.name for entry in os.scandir(_PROC) if entry.name.isdigit()]
     except OSError:
-        return found
+        return pids
     for name in names:
         with contextlib.suppress(OSError):
             if not wanted.isdisjoint((_PROC / name / "environ").read_bytes().split(b"\0")):
-                found.append(int(name))
-    return found
+                pids.append(int(name))
+    return pids
 
 
 def signal_group(pid: int, number: signal.Signals) -> None:
-    """Signal the process group that `pid` leads; nothing when it is gone."""
+    """Signal the process group that `pid` leads, if it still exists."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 
 
 def kill_marked(marks: Collection[str]) -> None:
-    """Kill whatever carries one of the marks: an MCP server in a process group of its own, say.
+    """Kill every process with one of the marks, such as an MCP server in a process group of its own.
 
-    Looks again until nothing is found, since a process may fork between being listed and being killed.
+    The search is repeated until it finds none, because a process may fork between being listed and being killed.
     """
     for _ in range(5):
-        found = marked_processes(marks)
-        for pid in found:
+        pids = marked_processes(marks)
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        if not found:
+        if not pids:
             return

@@ -1,6 +1,6 @@
-"""Notices that the agent begins to trace, and loads the package `tracing` then. It runs in the agent's process.
+"""Detects that an agent begins to trace, and then loads the package `tracing`. It runs in the agent's process.
 
-An agent that never traces pays for this module, which imports nothing, and for a variable a call.
+An agent that never traces pays only for this module, which imports nothing, and for one variable per invocation.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ if TYPE_CHECKING:
 
 
 class Spans:
-    """The agent's spans, so far as it has any; `settings` is the content of the variable LOOM_SPANS.
+    """The agent's spans, if it creates any.
 
-    `tell` says a word of `loomlib.local.sessions.words` to the service: after an invocation that left nothing to
-    export, so that nobody need wait for its spans, and when that has changed.
+    Args:
+        settings: The content of the variable LOOM_SPANS.
+        notify: Sends a byte to the service (see `notices.SessionNotices.on_signal`): `-` after an invocation that left
+            nothing to export, so that no reader waits for its spans, and `+` once that has changed.
     """
 
-    def __init__(self, settings: str, tell: Callable[[bytes], object]) -> None:
+    def __init__(self, settings: str, notify: Callable[[bytes], object]) -> None:
         self.settings: str | None = settings
-        self.tell, self.is_told_silent = tell, False
+        self.notify, self.has_reported_none = notify, False
         self.adot = '"adot": true' in settings
         self.has_others = False
         self.tracing: Tracing | None = None
         self.arrivals: ContextVar[list[Any] | None] = ContextVar("loom_arrivals", default=None)
 
     def hooks(self) -> dict[str, Callable[[ModuleType], object]]:
-        """What to do after which module was imported."""
+        """Return the function to call after each module is imported."""
         return {
             "opentelemetry.trace": self.patch,
             "opentelemetry.metrics._internal": self.patch_meters,
@@ -48,7 +50,7 @@ class Spans:
         }
 
     def load(self, module: ModuleType | None = None) -> Tracing | None:
-        """What the package `tracing` makes of the settings, or None where the agent's OpenTelemetry does not fit."""
+        """Return the tracing of these settings, or None where the agent's OpenTelemetry version does not fit."""
         if self.tracing is None and self.settings:
             settings, self.settings = self.settings, None
             try:
@@ -58,7 +60,7 @@ class Spans:
         return self.tracing
 
     def patch_providers(self, module: ModuleType) -> None:
-        """Notice whether the agent has spans processed by anything but ours, which may export them."""
+        """Detect other span processors, which may export the agent's spans."""
         add = module.TracerProvider.add_span_processor
 
         def add_and_note(provider: Any, span_processor: Any) -> None:
@@ -71,11 +73,12 @@ class Spans:
             self.be_global(module)  # AWS's distribution, which the package asks for, does so before the agent runs
 
     def be_global(self, module: ModuleType) -> None:
+        """Make Loom's provider the global one."""
         if (tracing := self.load()) is not None:
             tracing.become_global()
 
     def patch(self, module: ModuleType) -> None:
-        """Notice who asks for a tracer and who sets a provider."""
+        """Detect requests for a tracer, and the setting of a provider."""
         get_tracer, set_provider = module.ProxyTracerProvider.get_tracer, module.set_tracer_provider
 
         def get_recording_tracer(provider: Any, *scope: Any, **more: Any) -> Any:
@@ -91,13 +94,13 @@ class Spans:
         vars(module)["set_tracer_provider"] = set_and_adopt_provider
 
     def patch_meters(self, module: ModuleType) -> None:
-        """Notice who asks for a meter and who sets a provider of meters."""
+        """Detect requests for a meter, and the setting of a meter provider."""
         proxy = module._ProxyMeterProvider
         get_meter, on_set = proxy.get_meter, proxy.on_set_meter_provider
 
         def get_recording_meter(provider: Any, name: str, *scope: Any, **more: Any) -> Any:
             meter = get_meter(provider, name, *scope, **more)
-            # The SDK asks for one itself, for metrics of its own that nobody needs who has the spans.
+            # The SDK requests one for its own metrics, which repeat what the spans say.
             if name == "opentelemetry-sdk" or not isinstance(meter, module._ProxyMeter):
                 return meter
             tracing = self.load()
@@ -111,7 +114,7 @@ class Spans:
         proxy.get_meter, proxy.on_set_meter_provider = get_recording_meter, on_set_and_stop
 
     def patch_calls(self, module: ModuleType) -> None:
-        """Make boto3's calls within spans once the agent traces; boto3 alone is no reason to load OpenTelemetry."""
+        """Wrap boto3's calls in spans once the agent traces; boto3 alone does not load OpenTelemetry."""
         call = module.BaseClient._make_api_call
 
         def call_within_span(client: Any, operation_name: Any, api_params: Any) -> Any:
@@ -124,19 +127,19 @@ class Spans:
             self.be_global(module)  # AWS's distribution would trace them
 
     def make_known(self) -> None:
-        """The first span of all was made: what was told before holds no more."""
-        if self.is_told_silent:
-            self.is_told_silent = False
-            self.tell(b"+")
+        """The first span was created: withdraw an earlier report that there are none."""
+        if self.has_reported_none:
+            self.has_reported_none = False
+            self.notify(b"+")
 
     def be_quiet(self) -> None:
-        """An invocation is over. Where it left nothing that could be exported, say so."""
-        if not (self.is_told_silent or self.has_others or (self.tracing is not None and self.tracing.has_spans)):
-            self.is_told_silent = True
-            self.tell(b"-")
+        """An invocation has ended: report it if there is nothing to export."""
+        if not (self.has_reported_none or self.has_others or (self.tracing is not None and self.tracing.has_spans)):
+            self.has_reported_none = True
+            self.notify(b"-")
 
     def watch(self, server: Server) -> None:
-        """Stand between the server and the agent's application, and let no span behind at the end."""
+        """Wrap the agent's application, and flush the spans when the server shuts down."""
         if not server.config.loaded:
             server.config.load()
         app, shutdown = server.config.loaded_app, server.shutdown
@@ -157,6 +160,7 @@ class Spans:
         server.shutdown = shut_down_and_flush  # before uvicorn raises SIGTERM again, which ends the process
 
     async def serve(self, app: Any, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one invocation and note its arrival."""
         arrival = [scope, time_ns(), None]
         self.arrivals.set(arrival)
         try:
@@ -173,7 +177,7 @@ class Spans:
 
 
 def load_package(name: str) -> Any:
-    """The package beside this file, under a name that no agent's package has."""
+    """Load the package beside this file, under a name that no agent's package has."""
     from _frozen_importlib import _load  # pyright: ignore
     from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
 

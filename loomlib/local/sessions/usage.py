@@ -1,8 +1,8 @@
-"""What a session's process used while it answered, written where and as AWS writes its usage log (`USAGE_LOGS`).
+"""CPU time and memory of sessions, in the form and the log group of AWS's usage log (`USAGE_LOGS`).
 
-AWS has a record each second and reckons with the whole microVM. Here a record spans the time in which a session had
-calls: the CPU clock of its process, of all its threads, and the most memory that it ever had. Processes that the agent
-starts itself are counted when they have ended. The records say that they were measured here.
+AWS writes a record every second, for the whole microVM. Here a record covers a time in which a session had invocations:
+the CPU clock of its process with all threads, and its peak memory. Processes that the agent starts are counted once
+they have ended. The records name the local AgentCore as their source.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ STREAM = "BedrockAgentCoreRuntime_UsageLogs"
 MEASURED_BY = "the local AgentCore: CPU clock and peak memory of the session's process"
 
 _LEAST_MEMORY_GB = 0.128
-"""AgentCore Runtime charges for at least this much."""
+"""Least memory that AgentCore Runtime charges for."""
 
 
 @dataclass(slots=True)
 class _Window:
-    """A time in which a session has calls."""
+    """A time in which a session has invocations."""
 
     call: AgentCall
     began_s: float
@@ -37,21 +37,21 @@ class _Window:
 
 
 class UsageMeter:
-    """Measures sessions; `began` and `ended` cost a call some tens of microseconds each."""
+    """Measures sessions; `began` and `ended` cost an invocation some tens of microseconds each."""
 
     def __init__(self, sink: LogSink) -> None:
         self._sink = sink
         self._windows: dict[str, _Window] = {}
 
     def began(self, mark: str, call: AgentCall, pid: int) -> None:
-        """A call goes to the session; `pid` is 0 while its process is yet to be started."""
+        """An invocation begins; `pid` is 0 while the session's process has not started."""
         window = self._windows.get(mark)
         if window is None:
             window = self._windows[mark] = _Window(call, time.time(), cpu_seconds(pid) if pid else 0.0)
         window.calls += 1
 
     def ended(self, mark: str, pid: int) -> None:
-        """A call is over, however it went."""
+        """An invocation has ended, whatever its outcome."""
         window = self._windows.get(mark)
         if window is None:
             return
@@ -61,7 +61,7 @@ class UsageMeter:
         del self._windows[mark]
         spent, now_s = cpu_seconds(pid) if pid else None, time.time()
         if spent is not None and window.cpu_s is not None:
-            # The answer's last byte goes first.
+            # After the answer's last byte is sent.
             asyncio.get_running_loop().call_soon(self._write, window, pid, max(0.0, spent - window.cpu_s), now_s)
 
     def _write(self, window: _Window, pid: int, cpu_s: float, now_s: float) -> None:
@@ -88,7 +88,7 @@ class UsageMeter:
 
 
 class MeteredChunks(AsyncIterator[bytes]):
-    """An answer's chunks; tells once when they are over."""
+    """An answer's chunks; ends the measurement after the last one."""
 
     def __init__(self, answer: AgentAnswer, meter: UsageMeter, mark: str, pid: int) -> None:
         self._chunks, self._meter, self._mark, self._pid = answer.chunks, meter, mark, pid
@@ -119,15 +119,15 @@ class MeteredChunks(AsyncIterator[bytes]):
 
     def __del__(self) -> None:
         if not self._is_over:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody measures any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._meter.ended, self._mark, self._pid)
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """CPU time of a process so far, in seconds; None when it is gone or the system has no such clock.
+    """Return the CPU time of a process so far, in seconds; None when it has ended or the system has no such clock.
 
-    Linux makes the number of another process's CPU clock out of its pid (clock_getcpuclockid(3)). That clock leaves out
-    the processes that it started; those that have ended are in its status, to a hundredth of a second.
+    Linux derives the id of another process's CPU clock from its pid (clock_getcpuclockid(3)). That clock excludes child
+    processes; those that have ended are in the process's status, in hundredths of a second.
     """
     try:
         return time.clock_gettime((~pid << 3) | 2) + _ended_children_s(pid)
@@ -136,7 +136,7 @@ def cpu_seconds(pid: int) -> float | None:
 
 
 def _ended_children_s(pid: int) -> float:
-    """`cutime` and `cstime` of proc_pid_stat(5); the second field, in brackets, may hold anything."""
+    """Return `cutime` + `cstime` of proc_pid_stat(5), whose second field, in brackets, may hold any text."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
@@ -145,7 +145,7 @@ def _ended_children_s(pid: int) -> float:
 
 
 def peak_bytes(pid: int) -> int:
-    """The most resident memory that a process ever had; 0 when unknown."""
+    """Return the peak resident memory of a process in bytes; 0 when unknown."""
     try:
         for line in Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):

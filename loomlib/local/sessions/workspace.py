@@ -1,4 +1,4 @@
-"""A session's own folder and the record of its process, and the sweep of those a former life left behind."""
+"""A session's working folder and the record of its process, and the removal of those of an earlier service."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from .processes import kill_marked, signal_group, start_ticks
 
 SMALL_FILES = 200
 SMALL_BYTES = 8 * 1024 * 1024
-"""A package within both limits is copied whole; of a larger one, folders are linked and only files are copied."""
+"""A package within both limits is copied; of a larger one only the files at its top are, and folders are linked."""
 
 
 def make_workspace(sessions: Path, mark: str, code: Path) -> Path:
-    """A fresh folder `sessions/<mark>` with the package in it, so that an agent may write beside its code."""
+    """Create the folder `sessions/<mark>` with the package in it, so that an agent may write beside its code.
+
+    Args:
+        sessions: Folder of all sessions.
+        mark: The session's mark.
+        code: The extracted package.
+    """
     folder = sessions / mark
     sessions.mkdir(parents=True, exist_ok=True)
     if _is_small(code):
@@ -34,7 +40,7 @@ def make_workspace(sessions: Path, mark: str, code: Path) -> Path:
 
 
 def remove_workspace(sessions: Path, mark: str) -> None:
-    """Remove the folder and the record; a file that cannot be removed is left to the next sweep."""
+    """Remove a session's folder and record; what cannot be removed is left to the next sweep."""
     folder = sessions / mark
     shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
@@ -42,18 +48,19 @@ def remove_workspace(sessions: Path, mark: str) -> None:
 
 
 def record_path(sessions: Path, mark: str) -> Path:
+    """Return the file with a session's process id."""
     return sessions / f"{mark}.json"
 
 
 def write_record(sessions: Path, mark: str, pid: int) -> None:
-    """Note the process on disk, so that a later service can end it should this one die first."""
+    """Write a session's process id to disk, so that a later service can end it if this one is killed."""
     record_path(sessions, mark).write_text(json.dumps({"pid": pid, "start_ticks": start_ticks(pid)}), "ascii")
 
 
 def sweep_leftovers(sessions: Path) -> int:
-    """End every process and remove every folder a former service left here; how many sessions that were.
+    """End the processes and remove the folders of an earlier service; return the number of sessions.
 
-    A pid counts only with its start time: the number alone may belong to somebody else by now.
+    A pid is trusted only together with its start time, because it may have been reused.
     """
     if not sessions.is_dir():
         return 0
