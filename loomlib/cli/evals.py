@@ -86,13 +86,13 @@ def evaluate(
     from ..evals.compare.gate_words import GateWish, named
     from ..evals.runs import LogLines
     from ..evals.runs import evaluate as run_evaluation
-    from ..evals.runs.panel import Panel
+    from ..evals.runs.assignment import RunEvaluators
     from ..reports import chosen_evaluators, chosen_set, find_baseline
 
     cases = chosen_set(evalset, ",".join(tags))
     chosen = chosen_evaluators(",".join(evaluators), cases)
     wishes = [GateWish.read(text) for text in gates]
-    judges = [each.name for each in Panel(cases, chosen).evaluators] if wishes else []
+    judges = [each.name for each in RunEvaluators(cases, chosen).evaluators] if wishes else []
     for wish in wishes:  # a gate on nobody is told before anybody is asked
         named(wish.evaluator, judges)
     with place.connect() as bench:

@@ -9,6 +9,7 @@ from loomlib.dispatch import register
 from .design import design_values, randomized_blocks
 from .environment import describe_client
 from .gate import StudyGate
+from .lease import leased_run
 from .ledger import StudyLedger
 from .progress import (
     LogLines,
@@ -65,6 +66,7 @@ __all__ = [
     "describe_client",
     "design_values",
     "failure_counts",
+    "leased_run",
     "pending_count",
     "randomized_blocks",
     "register_result",

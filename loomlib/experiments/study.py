@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from loomlib.errors import StoreError, StudyError, StudyInterruptedError
-from loomlib.jobs import OwnThread, Progress, held_lease
+from loomlib.jobs import OwnThread, Progress
 from loomlib.presentation.formats import seconds
 
 from .environment import describe_client
+from .lease import leased_run
 from .ledger import StudyLedger
 from .progress import ProgressSnapshot, StudySnapshot, choose_progress
 from .units import MeasuredUnit, UnitOutcome
@@ -225,14 +226,17 @@ class Study(ABC, Generic[U, R]):
         )
 
     async def _run(self, report: Callable[[ProgressSnapshot], None], budget_s: float | None) -> R:
-        from loomlib.store import LEASE_S
-
         ledger = StudyLedger(self.store, self.study_id)
         plan = self.planned()
         stored = ledger.open(self.header(), plan, resume=self.how_to_resume)
         self.check(stored)
-        complete = stored.state == COMPLETE
-        async with held_lease(self.store.studies, self.study_id, renew_every_s=LEASE_S / 3, refused=StudyError):
+        complete, measuring = stored.state == COMPLETE, False
+
+        def interrupted(_: BaseException) -> None:
+            if measuring:
+                ledger.save("interrupted")
+
+        async with leased_run(self.store.studies, self.study_id, refused=StudyError, interrupted=interrupted) as check:
             self.store.invocations.abandon_stale()
             ledger.settle(self.units(), self.seen)
             units = self.units()
@@ -244,14 +248,12 @@ class Study(ABC, Generic[U, R]):
                     run.count(self.condition(unit), failed=unit.is_failed)
             if not complete:
                 ledger.save("running", client=describe_client())
-                try:
-                    run.report()
-                    await self._measure([unit for unit in units if unit.is_pending], run, budget_s)
-                    await self.finish(run)
-                except BaseException:
-                    with suppress(StoreError):  # a full disk cannot note the interruption either; the rows say enough
-                        ledger.save("interrupted")
-                    raise
+                measuring = True
+                run.report()
+                await self._measure([unit for unit in units if unit.is_pending], run, budget_s)
+                await self.finish(run)
+                check()
+                measuring = False
                 ledger.save(COMPLETE, finished=True)
             else:
                 await self.finish(run)

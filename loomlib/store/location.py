@@ -1,4 +1,4 @@
-"""Location of a store: an open one, or an address that is opened while it is used."""
+"""Where a store is: an open one, or an address that is opened when it is needed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from loomlib.settings import Settings
+
 if TYPE_CHECKING:
-    from loomlib.store import Store
+    from .store import Store
 
 
-class StorePlace:
-    """A store that is open already, or the address of one that is opened only while it is used."""
+class StoreLocation:
+    """A store that somebody else holds open, or the address of one that is open only while it is used."""
 
     def __init__(self, store: Store | str) -> None:
         self._store = store
@@ -22,20 +24,23 @@ class StorePlace:
         if not isinstance(self._store, str):
             yield self._store
             return
-        from loomlib.store import Store
+        from .store import Store
 
         with Store.open(self._store) as store:
             yield store
 
 
-def place_of(store: Store | str | StorePlace | None) -> StorePlace:
-    """Return the location of a store, an address or a SQLite file; None is the database of the settings."""
-    if isinstance(store, StorePlace):
+def locate_store(store: Store | str | StoreLocation | None) -> StoreLocation:
+    """Return where a store is.
+
+    Args:
+        store: An open store, a database URL, the path of an SQLite file, or None for the database of the settings
+            (`DATABASE_URL`, else the one in `LOOM_HOME`).
+    """
+    if isinstance(store, StoreLocation):
         return store
     if store is None:
-        from loomlib.settings import Settings
-
-        return StorePlace(Settings.load().database_url)
+        return StoreLocation(Settings.load().database_url)
     if isinstance(store, str) and "://" not in store:
-        return StorePlace(f"sqlite:///{store}")
-    return StorePlace(store)
+        return StoreLocation(f"sqlite:///{store}")
+    return StoreLocation(store)

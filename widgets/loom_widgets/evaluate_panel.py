@@ -20,7 +20,7 @@ from loomlib.evals.compare.gate_words import GateWish, judge_gates
 from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES
 from loomlib.evals.judges.factories import JUDGE_FACTORIES
 from loomlib.evals.runs import Snapshot, aevaluate
-from loomlib.evals.runs.panel import Panel as Judges
+from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
 from .evaluate import (
@@ -99,7 +99,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         wish.check()
         evalset = wish.evalset(self.bench)
         chosen = wish.evaluators_for(evalset)
-        gates = wish.gates([each.name for each in Judges(evalset, chosen).evaluators])
+        gates = wish.gates([each.name for each in RunEvaluators(evalset, chosen).evaluators])
         agents = [self.bench.agent(name) for name in wish.agents]
         self.show_code(wish.code(self.bench, chosen))
         done: list[EvalRun] = []

@@ -20,7 +20,7 @@ from .trials import FAILED, KEPT, Trial
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from ..runs.panel import Choice
+    from ..registry import Choice
     from ..values.eval_set import EvalSet
 
 

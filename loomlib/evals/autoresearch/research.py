@@ -24,7 +24,7 @@ from .trials import KEPT, Trial
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from ..runs.panel import Choice
+    from ..registry import Choice
     from ..values.eval_set import EvalSet
 
 _REPEATS_ENDURED: Final = 10

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from loomlib.redaction import RedactionRule, Redactor
 
+    from ..registry import Choice
     from ..runs.eval_run import EvalRun
-    from ..runs.panel import Choice
     from ..values.eval_set import EvalSet
 
 OURS = ("evaluation", "study", "benchmark")

@@ -31,7 +31,7 @@ def conversations_of_run(run: EvalRun) -> Iterator[Conversation]:
     cases = run.evalset.cases
     for judged in run.judgements():
         yield Conversation(
-            turns=tuple(_turns(cases[judged.place], judged)),
+            turns=tuple(_turns(cases[judged.position], judged)),
             session_id=next((turn.session_id for turn in judged.answer.turns if turn.session_id), ""),
             agent_name=run.target.name,
             unpassed="; ".join(_unpassed(judged)),

@@ -14,7 +14,7 @@ from ..values.evaluator import Evaluator, Score
 from .case_making import case_of
 
 if TYPE_CHECKING:
-    from ..runs.panel import Choice
+    from ..registry import Choice
     from .conversation import Conversation
 
 

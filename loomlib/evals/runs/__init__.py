@@ -1,13 +1,13 @@
-"""Runs: a target asked a set of cases, answers and scores kept by content, and the run as one may read it."""
+"""Evaluation runs: ask a target a set of cases, store answers and scores by content, read the run back."""
 
-from ..targets import Target
-from ..targets.functions import CallableTarget
+from loomlib.experiments import LogLines, Silent
+
+from ..targets import CallableTarget, Target
 from ..values.judgement import Judgement
 from .eval_run import EvalRun, TargetName
-from .evaluate import aevaluate, evaluate
-from .options import Budget
-from .progress import LogLines, Progress, Silent, Snapshot
-from .rescoring import arescore, rescore
+from .evaluate import aevaluate, arescore, evaluate, rescore
+from .options import Budget, RunOptions
+from .progress import Progress, Snapshot
 
 __all__ = [
     "Budget",
@@ -16,6 +16,7 @@ __all__ = [
     "Judgement",
     "LogLines",
     "Progress",
+    "RunOptions",
     "Silent",
     "Snapshot",
     "Target",

@@ -14,10 +14,10 @@ def case_results(run: EvalRun) -> Iterator[CaseResult]:
     cases = run.evalset.cases
     if run.repeats == 1:
         for each in run.judgements():
-            yield CaseResult(case=cases[each.place], judgements=(each,))
+            yield CaseResult(case=cases[each.position], judgements=(each,))
         return
     found: dict[int, list[Judgement]] = {}
     for each in run.judgements():
-        found.setdefault(each.place, []).append(each)
+        found.setdefault(each.position, []).append(each)
     for place in sorted(found):
         yield CaseResult(case=cases[place], judgements=tuple(found[place]))

@@ -1,4 +1,4 @@
-"""An evaluation as it is stored: outcomes, scores beside latency and cost, failures, the summary, a comparison."""
+"""A stored evaluation run; its judgements, outcomes and tables are read from the store when they are needed."""
 
 from __future__ import annotations
 
@@ -10,33 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
 from loomlib.errors import EvalError
+from loomlib.store import EvalRunRow, Store, StoredResult, StoredScore
+from loomlib.store.location import StoreLocation, locate_store
 
-from ...store.location import StorePlace, place_of
+from ..compare import Comparison, Summary, summarize
 from ..values.answers import CaseFailure
 from ..values.cases import EvalCase
 from ..values.eval_set import EvalSet
 from ..values.evaluator import NotApplicable, Score
 from ..values.judgement import Judgement
 from ..values.outcomes import Outcome
+from .assignment import EvaluatorAssignment
 from .outcome_rows import read_outcomes
-from .panel import Bench
 from .stored_rows import answer_of_row, judge_failures_of, score_of_row
-from .stored_sets import set_of_row
+from .stored_runs import read_set
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-    from loomlib.store import EvalRunRow, Store, StoredResult, StoredScore
-
-    from ..compare import Comparison, Summary
 
 _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetName:
-    """What was evaluated: its name, the key that its answers are kept under, and what to say beside its numbers."""
+    """What a run evaluated.
+
+    Attributes:
+        name: The name shown in summaries.
+        key: Identity for reusing answers; "" when they are not reused.
+        labels: Provenance labels shown beside every number.
+        agent_arn: The agent's ARN; None for a function.
+    """
 
     name: str
     key: str
@@ -45,50 +50,65 @@ class TargetName:
 
 
 class EvalRun:
-    """One evaluation; made by `loom.evaluate` and `EvalRun.load`. What it tells is read when it is asked for.
+    """A stored evaluation run, made by `loom.evaluate` and `EvalRun.load`.
 
-    `state` is "complete", "stopped" (a budget ended it, `reason` says which), "interrupted" or "running".
-
+    Example:
+        run = EvalRun.load(None, "eval-20261121-213000-1a2b3c")
         run.summary()
         run.rows().sort_values("cost")
         run.compare(baseline)
     """
 
-    def __init__(self, row: EvalRunRow, place: StorePlace, *, evalset: EvalSet | None = None) -> None:
-        self._row, self._place = row, place
+    def __init__(self, row: EvalRunRow, location: StoreLocation, *, evalset: EvalSet | None = None) -> None:
+        """Make the run of a stored row.
+
+        Args:
+            row: The run's row.
+            location: The store with the run.
+            evalset: The run's set; None reads it from the store when it is needed.
+        """
+        self._row, self._location = row, location
         if evalset is not None:
             self.__dict__["evalset"] = evalset
 
     @classmethod
     def load(cls, store: Store | str | None, id: str) -> EvalRun:
-        """The stored run of that id; `EvalError` names the newest ones when there is none."""
-        place = place_of(store)
-        with place.open() as opened:
+        """Return a stored run.
+
+        Args:
+            store: An open store, a database URL or path; None for the database of the settings.
+            id: The run's id.
+
+        Raises:
+            EvalError: There is no such run; the error names the newest ones.
+        """
+        location = locate_store(store)
+        with location.open() as opened:
             row = opened.eval_runs.get(id)
             if row is None:
-                known = ", ".join(each.id for each in opened.eval_runs.list(limit=5))
+                known = ", ".join(row.id for row in opened.eval_runs.list(limit=5))
                 try_ = f"one of {known}" if known else "agent.evaluate(evalset) makes the first one"
-                raise EvalError("No such evaluation in the store", on=id[:80], try_=try_)
-        return cls(row, place)
+                raise EvalError("No such evaluation run in the store", on=id[:80], try_=try_)
+        return cls(row, location)
 
     @property
     def id(self) -> str:
-        """By which it is resumed and loaded."""
+        """Run id; pass it to `evaluate(run_id=…)` to resume the run."""
         return self._row.id
 
     @property
     def name(self) -> str:
-        """What its maker called it."""
+        """The run's name, "" for none."""
         return self._row.name or ""
 
     @property
     def state(self) -> str:
-        """How far it is."""
+        """ "complete", "stopped" (a budget ended it), "interrupted" or "running"."""
         return self._row.state
 
     @property
     def reason(self) -> str:
-        """Why it stopped, "" when it did not."""
+        """Why the run stopped early, "" when it did not."""
         return self._row.reason or ""
 
     @property
@@ -104,78 +124,78 @@ class EvalRun:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What must be said beside every number of it."""
+        """Provenance labels shown beside every number, such as `simulated`."""
         return self._row.labels
 
     @property
     def evaluators(self) -> tuple[str, ...]:
-        """The names of those who judged."""
-        return tuple(dict.fromkeys(each.name for each in self._bench.cards))
+        """The names of the evaluators."""
+        return tuple(dict.fromkeys(evaluator.name for evaluator in self._assignment.evaluators))
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The evaluators that the run itself named, as they were named: with `run_id` and these it goes on."""
+        """The evaluators that the caller of `evaluate` named, which resuming needs again."""
         return tuple(self._row.design.get("chosen", ()))
 
     @property
     def created_at(self) -> datetime:
-        """When it was begun."""
+        """When the run began."""
         return self._row.created_at
 
-    def evaluators_at(self, place: int) -> tuple[str, ...]:
-        """The names of those who judge the case at that place of the set."""
-        return tuple(self._bench.cards[number].name for number in self._bench.of(place))
-
     @property
-    def store(self) -> StorePlace:
-        """Where it is kept."""
-        return self._place
+    def store(self) -> StoreLocation:
+        """The store with the run."""
+        return self._location
+
+    def evaluators_at(self, position: int) -> tuple[str, ...]:
+        """Return the names of the evaluators of the case at a position in the set."""
+        return tuple(self._assignment.evaluators[index].name for index in self._assignment.of(position))
 
     @cached_property
     def evalset(self) -> EvalSet:
-        """The cases, as they were when they were asked."""
-        with self._place.open() as store:
+        """The cases as they were when they were asked."""
+        with self._location.open() as store:
             row = store.eval_runs.get_set(self._row.set_digest)
         if row is None:
-            raise EvalError("The evaluation's set is not in the store", on=self.id)
-        return set_of_row(row)
+            raise EvalError("The eval set of the run is not in the store", on=self.id)
+        return read_set(row)
 
     @cached_property
-    def _bench(self) -> Bench:
-        return Bench.read(self._row.design)
+    def _assignment(self) -> EvaluatorAssignment:
+        return EvaluatorAssignment.read(self._row.design)
 
     def outcomes(self) -> list[Outcome]:
-        """One for each case, repeat, evaluator and part: what summaries and comparisons are made of."""
-        with self._place.open() as store:
-            return list(read_outcomes(store, self.id, self.evalset, self._bench))
+        """Return one outcome per case, repeat, evaluator and part: the input of summaries and comparisons."""
+        with self._location.open() as store:
+            return list(read_outcomes(store, self.id, self.evalset, self._assignment))
 
     def judgements(self) -> Iterator[Judgement]:
-        """Every case and repeat with its answer and all that was said of it, read a few hundred at a time."""
+        """Yield every answered case and repeat with its verdicts, read a few hundred at a time."""
         after = (-1, -1)
         while True:
-            with self._place.open() as store:
+            with self._location.open() as store:
                 page = self._page(store, after, _PAGE)
             yield from page
             if len(page) < _PAGE:
                 return
-            after = (page[-1].repeat, page[-1].place)
+            after = (page[-1].repeat, page[-1].position)
 
-    def judgements_at(self, positions: Sequence[tuple[int, int]]) -> list[Judgement]:
-        """The same for some (place in the set, repeat), in that order; what is not answered yet is left out."""
-        found: list[Judgement] = []
-        with self._place.open() as store:
-            for place, repeat in positions:
-                page = self._page(store, (repeat, place - 1), 1)
-                found += [each for each in page if (each.place, each.repeat) == (place, repeat)]
-        return found
+    def judgements_at(self, units: Sequence[tuple[int, int]]) -> list[Judgement]:
+        """Return the judgements of some (position in the set, repeat), without those not answered yet."""
+        judgements: list[Judgement] = []
+        with self._location.open() as store:
+            for position, repeat in units:
+                page = self._page(store, (repeat, position - 1), 1)
+                judgements += [each for each in page if (each.position, each.repeat) == (position, repeat)]
+        return judgements
 
     def __getitem__(self, case_id: str) -> tuple[Judgement, ...]:
-        """What became of one case: a judgement for each repeat. `run["sum of two"][0].answer.text`."""
-        place = next((n for n, case in enumerate(self.evalset.cases) if case.id == case_id), None)
-        if place is None:
+        """Return the judgements of one case, one per repeat: `run["sum of two"][0].answer.text`."""
+        position = next((at for at, case in enumerate(self.evalset.cases) if case.id == case_id), None)
+        if position is None:
             known = ", ".join(case.id for case in self.evalset.cases[:3])
-            raise EvalError("This run has no such case", on=str(case_id)[:80], try_=f"one of its own: {known} …")
-        return tuple(self.judgements_at([(place, repeat) for repeat in range(self.repeats)]))
+            raise EvalError("The run has no such case", on=str(case_id)[:80], try_=f"a case of its set: {known}, …")
+        return tuple(self.judgements_at([(position, repeat) for repeat in range(self.repeats)]))
 
     def _page(self, store: Store, after: tuple[int, int], limit: int) -> list[Judgement]:
         cases: tuple[EvalCase, ...] = self.evalset.cases
@@ -186,7 +206,7 @@ class EvalRun:
         return [
             Judgement(
                 case_id=cases[result.place].id,
-                place=result.place,
+                position=result.place,
                 repeat=result.repeat,
                 is_reused=result.is_reused,
                 answer=answer_of_row(row, repeat=result.repeat),
@@ -196,55 +216,64 @@ class EvalRun:
         ]
 
     def _verdicts(
-        self, case: EvalCase, result: StoredResult, scores: Sequence[StoredScore]
+        self, case: EvalCase, result: StoredResult, stored: Sequence[StoredScore]
     ) -> dict[str, tuple[Score, ...] | NotApplicable | CaseFailure]:
         verdicts: dict[str, tuple[Score, ...] | NotApplicable | CaseFailure] = {}
         failures = judge_failures_of(result.judge_failures)
-        for number in self._bench.of(result.place):
-            card = self._bench.cards[number]
-            said = [
-                score_of_row(each)
-                for each in scores
-                if each.evaluator_digest == card.digest and each.case_digest == case.digest
+        for index in self._assignment.of(result.place):
+            evaluator = self._assignment.evaluators[index]
+            scores = [
+                score_of_row(row)
+                for row in stored
+                if row.evaluator_digest == evaluator.digest and row.case_digest == case.digest
             ]
-            if card.name in failures:
-                verdicts[card.name] = failures[card.name]
-            elif said and isinstance(said[0], NotApplicable):
-                verdicts[card.name] = said[0]
-            elif said:
-                verdicts[card.name] = tuple(each for each in said if isinstance(each, Score))
+            if evaluator.name in failures:
+                verdicts[evaluator.name] = failures[evaluator.name]
+            elif scores and isinstance(scores[0], NotApplicable):
+                verdicts[evaluator.name] = scores[0]
+            elif scores:
+                verdicts[evaluator.name] = tuple(score for score in scores if isinstance(score, Score))
         return verdicts
 
     def scores(self) -> pd.DataFrame:
-        """One row a case, repeat and evaluator (and part): value, passed, state, rationale."""
+        """Return one row per case, repeat, evaluator and part: value, passed, state, rationale."""
         return call("EvalRun.scores", self)
 
     def rows(self) -> pd.DataFrame:
-        """One row a case and repeat: each evaluator's value beside latency, TTFT, tokens, tool calls and cost."""
+        """Return one row per case and repeat: each evaluator's value beside latency, TTFT, tokens, calls and cost."""
         return call("EvalRun.rows", self)
 
     def failures(self) -> pd.DataFrame:
-        """One row a failure to answer or to judge, with its kind and message."""
+        """Return one row per failure to run or to score, with its kind and message."""
         return call("EvalRun.failures", self)
 
     def summary(self) -> Summary:
-        """Each evaluator's estimates with their intervals; failures are counted apart and are in no number."""
-        from ..compare import Summary, summarize
+        """Return each evaluator's estimates with intervals.
 
+        Cases that failed to run or to be scored are excluded from averages and counted separately.
+        """
         title = f"{self.target.name} on {self._set_name}"
         if self._row.summary:
             return Summary.read(self._row.summary, title=title)
         return summarize(self.outcomes(), title=title)
 
     def compare(self, baseline: EvalRun, **options: Any) -> Comparison:
-        """This run against `baseline`, paired by case (see `loomlib.evals.compare.compare`).
+        """Compare this run with a baseline, paired by case.
 
-        Shown on a page, each case that went differently opens to both answers and to where their paths part.
+        On the comparison's page each case that changed opens to both answers and to where their paths differ.
+
+        Args:
+            baseline: The run to compare with.
+            **options: Options of `loomlib.evals.compare.compare`.
         """
         return call("EvalRun.compare", self, baseline, **options)
 
     def figures(self, baseline: EvalRun | None = None) -> dict[str, go.Figure]:
-        """Charts by name: `quality` (with the baseline's beside it) and `taken`, what each case took."""
+        """Return the charts `quality` (each evaluator's estimate) and `taken` (latency, tokens or cost per case).
+
+        Args:
+            baseline: A run to show beside this one in `quality`.
+        """
         return call("EvalRun.figures", self, baseline)
 
     @property
@@ -255,9 +284,8 @@ class EvalRun:
         return f"<EvalRun {self.id}: {self.target.name} on {self._set_name}, {self.state}>"
 
     def __str__(self) -> str:
-        how = f"{self.state}: {self.reason}" if self.reason else self.state
-        head = " · ".join((f"evaluation {self.id}", how, *self.labels))
-        return f"{head}\n{self.summary()}"
+        state = f"{self.state}: {self.reason}" if self.reason else self.state
+        return f"{' · '.join((f'evaluation {self.id}', state, *self.labels))}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         return call("EvalRun.html", self)

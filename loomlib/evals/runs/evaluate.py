@@ -1,32 +1,34 @@
-"""`evaluate` and `aevaluate`: a target asked every case of a set, judged, kept, summed up."""
+"""`evaluate` and `rescore`: ask a target every case of a set, score the answers, store everything, summarize."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from loomlib.errors import EvalError, EvalInterruptedError, StoreError
-from loomlib.jobs import OwnThread, held_lease
+from loomlib.errors import EvalError, EvalInterruptedError
+from loomlib.experiments import choose_progress, leased_run
+from loomlib.jobs import OwnThread
+from loomlib.store import EvalRunRow, Store, StoredResult
+from loomlib.store.location import StoreLocation, locate_store
 
-from ...store.location import StorePlace, place_of
+from ..compare.summaries import summarize_gathered
 from ..evaluators.connecting import connected
+from ..registry import Choice
 from ..targets import Target, as_target
 from ..values.eval_set import EvalSet
 from ..values.evaluator import Evaluator
+from .assignment import RunEvaluators
 from .eval_run import EvalRun
+from .execution import RunExecution
 from .options import Budget, RunOptions
-from .panel import Choice, Panel
-from .progress import Progress, Snapshot, choose_progress
-from .run_rows import check_same, new_row
-from .stored_sets import stored_set
-from .work import RunWork
+from .outcome_rows import garbage_collection_paused, read_gathered
+from .progress import Progress, Snapshot
+from .stored_runs import check_same, new_row, new_run_id, stored_set
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
-    from loomlib.store import EvalRunRow, Store
 
 
 def evaluate(
@@ -49,30 +51,52 @@ def evaluate(
     store: Store | str | None = None,
     clients: Clients | None = None,
 ) -> EvalRun:
-    """Ask `target` every case of `evalset`, judge the answers, keep everything, and return the run.
+    """Ask a target every case of a set, score the answers, store everything and return the run.
 
+    Answers and scores are stored as they arrive. An evaluation that was killed resumes with its `run_id`; a new run of
+    the same agent asks only what has changed; a case with another expectation is scored again without being asked
+    again. Failures to run and failures to score are values in the run and are never raised. It works in a notebook,
+    whose own event loop keeps running.
+
+    Args:
+        target: An agent, a function of the prompt, or a `Target`.
+        evalset: The cases.
+        evaluators: Names, functions `(answer_text, case) -> bool | float`, or evaluators. They score in addition to
+            those that the set and its cases ask for.
+        repeats: How often each case is asked.
+        concurrency: How many cases are asked at once; None takes the target's (4 locally, 10 on AWS).
+        timeout_s: Time limit of a turn in seconds; None for no limit.
+        budget: Limits in dollars, tokens or seconds. A run that reaches one is "stopped" and can be resumed.
+        retries: How often a case is retried, in a new session, after throttling or a transport failure.
+        name: A name for the run.
+        run_id: Id of a stored run to resume; None makes a new run.
+        reuse: Reuse stored answers of the same target to the same request; False asks every case again.
+        measure: Read traces for tools, tokens and cost even when no evaluator needs them.
+        judge_concurrency: How many slow evaluators work at once.
+        judge_timeout_s: Time limit of a slow evaluator in seconds; None for no limit.
+        progress: Receives the progress; None shows a bar in a notebook and log lines elsewhere.
+        store: Where the run is stored: an open store, a database URL or path; None takes the agent's, else the
+            database of the settings.
+        clients: The connection of judges to their models (`bench.clients`); None takes the agent's. A function has
+            none, so judges that ask a model need it.
+
+    Returns:
+        The run as it is stored.
+
+    Raises:
+        EvalError: The run cannot begin: no case, no evaluator, or a stored run that differs.
+        EvalInterruptedError: The run was cancelled; it can be resumed.
+        StoreError: Nothing can be stored.
+
+    Example:
         run = loom.evaluate(agent, evalset, ["exact", "trajectory"], repeats=3)
         run.summary()
-
-    `target` is an agent, a function of the prompt, or anything that is a `Target`. `evaluators` are names, functions
-    `(answer_text, case) -> bool | float` or evaluators; they judge beside those that the set and the cases ask for.
-
-    Every answer is kept as it comes and every score as it is given, by content. So an evaluation that was killed goes
-    on where it was (`run_id` of the old one); a new run of the same agent asks only what changed (`reuse=False` asks
-    everything anew); a case with another expectation is judged again and not asked again.
-
-    `concurrency` is how many cases are asked at once (None: what the target says, 4 locally and 10 on AWS).
-    `timeout_s` bounds each turn. Throttling and transport failures are tried again up to `retries` times a case, in a
-    new session; nothing else is. `budget` stops asking cleanly: the run is "stopped", with its reason, and resumes.
-    `measure` reads traces for tools, tokens and cost, even when no evaluator needs them. `store` is where the run is
-    kept (None: the agent's, else the settings' database). Judges ask their models over the agent's connection; over
-    `clients` (`bench.clients`) where they are given, as for a function, which has none. It works in a notebook, whose
-    own loop keeps turning.
-
-    A failure to answer and a failure to judge are kept as what they are, and never raise. Raises `EvalError` for what
-    cannot be begun, `EvalInterruptedError` when cancelled, `StoreError` when nothing can be kept.
     """
-    return _thread(**_arguments(locals())).wait()
+    options = RunOptions(
+        repeats=repeats, concurrency=concurrency, timeout_s=timeout_s, budget=budget or Budget(), retries=retries,
+        reuse=reuse, measure=measure, judge_concurrency=judge_concurrency, judge_timeout_s=judge_timeout_s,
+    )  # fmt: skip
+    return _evaluation(target, evalset, evaluators, options, name, run_id, progress, store, clients).wait()
 
 
 async def aevaluate(
@@ -81,116 +105,155 @@ async def aevaluate(
     evaluators: Sequence[Choice] | Choice = (),
     repeats: int = 1,
     *,
-    concurrency: int | None = None,
-    timeout_s: float | None = None,
-    budget: Budget | None = None,
-    retries: int = 2,
     name: str = "",
     run_id: str | None = None,
-    reuse: bool = True,
-    measure: bool = True,
-    judge_concurrency: int = 8,
-    judge_timeout_s: float | None = 300.0,
+    budget: Budget | None = None,
     progress: Progress | None = None,
     store: Store | str | None = None,
     clients: Clients | None = None,
+    **options: Any,
 ) -> EvalRun:
-    """`evaluate` for asynchronous code: `run = await loom.aevaluate(agent, evalset, ["exact"])`."""
-    return await _thread(**_arguments(locals())).wait_async()
+    """Evaluate from asynchronous code; see `evaluate`.
+
+    Args:
+        target: An agent, a function of the prompt, or a `Target`.
+        evalset: The cases.
+        evaluators: Evaluators in addition to those of the set and its cases.
+        repeats: How often each case is asked.
+        name: A name for the run.
+        run_id: Id of a stored run to resume.
+        budget: Limits in dollars, tokens or seconds.
+        progress: Receives the progress.
+        store: Where the run is stored.
+        clients: The connection of judges to their models.
+        **options: `concurrency`, `timeout_s`, `retries`, `reuse`, `measure`, `judge_concurrency` and
+            `judge_timeout_s` of `evaluate`.
+
+    Example:
+        run = await loom.aevaluate(agent, evalset, ["exact"])
+    """
+    run_options = RunOptions(repeats=repeats, budget=budget or Budget(), **options)
+    evaluation = _evaluation(target, evalset, evaluators, run_options, name, run_id, progress, store, clients)
+    return await evaluation.wait_async()
 
 
-def _arguments(given: dict[str, Any]) -> dict[str, Any]:
-    return given
+def rescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
+    """Score the stored answers of a run with other evaluators, as a new run. No agent is asked.
+
+    Scores of the same evaluators are reused; judges that failed are asked again.
+
+    Args:
+        run: The run with the answers.
+        evaluators: Names, functions or evaluators.
+        name: A name for the new run.
+        **options: `judge_concurrency`, `judge_timeout_s`, `progress` and `clients` of `evaluate`. Judges that ask a
+            model need `clients=bench.clients`.
+    """
+    return _rescoring(run, evaluators, name, **options).wait()
 
 
-def _thread(
-    *,
+async def arescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
+    """Score stored answers from asynchronous code; see `rescore`.
+
+    Args:
+        run: The run with the answers.
+        evaluators: Names, functions or evaluators.
+        name: A name for the new run.
+        **options: Options of `rescore`.
+    """
+    return await _rescoring(run, evaluators, name, **options).wait_async()
+
+
+def _evaluation(
     target: Any,
     evalset: EvalSet,
     evaluators: Sequence[Choice] | Choice,
-    repeats: int,
-    concurrency: int | None,
-    timeout_s: float | None,
-    budget: Budget | None,
-    retries: int,
+    options: RunOptions,
     name: str,
     run_id: str | None,
-    reuse: bool,
-    measure: bool,
-    judge_concurrency: int,
-    judge_timeout_s: float | None,
     progress: Progress | None,
     store: Store | str | None,
     clients: Clients | None,
 ) -> OwnThread[Snapshot, EvalRun]:
-    for what, value in (("repeats", repeats), ("concurrency", concurrency), ("judge_concurrency", judge_concurrency)):
-        if value is not None and value < 1:
-            raise ValueError(f"{what} must be at least 1, not {value}")
-    for what, limit in (("timeout_s", timeout_s), ("judge_timeout_s", judge_timeout_s)):
-        if limit is not None and not limit > 0:
-            raise ValueError(f"{what} must be above zero, not {limit}")
-    if retries < 0:
-        raise ValueError(f"retries must not be below zero, but is {retries}")
     if not evalset.cases:
         raise EvalError("The set has no cases", on=evalset.name)
     asked = as_target(target)
-    panel = Panel(evalset, listed(evaluators), connect=connecting(asked, clients))
-    manner = RunOptions(
-        repeats=repeats,
-        concurrency=concurrency or asked.concurrency,
-        judge_concurrency=judge_concurrency,
-        timeout_s=timeout_s,
-        judge_timeout_s=judge_timeout_s,
-        retries=retries,
-        budget=budget or Budget(),
-        measure=measure,
-        reuse=reuse,
-    )
-    place = place_of(store if store is not None else getattr(target, "store", None))
-    id = run_id or f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
-    row = new_row(id, name, evalset, asked, target, panel, manner, listed(evaluators))
-    return run_thread(
-        lambda report: run_row(place, row, evalset, asked, panel, manner, report),
-        progress or choose_progress(f"{asked.name} on {evalset.name}"),
+    choices = _listed(evaluators)
+    run_evaluators = RunEvaluators(evalset, choices, connect=_connector(asked, clients))
+    options = replace(options, concurrency=options.concurrency or asked.concurrency)
+    location = locate_store(store if store is not None else getattr(target, "store", None))
+    row = new_row(run_id or new_run_id(), name, evalset, asked, target, run_evaluators.assignment, options, choices)
+    return _thread(
+        lambda report: _execute(location, row, evalset, asked, run_evaluators, options, report),
+        progress,
+        f"{asked.name} on {evalset.name}",
     )
 
 
-def run_thread(
-    work: Callable[[Callable[[Snapshot], None]], Coroutine[Any, Any, EvalRun]], progress: Progress
+def _rescoring(
+    run: EvalRun,
+    evaluators: Sequence[Choice] | Choice,
+    name: str,
+    *,
+    judge_concurrency: int = 8,
+    judge_timeout_s: float | None = 300.0,
+    progress: Progress | None = None,
+    clients: Clients | None = None,
 ) -> OwnThread[Snapshot, EvalRun]:
-    """The thread that an evaluation has for itself."""
+    evalset = run.evalset
+    run_evaluators = RunEvaluators(evalset, _listed(evaluators), connect=_connector(None, clients))
+    options = RunOptions(
+        repeats=run.repeats, concurrency=1, retries=0, measure=False, judge_concurrency=judge_concurrency,
+        judge_timeout_s=judge_timeout_s,
+    )  # fmt: skip
+    row = EvalRunRow(
+        id=new_run_id(), name=name or None, set_digest=evalset.digest, target_name=run.target.name,
+        target_key=run.target.key, agent_arn=run.target.agent_arn, repeats=run.repeats,
+        created_at=datetime.now(UTC), labels=run.labels,
+        design={**run_evaluators.assignment.stored(), "set_name": evalset.name, "rescored": run.id},
+    )  # fmt: skip
+
+    async def work(report: Callable[[Snapshot], None]) -> EvalRun:
+        with run.store.open() as store:
+            store.eval_runs.create(row, stored_set(evalset))
+            store.eval_answers.use(
+                [
+                    StoredResult(row.id, result.repeat, result.place, result.answer_id, True)
+                    for result in store.eval_answers.results(run.id)
+                ]
+            )
+        return await _execute(
+            run.store, row, evalset, None, run_evaluators, options, report, state=run.state, reason=run.reason
+        )
+
+    return _thread(work, progress, f"{run.target.name} on {evalset.name}")
+
+
+def _thread(
+    work: Callable[[Callable[[Snapshot], None]], Coroutine[Any, Any, EvalRun]], progress: Progress | None, title: str
+) -> OwnThread[Snapshot, EvalRun]:
     return OwnThread(
         work,
-        progress,
+        progress or choose_progress(title, logger="loomlib.evals"),
         name="loom-evaluation",
-        interrupted=lambda: EvalInterruptedError("The evaluation was stopped; what was answered is kept"),
+        interrupted=lambda: EvalInterruptedError("The evaluation was stopped; its answers and scores are stored"),
     )
 
 
-def connecting(asked: Target | None, clients: Clients | None) -> Callable[[Evaluator], Evaluator] | None:
-    """How judges are connected: by the clients that the caller names, else as the target does it."""
-    if clients is not None:
-        return lambda evaluator: connected(evaluator, clients)
-    found = getattr(asked, "connected", None)
-    return cast("Callable[[Evaluator], Evaluator]", found) if callable(found) else None
-
-
-async def run_row(
-    place: StorePlace,
+async def _execute(
+    location: StoreLocation,
     row: EvalRunRow,
     evalset: EvalSet,
     target: Target | None,
-    panel: Panel,
-    manner: RunOptions,
+    evaluators: RunEvaluators,
+    options: RunOptions,
     report: Callable[[Snapshot], None],
     *,
     state: str = "complete",
     reason: str = "",
 ) -> EvalRun:
-    """Do what the run still owes, and return it as it is stored then."""
-    from loomlib.store import LEASE_S
-
-    with place.open() as store:
+    """Do what is pending in a run, store its summary under `state` and `reason`, and return it as it is stored."""
+    with location.open() as store:
         stored = store.eval_runs.get(row.id)
         if stored is None:
             store.eval_runs.create(row, stored_set(evalset))
@@ -198,39 +261,40 @@ async def run_row(
         else:
             check_same(stored, row)
         if stored.state == "complete":
-            return EvalRun(stored, place, evalset=evalset)
-        async with held_lease(store.eval_runs, row.id, renew_every_s=LEASE_S / 3, refused=EvalError) as lost:
+            return EvalRun(stored, location, evalset=evalset)
+
+        def interrupted(error: BaseException) -> None:
+            reason = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else "stopped by its user"
+            store.eval_runs.save(row.id, state="interrupted", reason=reason)
+
+        async with leased_run(store.eval_runs, row.id, refused=EvalError, interrupted=interrupted) as check_lease:
             store.eval_runs.save(row.id, state="running", reason=None, summary={})
-            work = RunWork(store, row.id, evalset, target, panel, manner, report=report)
-            try:
-                stop = await work.run()
-            except BaseException as error:
-                if lost:  # the run is somebody else's now, who says how it stands
-                    raise
-                with suppress(StoreError):  # a full disk cannot note it either; the rows say enough
-                    why = "" if isinstance(error, Exception) else "stopped by its user"
-                    store.eval_runs.save(row.id, state="interrupted", reason=why or f"{type(error).__name__}: {error}")
-                raise
-            if lost:
-                raise lost[0]
-            _finish(store, row.id, evalset, panel, "stopped" if stop else state, stop or reason)
+            execution = RunExecution(store, row.id, evalset, target, evaluators, options, report=report)
+            stop = await execution.run()
+            check_lease()
+            _finish(store, row.id, evalset, evaluators, "stopped" if stop else state, stop or reason)
         finished = store.eval_runs.get(row.id)
     assert finished is not None
-    return EvalRun(finished, place, evalset=evalset)
+    return EvalRun(finished, location, evalset=evalset)
 
 
-def _finish(store: Store, id: str, evalset: EvalSet, panel: Panel, state: str, reason: str) -> None:
-    from ..compare.summaries import summarize_gathered
-    from .outcome_rows import no_garbage_looked_for, read_gathered
-
-    with no_garbage_looked_for():
-        summary = summarize_gathered(read_gathered(store, id, evalset, panel.bench))
+def _finish(store: Store, run_id: str, evalset: EvalSet, evaluators: RunEvaluators, state: str, reason: str) -> None:
+    with garbage_collection_paused():
+        summary = summarize_gathered(read_gathered(store, run_id, evalset, evaluators.assignment))
     store.eval_runs.save(
-        id, state=state, reason=reason or None, finished_at=datetime.now(UTC), summary=summary.summary()
+        run_id, state=state, reason=reason or None, finished_at=datetime.now(UTC), summary=summary.summary()
     )
 
 
-def listed(chosen: Sequence[Choice] | Choice) -> Sequence[Choice]:
-    if isinstance(chosen, Sequence) and not isinstance(chosen, str):
-        return cast("Sequence[Choice]", chosen)
-    return [chosen]
+def _connector(target: Target | None, clients: Clients | None) -> Callable[[Evaluator], Evaluator] | None:
+    """Return what connects judges to their models: the caller's clients, else the target's method."""
+    if clients is not None:
+        return lambda evaluator: connected(evaluator, clients)
+    method = getattr(target, "connected", None)
+    return cast("Callable[[Evaluator], Evaluator]", method) if callable(method) else None
+
+
+def _listed(choices: Sequence[Choice] | Choice) -> Sequence[Choice]:
+    if isinstance(choices, Sequence) and not isinstance(choices, str):
+        return cast("Sequence[Choice]", choices)
+    return [choices]

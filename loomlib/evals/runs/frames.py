@@ -1,4 +1,4 @@
-"""A run as DataFrames: units in the columns' names, what is not known is missing."""
+"""A run as DataFrames, with units in the names of columns and unknown values missing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..values.answers import CaseFailure
 from ..values.evaluator import NotApplicable, Score
+from .eval_run import EvalRun
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .eval_run import EvalRun
 
 _SCORES = (
     "case", "repeat", "evaluator", "part", "value", "passed", "state", "rationale", "failure", "labels",
@@ -23,41 +22,42 @@ _FAILURES = ("case", "repeat", "stage", "evaluator", "kind", "message", "attempt
 
 
 def score_frame(run: EvalRun) -> pd.DataFrame:
-    """One row a case, repeat, evaluator and part."""
+    """Return one row per case, repeat, evaluator and part."""
     rows: list[tuple[Any, ...]] = []
-    for each in run.judgements():
-        at = (each.case_id, each.repeat)
-        if each.answer.failure is not None:
-            why = f"{each.answer.failure.kind}: {each.answer.failure.message}"
+    for judgement in run.judgements():
+        at = (judgement.case_id, judgement.repeat)
+        if judgement.answer.failure is not None:
+            why = f"{judgement.answer.failure.kind}: {judgement.answer.failure.message}"
             rows.extend(
-                (*at, name, "", None, None, "answer_failed", "", why, ()) for name in run.evaluators_at(each.place)
+                (*at, name, "", None, None, "answer_failed", "", why, ())
+                for name in run.evaluators_at(judgement.position)
             )
             continue
-        for name, said in each.verdicts.items():
-            if isinstance(said, CaseFailure):
-                rows.append((*at, name, "", None, None, "judge_failed", "", f"{said.kind}: {said.message}", ()))
-            elif isinstance(said, NotApplicable):
-                rows.append((*at, name, "", None, None, "not_applicable", said.reason, "", ()))
+        for name, verdict in judgement.verdicts.items():
+            if isinstance(verdict, CaseFailure):
+                rows.append((*at, name, "", None, None, "judge_failed", "", f"{verdict.kind}: {verdict.message}", ()))
+            elif isinstance(verdict, NotApplicable):
+                rows.append((*at, name, "", None, None, "not_applicable", verdict.reason, "", ()))
             else:
                 rows.extend(
-                    (*at, name, one.part, one.value, one.passed, "scored", one.rationale, "", one.labels)
-                    for one in said
+                    (*at, name, score.part, score.value, score.passed, "scored", score.rationale, "", score.labels)
+                    for score in verdict
                 )
     return _frame(_SCORES, rows, floats=("value",), booleans=("passed",))
 
 
 def case_frame(run: EvalRun) -> pd.DataFrame:
-    """One row a case and repeat: quality beside what it took."""
+    """Return one row per case and repeat: scores beside latency, tokens and cost."""
     names, cases = run.evaluators, run.evalset.cases
     rows: list[tuple[Any, ...]] = []
-    for each in run.judgements():
-        answer, case = each.answer, cases[each.place]
+    for judgement in run.judgements():
+        answer, case = judgement.answer, cases[judgement.position]
         failure, last, first = answer.failure, answer.turns[-1:], answer.turns[:1]
         calls = [turn.model_calls for turn in answer.turns]
         rows.append(
             (
-                each.case_id,
-                each.repeat,
+                judgement.case_id,
+                judgement.repeat,
                 "answered" if failure is None else "answer_failed",
                 None if failure is None else failure.kind,
                 answer.duration_ms,
@@ -68,17 +68,17 @@ def case_frame(run: EvalRun) -> pd.DataFrame:
                 None if answer.tools is None else len(answer.tools),
                 answer.cost,
                 answer.attempts,
-                each.is_reused,
+                judgement.is_reused,
                 case.prompt,
                 answer.text,
                 case.tags,
                 last[0].session_id if last else "",
                 last[0].invocation_id if last else None,
                 last[0].trace_id if last else "",
-                *(_value(each.verdicts.get(name)) for name in names),
+                *(_value(judgement.verdicts.get(name)) for name in names),
             )
         )
-    # An evaluator may be called like a column of the answer's.
+    # An evaluator can have the name of another column.
     columns = (*_ROWS, *(f"score: {name}" if name in _ROWS else name for name in names))
     floats = ("duration_ms", "ttft_ms", "cost", *columns[len(_ROWS) :])
     whole = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "invocation_id")
@@ -86,24 +86,32 @@ def case_frame(run: EvalRun) -> pd.DataFrame:
 
 
 def failure_frame(run: EvalRun) -> pd.DataFrame:
-    """One row a failure to answer or to judge."""
+    """Return one row per failure to run or to score."""
     rows: list[tuple[Any, ...]] = []
-    for each in run.judgements():
-        said = [each.answer.failure, *each.verdicts.values()]
+    for judgement in run.judgements():
+        failures = [judgement.answer.failure, *judgement.verdicts.values()]
         rows.extend(
-            (each.case_id, each.repeat, one.stage, one.evaluator or "", one.kind, one.message, one.attempts)
-            for one in said
-            if isinstance(one, CaseFailure)
+            (
+                judgement.case_id,
+                judgement.repeat,
+                failure.stage,
+                failure.evaluator or "",
+                failure.kind,
+                failure.message,
+                failure.attempts,
+            )
+            for failure in failures
+            if isinstance(failure, CaseFailure)
         )
     return _frame(_FAILURES, rows)
 
 
-def _value(said: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> float | None:
-    return said[0].value if isinstance(said, tuple) and said else None
+def _value(verdict: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> float | None:
+    return verdict[0].value if isinstance(verdict, tuple) and verdict else None
 
 
 def _sum(known: list[int | None]) -> int | None:
-    return None if not known or None in known else sum(each for each in known if each is not None)
+    return None if not known or None in known else sum(value for value in known if value is not None)
 
 
 def _frame(

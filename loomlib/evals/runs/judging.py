@@ -1,85 +1,100 @@
-"""Judging answers: quick evaluators at once, slow and asynchronous ones side by side."""
+"""Scoring answers: quick evaluators in the event loop's thread, slow and asynchronous ones concurrently."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from loomlib.jobs.daemon_threads import in_thread
 from loomlib.store import StoredScore
 
-from ...jobs.daemon_threads import in_thread
 from ..evaluators.turn_by_turn import PASSED
 from ..values.answers import CaseAnswer, CaseFailure
 from ..values.cases import EvalCase
 from ..values.evaluator import Evaluator
-from .panel import Panel
+from .assignment import RunEvaluators
 from .stored_rows import stored_score
 from .verdicts import failure_of, judged_of
 
 
 @dataclass(slots=True)
-class Case:
-    """One answer to be judged: where it stands in the run, what it answers, and which evaluators are still to speak."""
+class PendingCase:
+    """An answer to be scored.
+
+    Attributes:
+        repeat: The repeat, from 0.
+        position: The case's position in the set.
+        case: The case.
+        answer: The answer.
+        answer_id: The answer's id in the store.
+        pending: Indexes of the evaluators that have not scored it.
+        failures: Failures to judge, by evaluator.
+    """
 
     repeat: int
-    place: int
+    position: int
     case: EvalCase
     answer: CaseAnswer
     answer_id: int
-    owed: Sequence[int]
+    pending: Sequence[int]
     failures: dict[str, CaseFailure] = field(default_factory=dict[str, CaseFailure])
 
 
 class Judges:
-    """The evaluators of a run at work."""
+    """The evaluators of a run at work.
 
-    def __init__(self, panel: Panel, *, concurrency: int, timeout_s: float | None) -> None:
-        self.evaluators = panel.evaluators
-        self._digests = [card.digest for card in panel.bench.cards]
-        self._is_quick = [_is_quick(each) for each in self.evaluators]
+    Args:
+        evaluators: The run's evaluators.
+        concurrency: How many slow evaluators may work at once.
+        timeout_s: Time limit of a slow evaluator in seconds; None for no limit.
+    """
+
+    def __init__(self, evaluators: RunEvaluators, *, concurrency: int, timeout_s: float | None) -> None:
+        self.evaluators = evaluators.evaluators
+        self._digests = [each.digest for each in evaluators.assignment.evaluators]
+        self._is_quick = [_is_quick(evaluator) for evaluator in self.evaluators]
         self._timeout_s = timeout_s
-        self._turns = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(concurrency)
         self.tokens, self.cost, self.judged = 0, 0.0, 0
 
-    def judge_quick(self, case: Case) -> list[StoredScore]:
-        """What the quick evaluators say, in this thread; failures go to the case. The others stay owed."""
+    def judge_quick(self, case: PendingCase) -> list[StoredScore]:
+        """Run the quick evaluators in this thread; failures go to the case, slow evaluators stay pending."""
         scores: list[StoredScore] = []
         slow: list[int] = []
-        for number in case.owed:
-            if not self._is_quick[number]:
-                slow.append(number)
+        for index in case.pending:
+            if not self._is_quick[index]:
+                slow.append(index)
                 continue
-            evaluator = self.evaluators[number]
+            evaluator = self.evaluators[index]
             try:
-                found = evaluator.judge(case.case, case.answer)
-                scores.extend(self._stored(found, number, case))
-            except Exception as error:  # noqa: BLE001 - somebody's evaluator: a crash is no zero
+                scores.extend(self._to_rows(evaluator.judge(case.case, case.answer), index, case))
+            except Exception as error:  # noqa: BLE001 - a user's evaluator: its crash is a failure, not a score of 0
                 case.failures[evaluator.name] = failure_of(error, evaluator, case.answer)
-        case.owed = slow
+        case.pending = slow
         return scores
 
-    async def judge_slow(self, case: Case) -> list[StoredScore]:
-        """What the other evaluators say, each in its time."""
-        said = await asyncio.gather(*(self._judge_slow(number, case) for number in case.owed))
-        case.owed = ()
+    async def judge_slow(self, case: PendingCase) -> list[StoredScore]:
+        """Run the remaining evaluators, each within its time limit."""
+        results = await asyncio.gather(*(self._judge_slow(index, case) for index in case.pending))
+        case.pending = ()
         self.judged += 1
-        return [score for scores in said for score in scores]
+        return [score for scores in results for score in scores]
 
-    async def _judge_slow(self, number: int, case: Case) -> list[StoredScore]:
-        evaluator = self.evaluators[number]
+    async def _judge_slow(self, index: int, case: PendingCase) -> list[StoredScore]:
+        evaluator = self.evaluators[index]
         try:
-            async with self._turns, asyncio.timeout(self._timeout_s):
+            async with self._slots, asyncio.timeout(self._timeout_s):
                 if inspect.iscoroutinefunction(evaluator.judge):
-                    found = await evaluator.judge(case.case, case.answer)
+                    returned = await evaluator.judge(case.case, case.answer)
                 else:
-                    found = await in_thread(lambda: evaluator.judge(case.case, case.answer))
-                    if inspect.isawaitable(found):
-                        found = await found
-            return self._stored(found, number, case)
-        except Exception as error:  # noqa: BLE001 - somebody's evaluator: a crash is no zero
+                    returned = await in_thread(lambda: evaluator.judge(case.case, case.answer))
+                    if inspect.isawaitable(returned):
+                        returned = await returned
+            return self._to_rows(returned, index, case)
+        except Exception as error:  # noqa: BLE001 - a user's evaluator: its crash is a failure, not a score of 0
             failure = failure_of(error, evaluator, case.answer)
             if failure.kind == "timeout" and str(error) == "":
                 failure = CaseFailure(
@@ -91,31 +106,67 @@ class Judges:
             case.failures[evaluator.name] = failure
             return []
 
-    def _stored(self, found: Any, number: int, case: Case) -> list[StoredScore]:
-        if found is PASSED:  # most of what a good agent gets: nothing to be taken apart
-            at = (case.answer_id, case.case.digest, self._digests[number], 0)
-            return [StoredScore(*at, 1.0, True, None, None, None)]
-        name = self.evaluators[number].name
-        judged = judged_of(found, name)
+    def _to_rows(self, returned: Any, index: int, case: PendingCase) -> list[StoredScore]:
+        if returned is PASSED:  # the commonest verdict, stored without constructing a Score
+            key = (case.answer_id, case.case.digest, self._digests[index], 0)
+            return [StoredScore(*key, 1.0, True, None, None, None)]
+        name = self.evaluators[index].name
+        judged = judged_of(returned, name)
         if isinstance(judged, CaseFailure):
             case.failures[name] = judged
             return []
         scores = judged if isinstance(judged, tuple) else (judged,)
-        stored: list[StoredScore] = []
+        rows: list[StoredScore] = []
         for position, score in enumerate(scores):
-            stored.append(
+            rows.append(
                 stored_score(
                     score,
                     answer_id=case.answer_id,
                     case_digest=case.case.digest,
-                    evaluator_digest=self._digests[number],
+                    evaluator_digest=self._digests[index],
                     position=position,
                 )
             )
             if isinstance(judged, tuple):
                 self.tokens += getattr(score, "tokens", 0) or 0
                 self.cost += getattr(score, "cost", 0.0) or 0.0
-        return stored
+        return rows
+
+
+class BackgroundTasks:
+    """Tasks that run beside the asking. The first error is raised by `start` or `wait`."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
+
+    def start(self, work: Coroutine[None, None, None]) -> None:
+        """Start a task; raise the error of an earlier one."""
+        if self._error is not None:
+            work.close()
+            raise self._error
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    async def wait(self) -> None:
+        """Wait until all tasks have ended; raise the error of one of them."""
+        while self._running and self._error is None:
+            await asyncio.wait(self._running, return_when=asyncio.FIRST_EXCEPTION)
+        if self._error is not None:
+            raise self._error
+
+    async def cancel(self) -> None:
+        """Cancel the tasks that still run."""
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and self._error is None:
+            self._error = task.exception()
 
 
 def _is_quick(evaluator: Evaluator) -> bool:

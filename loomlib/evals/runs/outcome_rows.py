@@ -1,70 +1,88 @@
-"""A run's outcomes, and its results gathered for a summary, out of its stored rows in one pass."""
+"""A run's outcomes, and its results grouped for a summary, read from its stored rows in one pass."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Final, TypeAlias
+
+from loomlib.store import Store
 
 from ..compare.gathered import CaseResult, EvaluatorResults, count, folded
 from ..values.cases import EvalCase
 from ..values.eval_set import EvalSet
 from ..values.outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORED, Outcome
-from .panel import Bench, JudgeCard
+from .assignment import AssignedEvaluator, EvaluatorAssignment
 from .stored_rows import judge_failures_of, labels_of
 
-if TYPE_CHECKING:
-    from loomlib.store import Store
+Verdict: TypeAlias = "tuple[str, float | None, bool | None, str, str | None]"
+"""State, value, passed, part and stored labels of one score, or of the lack of one."""
 
-Piece: TypeAlias = "tuple[str, float | None, bool | None, str, str | None]"
-"""State, value, passed, part and labels (as they are stored) of one score, or of none."""
-
-_ANSWER_FAILED: tuple[Piece, ...] = ((ANSWER_FAILED, None, None, "", None),)
-_JUDGE_FAILED: tuple[Piece, ...] = ((JUDGE_FAILED, None, None, "", None),)
+_ANSWER_FAILED: Final[tuple[Verdict, ...]] = ((ANSWER_FAILED, None, None, "", None),)
+_JUDGE_FAILED: Final[tuple[Verdict, ...]] = ((JUDGE_FAILED, None, None, "", None),)
 
 
-def read_outcomes(store: Store, run_id: str, evalset: EvalSet, bench: Bench) -> Iterator[Outcome]:
-    """One for each result, evaluator and part, in the results' order. An answer that is not judged yet has none."""
+def read_outcomes(store: Store, run_id: str, evalset: EvalSet, assignment: EvaluatorAssignment) -> Iterator[Outcome]:
+    """Yield one outcome per result, evaluator and part, in the order of the results.
+
+    An answer without a verdict has no outcome yet.
+
+    Args:
+        store: The store with the run.
+        run_id: The run.
+        evalset: The run's set.
+        assignment: The evaluators of each case.
+    """
     labels = _Labels()
-    for case, repeat, trace_id, card, pieces in _said(store, run_id, evalset, bench):
-        for state, value, passed, part, marks in pieces:
+    for case, repeat, trace_id, evaluator, verdicts in _verdicts(store, run_id, evalset, assignment):
+        for state, value, passed, part, stored_labels in verdicts:
             yield Outcome(
-                case_id=case.id, case_digest=case.digest, repeat=repeat, evaluator=card.name, level=card.level,
-                part=part, value=value, passed=passed, state=state, tags=case.tags, labels=labels.of(marks),
-                trace_id=trace_id,
+                case_id=case.id, case_digest=case.digest, repeat=repeat, evaluator=evaluator.name,
+                level=evaluator.level, part=part, value=value, passed=passed, state=state, tags=case.tags,
+                labels=labels.of(stored_labels), trace_id=trace_id,
             )  # fmt: skip
 
 
-def read_gathered(store: Store, run_id: str, evalset: EvalSet, bench: Bench) -> dict[str, EvaluatorResults]:
-    """What `gather(read_outcomes(…))` says, without an outcome for each."""
-    found: dict[str, EvaluatorResults] = {}
+def read_gathered(
+    store: Store, run_id: str, evalset: EvalSet, assignment: EvaluatorAssignment
+) -> dict[str, EvaluatorResults]:
+    """Return `gather(read_outcomes(…))` without constructing an outcome for each row.
+
+    Args:
+        store: The store with the run.
+        run_id: The run.
+        evalset: The run's set.
+        assignment: The evaluators of each case.
+    """
+    gathered: dict[str, EvaluatorResults] = {}
     labels = _Labels()
-    for case, _, trace_id, card, pieces in _said(store, run_id, evalset, bench):
-        results = found.get(card.name)
+    for case, _, trace_id, evaluator, verdicts in _verdicts(store, run_id, evalset, assignment):
+        results = gathered.get(evaluator.name)
         if results is None:
-            results = found[card.name] = EvaluatorResults(evaluator=card.name, level=card.level)
+            results = gathered[evaluator.name] = EvaluatorResults(evaluator=evaluator.name, level=evaluator.level)
         result = results.cases.get(case.id)
         if result is None:
             result = results.cases[case.id] = CaseResult(case.id, case.digest, case.tags)
         if trace_id and trace_id not in result.trace_ids:
             result.trace_ids += (trace_id,)
-        for piece in pieces:
-            if piece[4] is not None:
-                results.labels.update(dict.fromkeys(labels.of(piece[4])))
-        wholes = pieces if len(pieces) == 1 and not pieces[0][3] else [each for each in pieces if not each[3]]
+        for verdict in verdicts:
+            if verdict[4] is not None:
+                results.labels.update(dict.fromkeys(labels.of(verdict[4])))
+        is_single = len(verdicts) == 1 and not verdicts[0][3]
+        wholes = verdicts if is_single else [verdict for verdict in verdicts if not verdict[3]]
         for state, value, passed, _, _ in wholes:
             count(results, result, state, value, passed)
         if not wholes:
-            count(results, result, *folded([(state, value, passed) for state, value, passed, _, _ in pieces]))
-    return found
+            count(results, result, *folded([(state, value, passed) for state, value, passed, _, _ in verdicts]))
+    return gathered
 
 
 @contextmanager
-def no_garbage_looked_for() -> Generator[None, None, None]:
-    """For a block that builds much, drops nothing, and lasts no longer than a second or two.
+def garbage_collection_paused() -> Generator[None, None, None]:
+    """Pause the garbage collector for a block that builds much, drops nothing and takes a second or two.
 
-    Otherwise the collector looks again and again at all that is built, and at every case.
+    Otherwise the collector scans everything that is built, and every case, again and again.
     """
     if not gc.isenabled():
         yield
@@ -76,42 +94,42 @@ def no_garbage_looked_for() -> Generator[None, None, None]:
         gc.enable()
 
 
-def _said(
-    store: Store, run_id: str, evalset: EvalSet, bench: Bench
-) -> Iterator[tuple[EvalCase, int, str, JudgeCard, Sequence[Piece]]]:
-    """What each evaluator said of each result, in their order; of who said nothing yet, nothing."""
-    cases, cards = evalset.cases, bench.cards
+def _verdicts(
+    store: Store, run_id: str, evalset: EvalSet, assignment: EvaluatorAssignment
+) -> Iterator[tuple[EvalCase, int, str, AssignedEvaluator, Sequence[Verdict]]]:
+    """Yield what each evaluator has returned for each result, in their order."""
+    cases, evaluators = evalset.cases, assignment.evaluators
     with store.eval_answers.stream_run(run_id) as (results, rows):
         row = next(rows, None)
-        for repeat, place, judge_failures, is_failure, trace_id in results:
-            case = cases[place]
+        for repeat, position, judge_failures, is_failure, trace_id in results:
+            case = cases[position]
             case_digest = case.digest
-            said: dict[str, list[Piece]] = {}
-            while row is not None and (row[0], row[1]) <= (repeat, place):
-                _, _, of_case, evaluator, value, passed, part, labels = row
-                if of_case == case_digest:
+            scored: dict[str, list[Verdict]] = {}
+            while row is not None and (row[0], row[1]) <= (repeat, position):
+                _, _, scored_digest, evaluator_digest, value, passed, part, labels = row
+                if scored_digest == case_digest:
                     state = SCORED if value is not None else NOT_APPLICABLE
-                    said.setdefault(evaluator, []).append((state, value, passed, part or "", labels))
+                    scored.setdefault(evaluator_digest, []).append((state, value, passed, part or "", labels))
                 row = next(rows, None)
             failed = judge_failures_of(judge_failures) if judge_failures else ()
-            for number in bench.of(place):
-                card = cards[number]
-                pieces: Sequence[Piece] = said.get(card.digest, ())
+            for index in assignment.of(position):
+                evaluator = evaluators[index]
+                verdicts: Sequence[Verdict] = scored.get(evaluator.digest, ())
                 if is_failure:
-                    pieces = _ANSWER_FAILED
-                elif card.name in failed:
-                    pieces = _JUDGE_FAILED
-                if pieces:
-                    yield case, repeat, trace_id or "", card, pieces
+                    verdicts = _ANSWER_FAILED
+                elif evaluator.name in failed:
+                    verdicts = _JUDGE_FAILED
+                if verdicts:
+                    yield case, repeat, trace_id or "", evaluator, verdicts
 
 
 class _Labels:
-    """Labels read once for each text."""
+    """Stored labels, parsed once per text."""
 
     def __init__(self) -> None:
-        self._read: dict[str | None, tuple[str, ...]] = {None: ()}
+        self._parsed: dict[str | None, tuple[str, ...]] = {None: ()}
 
     def of(self, text: str | None) -> tuple[str, ...]:
-        if text not in self._read:
-            self._read[text] = labels_of(text)
-        return self._read[text]
+        if text not in self._parsed:
+            self._parsed[text] = labels_of(text)
+        return self._parsed[text]

@@ -1,24 +1,31 @@
-"""How far a run is: a bar where somebody watches a notebook, log lines everywhere else."""
+"""Progress of a run: its counts at one moment, as one line of text and as a bar."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from loomlib import jobs
-from loomlib.jobs import InPlace, is_watched_notebook
+from loomlib.experiments import Segment
 from loomlib.presentation.formats import number, seconds
-
-_logger = logging.getLogger("loomlib.evals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A run at one moment. `owed` counts cases × repeats; failures are of answering and of judging."""
+    """A run at one moment.
+
+    Attributes:
+        owed: All answers of the run: cases times repeats.
+        answered: Answers received, failed ones included.
+        judged: Answers scored by all their evaluators.
+        reused: Answers taken from earlier runs.
+        answer_failures: Cases that failed to run.
+        judge_failures: Scores that evaluators failed to give.
+        elapsed_s: Seconds since the run began.
+        stage: What the run does beside asking; empty otherwise.
+    """
 
     owed: int
     answered: int
@@ -31,18 +38,22 @@ class Snapshot:
 
     @property
     def share(self) -> float:
-        """The part that is answered, 0…1."""
+        """Share of the answers that were received, 0 to 1."""
         return self.answered / max(1, self.owed)
 
+    def segments(self) -> list[Segment]:
+        """Return the progress bar."""
+        return [Segment(weight=1, share=self.share)]
+
     def __str__(self) -> str:
-        """`evaluation · 120/200 answered, 40 from before · 118 judged · 2 not answered · 14 s`."""
+        """Return `evaluation · 120/200 answered, 40 reused · 118 scored · 2 failed to run · 14 s`."""
         answered = f"{number(self.answered, 0)}/{number(self.owed, 0)} answered"
-        parts = ["evaluation", f"{answered}, {number(self.reused, 0)} from before" if self.reused else answered]
-        parts.append(f"{number(self.judged, 0)} judged")
+        parts = ["evaluation", f"{answered}, {number(self.reused, 0)} reused" if self.reused else answered]
+        parts.append(f"{number(self.judged, 0)} scored")
         if self.answer_failures:
-            parts.append(f"{number(self.answer_failures, 0)} not answered")
+            parts.append(f"{number(self.answer_failures, 0)} failed to run")
         if self.judge_failures:
-            parts.append(f"{number(self.judge_failures, 0)} not judged")
+            parts.append(f"{number(self.judge_failures, 0)} failed to score")
         if self.stage:
             parts.append(self.stage)
         return " · ".join([*parts, seconds(self.elapsed_s)])
@@ -52,62 +63,29 @@ Progress: TypeAlias = "jobs.Progress[Snapshot]"
 """Receives snapshots of a run in the thread that waits for it."""
 
 
-class LogLines:
-    """Progress as one line every `interval_s` seconds at most, and one at the end of a run that took that long.
+class RunCounter:
+    """Counts what a run has done and reports every change."""
 
-    Lines go to the logger `loomlib.evals`, or to `say` (a command line's own echo).
-    """
+    def __init__(self, owed: int, report: Callable[[Snapshot], None]) -> None:
+        self._snapshot, self._report, self._began = Snapshot(owed=owed, answered=0), report, time.monotonic()
 
-    def __init__(self, say: Callable[[str], object] | None = None, *, interval_s: float = 2.0) -> None:
-        self._say = say if say is not None else _logger.info
-        self._interval_s = interval_s
-        self._said_at = time.monotonic()
+    def add(
+        self, *, answered: int = 0, judged: int = 0, reused: int = 0, answer_failures: int = 0, judge_failures: int = 0
+    ) -> None:
+        """Add to the counts."""
+        snapshot = self._snapshot
+        self._snapshot = replace(
+            snapshot,
+            answered=snapshot.answered + answered,
+            judged=snapshot.judged + judged,
+            reused=snapshot.reused + reused,
+            answer_failures=snapshot.answer_failures + answer_failures,
+            judge_failures=snapshot.judge_failures + judge_failures,
+            elapsed_s=time.monotonic() - self._began,
+        )
+        self._report(self._snapshot)
 
-    def update(self, snapshot: Snapshot) -> None:
-        now = time.monotonic()
-        if now - self._said_at >= self._interval_s:
-            self._said_at = now
-            self._say(str(snapshot))
-
-    def finish(self, snapshot: Snapshot) -> None:
-        self._say(str(snapshot))
-
-
-class Silent:
-    """Progress that says nothing."""
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Nothing."""
-
-    def finish(self, snapshot: Snapshot) -> None:
-        """Nothing."""
-
-
-class NotebookBar:
-    """The bar, changed in place (see `InPlace`)."""
-
-    def __init__(self, title: str = "") -> None:
-        self._title, self._place = title, InPlace()
-
-    def update(self, snapshot: Snapshot) -> None:
-        self._place.show(str(snapshot), bar_html(snapshot, self._title))
-
-    def finish(self, snapshot: Snapshot) -> None:
-        self.update(snapshot)
-
-
-def choose_progress(title: str = "") -> Progress:
-    """A bar where somebody watches a notebook, log lines everywhere else (scripts, cron, papermill, nbconvert)."""
-    return NotebookBar(title) if is_watched_notebook() else LogLines()
-
-
-def bar_html(snapshot: Snapshot, title: str = "") -> str:
-    """The bar as HTML: as wide as the part that is answered, and the counts in words."""
-    heading = f"<strong>{escape(title)}</strong> · " if title else ""
-    return (
-        '<div class="mathjax_ignore" role="status" style="font:13px var(--jp-ui-font-family,system-ui,sans-serif)">'
-        '<div aria-hidden="true" style="height:6px;max-width:40rem;margin:2px 0 4px;'
-        'background:var(--jp-layout-color2,rgba(128,128,128,.18))">'
-        f'<span style="display:block;height:100%;width:{100 * snapshot.share:.1f}%;background:#3b6fb6"></span></div>'
-        f"{heading}{escape(str(snapshot))}</div>"
-    )
+    def stage(self, stage: str) -> None:
+        """Report what the run does beside asking, "" for nothing."""
+        self._snapshot = replace(self._snapshot, stage=stage, elapsed_s=time.monotonic() - self._began)
+        self._report(self._snapshot)

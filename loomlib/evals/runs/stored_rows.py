@@ -1,4 +1,4 @@
-"""Answers, failures and scores as they are stored: JSON in ASCII, so that NUL and lone surrogates come back exactly."""
+"""Answers, failures and scores as rows: JSON in ASCII, so that NUL and lone surrogates are stored exactly."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ _of_turn: Final = attrgetter(*_TURN_NAMES)
 _TOOL: Final = tuple((each.name, each.default) for each in fields(ToolUse) if each.name != "name")
 
 
-def _shown(value: object) -> str:
-    """A stated replacement for what is no plain value: its own words."""
-    return repr(value)
-
-
-_encode = ascii_encoder(_shown)
+_encode = ascii_encoder(repr)  # a value that is not plain is stored as its repr
 
 
 def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> StoredAnswer:
-    """The row of an answer. A failure to answer has no key: nobody will use it again."""
+    """Return the row of an answer.
+
+    Args:
+        answer: The answer.
+        key: The key for reusing it; a failed answer is never reused and gets none.
+        id: The row's id, 0 for a new row.
+    """
     turns = answer.turns
     if len(turns) == 1:
         one = turns[0]
@@ -43,9 +44,9 @@ def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> Stored
         if turns:
             figures = (figures[0], turns[0].ttft_ms, *figures[2:])
         tools = answer.tools
-    body: dict[str, Any] = {"turns": [_turn_words(each) for each in turns]}
+    body: dict[str, Any] = {"turns": [_turn_to_dict(each) for each in turns]}
     if answer.failure is not None:
-        body["failure"] = failure_words(answer.failure)
+        body["failure"] = _failure_to_dict(answer.failure)
     if answer.attempts != 1:
         body["attempts"] = answer.attempts
     if answer.labels:
@@ -67,7 +68,12 @@ def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> Stored
 
 
 def writable_row(answer: CaseAnswer, key: str | None) -> StoredAnswer:
-    """The row of an answer; of one whose tools cannot be written (nested too deeply) all but these."""
+    """Return the row of an answer, without its tools when these cannot be written (nested too deeply).
+
+    Args:
+        answer: The answer.
+        key: The key for reusing it.
+    """
     with suppress(RecursionError, TypeError, ValueError):
         return stored_answer(answer, key=key)
     turns = tuple(
@@ -77,11 +83,16 @@ def writable_row(answer: CaseAnswer, key: str | None) -> StoredAnswer:
 
 
 def answer_of_row(row: StoredAnswer, *, repeat: int) -> CaseAnswer:
-    """The answer that a row means."""
+    """Return the answer of a row.
+
+    Args:
+        row: The row.
+        repeat: The repeat that the answer belongs to, from 0.
+    """
     body = json.loads(row.body)
     failure = body.get("failure")
     return CaseAnswer(
-        turns=tuple(_turn_of(each) for each in body["turns"]),
+        turns=tuple(_turn_from_dict(each) for each in body["turns"]),
         failure=None if failure is None else CaseFailure(**failure),
         repeat=repeat,
         attempts=body.get("attempts", 1),
@@ -91,25 +102,24 @@ def answer_of_row(row: StoredAnswer, *, repeat: int) -> CaseAnswer:
     )
 
 
-def failure_words(failure: CaseFailure) -> dict[str, Any]:
-    """A failure as plain values."""
-    words: dict[str, Any] = {"stage": failure.stage, "kind": failure.kind, "message": failure.message}
+def _failure_to_dict(failure: CaseFailure) -> dict[str, Any]:
+    plain: dict[str, Any] = {"stage": failure.stage, "kind": failure.kind, "message": failure.message}
     if failure.evaluator is not None:
-        words["evaluator"] = failure.evaluator
+        plain["evaluator"] = failure.evaluator
     if failure.attempts != 1:
-        words["attempts"] = failure.attempts
-    return words
+        plain["attempts"] = failure.attempts
+    return plain
 
 
 def judge_failures_text(failures: Mapping[str, CaseFailure]) -> str | None:
-    """What is kept in a run's result of the judges that failed: by evaluator's name."""
+    """Return the failures to judge as they are stored with a result, by evaluator; None when there are none."""
     if not failures:
         return None
     return _encode({name: [each.kind, each.message, each.attempts] for name, each in failures.items()})
 
 
 def judge_failures_of(text: str | None) -> dict[str, CaseFailure]:
-    """The failures that `judge_failures_text` wrote."""
+    """Return the failures that `judge_failures_text` wrote, by evaluator."""
     if not text:
         return {}
     return {
@@ -121,79 +131,87 @@ def judge_failures_of(text: str | None) -> dict[str, CaseFailure]:
 def stored_score(
     score: Score | NotApplicable, *, answer_id: int, case_digest: str, evaluator_digest: str, position: int = 0
 ) -> StoredScore:
-    """The row of a score, or of "does not apply"."""
+    """Return the row of a score or of "not applicable".
+
+    Args:
+        score: The score.
+        answer_id: The answer's id.
+        case_digest: Hash of the case.
+        evaluator_digest: Hash of the evaluator.
+        position: 0 for the score of the whole case, else the position among its parts.
+    """
     at = (answer_id, case_digest, evaluator_digest, position)
     if isinstance(score, NotApplicable):
         return StoredScore(*at, None, None, None, None, _encode({"reason": score.reason}))
-    said: dict[str, Any] = {}
+    body: dict[str, Any] = {}
     if score.rationale:
-        said["rationale"] = score.rationale
+        body["rationale"] = score.rationale
     if score.details:
-        said["details"] = score.details
+        body["details"] = score.details
     if score.tokens != 0:
-        said["tokens"] = score.tokens
+        body["tokens"] = score.tokens
     if score.cost != 0:
-        said["cost"] = score.cost
+        body["cost"] = score.cost
     labels = _encode(score.labels) if score.labels else None
-    # A part's name can be an agent's own words (a tool's name), which a database's text column may refuse.
+    # A part's name can come from the agent (a tool's name), and a text column may refuse its characters.
     part = score.part or None
     if part is not None and not part.isprintable():
-        said["part"] = part
+        body["part"] = part
         part = _ascii(part)
-    passed = None if score.passed is None else bool(score.passed)  # numpy's False is stored as something true
-    return StoredScore(*at, float(score.value), passed, part, labels, _encode(said) if said else None)
+    passed = None if score.passed is None else bool(score.passed)  # numpy's False would be stored as true
+    return StoredScore(*at, float(score.value), passed, part, labels, _encode(body) if body else None)
 
 
 def score_of_row(row: StoredScore) -> Score | NotApplicable:
-    """The score that a row means."""
-    said: dict[str, Any] = json.loads(row.said) if row.said else {}
+    """Return the score of a row."""
+    body: dict[str, Any] = json.loads(row.said) if row.said else {}
     if row.value is None:
-        return NotApplicable(said.get("reason", ""))
+        return NotApplicable(body.get("reason", ""))
     return Score(
         value=row.value,
         passed=row.passed,
-        rationale=said.get("rationale", ""),
-        part=said.get("part", row.part or ""),
-        details=said.get("details", {}),
+        rationale=body.get("rationale", ""),
+        part=body.get("part", row.part or ""),
+        details=body.get("details", {}),
         labels=labels_of(row.labels),
-        tokens=said.get("tokens", 0),
-        cost=said.get("cost", 0.0),
+        tokens=body.get("tokens", 0),
+        cost=body.get("cost", 0.0),
     )
 
 
 def _ascii(text: str) -> str:
-    """As a column for looking things up may hold it; the words themselves are in the JSON beside it."""
+    """Escape a text for an indexed column; the JSON beside it has the exact text."""
     return text.encode("ascii", "backslashreplace").decode("ascii").replace("\x00", "\\x00")
 
 
 def labels_of(text: str | None) -> tuple[str, ...]:
-    """The labels of a score's row."""
+    """Return the labels of a score's row."""
     return tuple(json.loads(text)) if text else ()
 
 
-def _turn_words(turn: TurnAnswer) -> dict[str, Any]:
-    words: dict[str, Any] = {"text": turn.text}
+def _turn_to_dict(turn: TurnAnswer) -> dict[str, Any]:
+    plain: dict[str, Any] = {"text": turn.text}
     if turn.tools is not None:
-        words["tools"] = [_tool_words(each) for each in turn.tools]
+        plain["tools"] = [_tool_to_dict(each) for each in turn.tools]
     for name, value, default in zip(_TURN_NAMES, _of_turn(turn), _TURN_DEFAULTS, strict=True):
         if value is not default and value != default:
-            words[name] = value
-    return words
+            plain[name] = value
+    return plain
 
 
-def _turn_of(words: dict[str, Any]) -> TurnAnswer:
-    tools = words.pop("tools", None)
-    words["texts"] = tuple(words.get("texts", ()))
-    return TurnAnswer(**words, tools=None if tools is None else tuple(ToolUse(**each) for each in tools))
+def _turn_from_dict(plain: dict[str, Any]) -> TurnAnswer:
+    tools = plain.pop("tools", None)
+    plain["texts"] = tuple(plain.get("texts", ()))
+    return TurnAnswer(**plain, tools=None if tools is None else tuple(ToolUse(**each) for each in tools))
 
 
-def _tool_words(tool: ToolUse) -> dict[str, Any]:
-    words: dict[str, Any] = {"name": tool.name}
+def _tool_to_dict(tool: ToolUse) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": tool.name}
     for name, default in _TOOL:
         value = getattr(tool, name)
         if value is not default and value != default:
-            words[name] = value
-    return words
+            plain[name] = value
+    return plain
 
 
 def _total(answer: CaseAnswer, name: str) -> int | None:

@@ -1,45 +1,57 @@
-"""What an evaluator returned or raised, as scores, "does not apply", or a failure to judge."""
+"""What an evaluator returned or raised, as scores, "not applicable" or a failure to judge."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from ..values.answers import CaseAnswer, CaseFailure
-from ..values.evaluator import NotApplicable, Score
-
-if TYPE_CHECKING:
-    from ..values.evaluator import Evaluator
+from ..values.evaluator import Evaluator, NotApplicable, Score
 
 Judged: TypeAlias = "tuple[Score, ...] | NotApplicable | CaseFailure"
-"""The score of the whole case first, those of its parts behind it."""
+"""The score of the whole case followed by those of its parts, or why there is none."""
 
-_LONGEST_MESSAGE = 2000
+_MAX_MESSAGE: Final = 2000  # characters
 
 
-def judged_of(found: object, evaluator: str) -> Judged:
-    """What a returned verdict means. `TypeError` or `ValueError` when it means nothing."""
-    if isinstance(found, bool):
-        return (Score(value=float(found), passed=found),)
-    if isinstance(found, Score):
-        return (found,) if not found.part else _with_whole((found,))
-    if isinstance(found, (NotApplicable, CaseFailure)):
-        return found
-    if isinstance(found, (int, float)):
-        return (Score(value=float(found)),)
-    if isinstance(found, Sequence) and not isinstance(found, (str, bytes)):
-        parts = cast("Sequence[object]", found)
-        if not parts:
-            return NotApplicable("there was nothing to judge")
-        if all(isinstance(each, Score) for each in parts):
-            return _with_whole(cast("Sequence[Score]", parts))
-    kind: str = type(cast("object", found)).__name__
-    raise TypeError(f"{evaluator} returned {kind}: a verdict is a Score, a bool, a float or Scores")
+def judged_of(returned: object, evaluator: str) -> Judged:
+    """Convert what an evaluator returned.
+
+    Args:
+        returned: A `Verdict`.
+        evaluator: The evaluator's name, for the error.
+
+    Raises:
+        TypeError: `returned` is no verdict.
+        ValueError: `returned` is no finite number.
+    """
+    if isinstance(returned, bool):
+        return (Score(value=float(returned), passed=returned),)
+    if isinstance(returned, Score):
+        return (returned,) if not returned.part else _with_whole((returned,))
+    if isinstance(returned, (NotApplicable, CaseFailure)):
+        return returned
+    if isinstance(returned, (int, float)):
+        return (Score(value=float(returned)),)
+    if isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
+        scores = cast("Sequence[object]", returned)
+        if not scores:
+            return NotApplicable("The evaluator returned no scores")
+        if all(isinstance(score, Score) for score in scores):
+            return _with_whole(cast("Sequence[Score]", scores))
+    kind: str = type(cast("object", returned)).__name__
+    raise TypeError(f"{evaluator} returned {kind}; return a Score, a bool, a float or several Scores")
 
 
 def failure_of(error: BaseException, evaluator: Evaluator, answer: CaseAnswer) -> CaseFailure:
-    """What raising means: the evaluator's own kind where it tells one ("malformed", "aws:…")."""
+    """Convert what an evaluator raised.
+
+    Args:
+        error: The exception; its attribute `kind`, where it has one, becomes the failure's ("malformed", "aws:…").
+        evaluator: The evaluator that raised it.
+        answer: The answer that was judged.
+    """
     kind = getattr(error, "kind", None)
     if not isinstance(kind, str):
         if evaluator.needs_tools and answer.tools is None:
@@ -53,24 +65,24 @@ def failure_of(error: BaseException, evaluator: Evaluator, answer: CaseAnswer) -
     return CaseFailure(
         stage="judge",
         kind=kind,
-        message=message[:_LONGEST_MESSAGE],
+        message=message[:_MAX_MESSAGE],
         evaluator=evaluator.name,
         attempts=attempts if isinstance(attempts, int) else 1,
     )
 
 
-def _with_whole(parts: Sequence[Score]) -> tuple[Score, ...]:
-    """The parts behind the score of the whole, which is their mean where the evaluator gave none, or several."""
-    wholes = [each for each in parts if not each.part]
+def _with_whole(scores: Sequence[Score]) -> tuple[Score, ...]:
+    """Put the score of the whole first: the evaluator's own, else the mean of the parts."""
+    wholes = [score for score in scores if not score.part]
     if len(wholes) == 1:
-        return (*wholes, *(each for each in parts if each.part))
-    parts = [each if each.part else replace(each, part=f"part {at}") for at, each in enumerate(parts, 1)]
-    labels = tuple(dict.fromkeys(label for each in parts for label in each.labels))
-    passes = [each.passed for each in parts]
+        return (*wholes, *(score for score in scores if score.part))
+    scores = [score if score.part else replace(score, part=f"part {at}") for at, score in enumerate(scores, 1)]
+    labels = tuple(dict.fromkeys(label for score in scores for label in score.labels))
+    passes = [score.passed for score in scores]
     whole = Score(
-        value=sum(each.value for each in parts) / len(parts),
+        value=sum(score.value for score in scores) / len(scores),
         passed=None if None in passes else all(passes),
-        rationale=f"mean of {len(parts)} parts",
+        rationale=f"mean of {len(scores)} parts",
         labels=labels,
     )
-    return (whole, *parts)
+    return (whole, *scores)

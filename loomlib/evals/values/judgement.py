@@ -15,7 +15,7 @@ class Judgement:
 
     Attributes:
         case_id: The case's id.
-        place: The case's position in the set, from 0.
+        position: The case's position in the set, from 0.
         repeat: The repeat, from 0.
         is_reused: Whether the answer was stored by another run.
         answer: The answer.
@@ -23,7 +23,7 @@ class Judgement:
     """
 
     case_id: str
-    place: int
+    position: int
     repeat: int
     is_reused: bool
     answer: CaseAnswer

@@ -72,10 +72,10 @@ def cases_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> str:
     return "".join(
         [
             f"<h4>Cases: {escape(told)}</h4>",
-            *(_fold(cases[each.place], each, several=several) for each in trouble),
+            *(_fold(cases[each.position], each, several=several) for each in trouble),
             folded(
                 f"{_places(len(trouble), len(opened))} of {number(len(states), 0)}, nothing wrong",
-                "".join(_fold(cases[each.place], each, several=several) for each in others),
+                "".join(_fold(cases[each.position], each, several=several) for each in others),
             ),
             *_pages(
                 rest, states, [cases[places[id]] for id, _ in rest[: PAGE_ROWS * MOST_PAGES]], most_open, len(states)

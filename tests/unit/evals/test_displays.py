@@ -118,7 +118,7 @@ def test_states_read_from_outcomes_are_those_of_the_cases_themselves(runs: tuple
     }
     assert [each.state for each in case_results(run)][:4] == ["passed", "failed", "failed", "not answered"]
     assert run["sum 3"][0].answer.failure is not None
-    with pytest.raises(EvalError, match=r"no such case.*one of its own: sum 0"):
+    with pytest.raises(EvalError, match=r"no such case.*a case of its set: sum 0"):
         run["no such case"]
 
 

@@ -195,10 +195,10 @@ def test_a_budget_in_money_is_kept_and_counts_the_judges(store: Store) -> None:
     assert len(run.rows()) <= 50
 
 
-def test_a_budget_in_money_that_nobody_can_keep_stops_at_once(store: Store) -> None:
+def test_a_budget_in_money_stops_at_once_when_costs_are_unknown(store: Store) -> None:
     run = loom.evaluate(Adder(), sums(100), Says(), budget=Budget(money=1.0), store=store)
     assert run.state == "stopped"
-    assert "not known" in run.reason
+    assert "no trace contains the cost" in run.reason
     assert len(run.rows()) < 10
 
 
@@ -212,11 +212,11 @@ def test_a_budget_of_time_stops_asking(store: Store) -> None:
     assert 0 < len(run.rows()) < 5000
 
 
-def test_a_run_cannot_go_on_as_something_else(store: Store) -> None:
+def test_a_run_cannot_be_resumed_with_another_set_or_other_evaluators(store: Store) -> None:
     run = loom.evaluate(Adder(), sums(3), Says(), store=store)
     with pytest.raises(EvalError, match="another set"):
         loom.evaluate(Adder(), sums(4), Says(), run_id=run.id, store=store)
-    with pytest.raises(EvalError, match="other evaluators"):
+    with pytest.raises(EvalError, match="another list of evaluators"):
         loom.evaluate(Adder(), sums(3), Says(digest="2"), run_id=run.id, store=store)
 
 
@@ -351,7 +351,7 @@ async def test_a_cancelled_run_keeps_what_was_answered_and_goes_on(store: Store)
     assert len(again.rows()) == 20
 
 
-def test_progress_is_told_in_the_callers_thread(store: Store) -> None:
+def test_progress_is_reported_in_the_callers_thread(store: Store) -> None:
     import threading
 
     told: list[tuple[int, Snapshot]] = []
@@ -364,7 +364,7 @@ def test_progress_is_told_in_the_callers_thread(store: Store) -> None:
     ((thread, last),) = told
     assert thread == threading.get_ident()
     assert (last.owed, last.answered, last.judged) == (7, 7, 7)
-    assert str(last).startswith("evaluation · 7/7 answered · 7 judged")
+    assert str(last).startswith("evaluation · 7/7 answered · 7 scored")
 
 
 def test_two_processes_cannot_do_one_run(store: Store) -> None:
@@ -393,9 +393,9 @@ def test_evaluators_of_the_set_and_of_a_case_judge_too(store: Store) -> None:
     ]  # fmt: skip
 
 
-def test_nobody_to_judge_is_said_before_anybody_is_asked(store: Store) -> None:
+def test_a_run_without_evaluators_fails_before_anything_is_asked(store: Store) -> None:
     adder = Adder()
-    with pytest.raises(EvalError, match="No evaluator"):
+    with pytest.raises(EvalError, match="names an evaluator"):
         loom.evaluate(adder, sums(1), store=store)
     assert not adder.asked
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +14,9 @@ from eval_runs import Adder, Says, SaysLater, sums
 
 import loomlib as loom
 from loomlib.errors import StoreError
-from loomlib.evals import Score, TurnAnswer
+from loomlib.evals import CaseFailure, Score, Turn, TurnAnswer
 from loomlib.evals.runs import CallableTarget
 from loomlib.store import Store
-from loomlib.store.eval_answers import EvalAnswers
 
 
 @pytest.fixture
@@ -36,18 +38,31 @@ def test_of_several_scores_without_a_part_none_is_lost(store: Store) -> None:
     assert found == {"": 0.5, "part 1": 1.0, "part 2": 0.5, "part 3": 0.0}
 
 
-class NoTraces(CallableTarget):
+class UnreadableTraces:
     """A target whose traces nobody may read."""
+
+    name, key, labels, concurrency = "adder", "", (), 4
+
+    def __init__(self) -> None:
+        self._function = CallableTarget(Adder())
+
+    def new_session(self) -> str:
+        return self._function.new_session()
+
+    async def ask(
+        self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Mapping[str, Any] | None = None
+    ) -> TurnAnswer | CaseFailure:
+        return await self._function.ask(turn, session_id=session_id, timeout_s=timeout_s, state=state)
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
         raise PermissionError("AccessDenied " + "x" * 600)
 
+    async def end(self, session_id: str) -> None:
+        await self._function.end(session_id)
 
-def test_traces_that_cannot_be_read_leave_the_answers_to_be_judged(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("loomlib.evals.runs.work.CallableTarget", type("Other", (), {}))
-    run = loom.evaluate(NoTraces(Adder()), sums(2), [Says("says"), "trajectory:any_order"], store=store)
+
+def test_answers_are_scored_when_their_traces_cannot_be_read(store: Store) -> None:
+    run = loom.evaluate(UnreadableTraces(), sums(2), [Says("says"), "trajectory:any_order"], store=store)
     assert run.state == "complete"
     assert run.summary()["says"].mean.value == 1.0
     assert set(run.failures()["kind"]) <= {"no_trajectory"}
@@ -55,26 +70,30 @@ def test_traces_that_cannot_be_read_leave_the_answers_to_be_judged(
     assert all("traces not read: PermissionError" in row.body and len(row.body) < 900 for row in rows)
 
 
-def test_a_target_without_a_session_has_not_answered(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+class NoSessions(CallableTarget):
+    """A target that cannot begin a session."""
+
+    def new_session(self) -> str:
+        raise ZeroDivisionError
+
+
+def test_a_target_without_a_session_fails_to_answer(store: Store) -> None:
     async def later(prompt: str) -> str:
         return prompt
 
-    target = CallableTarget(later)
-    monkeypatch.setattr(target, "new_session", lambda: 1 // 0)
-    run = loom.evaluate(target, sums(2), Says(), store=store)
+    run = loom.evaluate(NoSessions(later), sums(2), Says(), store=store)
     assert run.state == "complete"
     assert list(run.failures()["stage"]) == ["answer", "answer"]
 
 
-def test_a_score_that_cannot_be_kept_ends_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: EvalAnswers, scores: Sequence[object], _failures: object) -> None:
-        if scores:
-            raise StoreError("The disk is full")
-
-    monkeypatch.setattr(EvalAnswers, "score", full)
+def test_a_run_is_interrupted_when_a_score_cannot_be_stored(store: Store, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "loom.db")) as database, database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON eval_scores BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        )
     with pytest.raises(StoreError, match="disk is full"):
         loom.evaluate(Adder(), sums(3), SaysLater(), store=store)
-    assert [each.state for each in store.eval_runs.list()] == ["interrupted"]
+    assert [row.state for row in store.eval_runs.list()] == ["interrupted"]
 
 
 def test_a_function_that_raises_stop_iteration_has_not_answered(store: Store) -> None:

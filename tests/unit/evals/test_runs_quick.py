@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import loomlib as loom
 from loomlib.evals import CaseAnswer, EvalCase, EvalSet, NotApplicable, Score
 from loomlib.evals.compare.gathered import gather
+from loomlib.evals.runs.assignment import EvaluatorAssignment
 from loomlib.evals.runs.outcome_rows import read_gathered, read_outcomes
-from loomlib.evals.runs.panel import Bench
 from loomlib.evals.values.canonical import case_digests, case_from_text, case_to_text, cases_to_texts
 from loomlib.evals.values.digests import canonical_text, digest_of_text
 from loomlib.evals.values.fast_json import ascii_encoder
@@ -89,7 +89,7 @@ def test_what_is_gathered_from_the_store_is_what_its_outcomes_give(store: Store)
     run = loom.evaluate(target, evalset, [Says(), Says("parts", parts)], 2, store=store)
     row = store.eval_runs.get(run.id)
     assert row is not None
-    bench = Bench.read(row.design)
+    bench = EvaluatorAssignment.read(row.design)
     outcomes = list(read_outcomes(store, run.id, evalset, bench))
     assert {each.state for each in outcomes} == {"scored", "not_applicable", "judge_failed", "answer_failed"}
     gathered, plainly = read_gathered(store, run.id, evalset, bench), gather(outcomes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import Budget, EvalSet
 from loomlib.evals.compare.gate_words import GateWish, named
-from loomlib.evals.runs.panel import Panel as Judges
+from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.evals.values.choices import split_evaluators
 from loomlib.reports import chosen_evaluators
 
@@ -130,7 +130,7 @@ def set_told(evalset: EvalSet, wish: RunRequest) -> dict[str, Any]:
     """What a set holds and who would judge it."""
     chosen = wish.evaluators_for(evalset)
     judges = (
-        list(dict.fromkeys(each.name for each in Judges(evalset, chosen).evaluators))
+        list(dict.fromkeys(each.name for each in RunEvaluators(evalset, chosen).evaluators))
         if chosen or evalset.evaluators or any(each.evaluators for each in evalset.cases)
         else []
     )

@@ -29,10 +29,10 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
     names, cases = run.evaluators, run.evalset.cases
     rows: list[dict[str, Any]] = []
     for each in run.judgements():
-        answer, case = each.answer, cases[each.place]
+        answer, case = each.answer, cases[each.position]
         row: dict[str, Any] = {
             "case": each.case_id if run.repeats == 1 else f"{each.case_id} #{each.repeat + 1}",
-            "place": each.place,
+            "place": each.position,
             "repeat": each.repeat,
             "state": _word(each),
             "duration_ms": answer.duration_ms,
@@ -84,7 +84,7 @@ def head_sentence(head: Mapping[str, Any]) -> str:
 
 def case_told(run: EvalRun, each: Judgement) -> dict[str, Any]:
     """One case opened: what was said, what was expected, who says what and why, and where the paths part."""
-    case: EvalCase = run.evalset.cases[each.place]
+    case: EvalCase = run.evalset.cases[each.position]
     answer = each.answer
     last = next((turn for turn in reversed(answer.turns) if turn.invocation_id is not None), None)
     verdicts = [row for name, said in each.verdicts.items() for row in verdict_rows(name, said)]
@@ -92,7 +92,7 @@ def case_told(run: EvalRun, each: Judgement) -> dict[str, Any]:
         "run": run.id,
         "target": run.target.name,
         "case": each.case_id,
-        "place": each.place,
+        "place": each.position,
         "repeat": each.repeat,
         "state": _word(each),
         "tags": list(case.tags),

@@ -1,0 +1,162 @@
+"""Asking many cases: one after the other in time slices, or by concurrent workers that hand answers on as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Final, TypeAlias
+
+from loomlib.jobs.daemon_threads import begin
+
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
+from .asking import Asker
+
+Unit: TypeAlias = "tuple[int, int]"
+"""Repeat, and position of the case in the set."""
+
+Answered: TypeAlias = "tuple[Unit, CaseAnswer]"
+
+
+_SLICE_S: Final = 0.05
+"""How long a plain function is asked, case after case, before its answers are stored."""
+_GRACE_S: Final = 1.0
+"""How long a stopped run waits for the request in progress."""
+_SLOW_MS: Final = 5.0
+"""A function whose median call takes longer than this is asked several cases at once."""
+
+
+async def ask_slice(
+    asker: Asker, cases: Sequence[EvalCase], units: deque[Unit], store: Callable[[list[Answered]], None], *, limit: int
+) -> list[Answered]:
+    """Ask a plain function, case after case, for one time slice.
+
+    When cancelled, it asks no further case, waits briefly for the one in progress and stores what was answered.
+
+    Args:
+        asker: Asks the function.
+        cases: The cases of the set.
+        units: What is to be asked; asked units are removed.
+        store: Receives the answers.
+        limit: The largest number of answers.
+
+    Returns:
+        The answers, which `store` has received.
+    """
+    answers: list[Answered] = []
+    over = False
+
+    def ask() -> None:
+        until = time.perf_counter() + _SLICE_S
+        while units and not over and len(answers) < limit and time.perf_counter() < until:
+            unit = units.popleft()
+            answers.append((unit, asker.ask_now(cases[unit[1]], unit[0])))
+
+    asking = begin(ask)
+    try:
+        await asyncio.shield(asking)
+    except BaseException:  # cancelled, or the function ended its thread (SystemExit)
+        over = True
+        await asyncio.wait([asking], timeout=_GRACE_S)
+        if not asking.cancel() and not asking.cancelled():
+            asking.exception()  # retrieved, so that asyncio does not log it: the cancellation is what is raised
+        store(answers[:])
+        raise
+    store(answers)
+    return answers
+
+
+def is_slow(answers: Sequence[Answered]) -> bool:
+    """Return whether a function is slow, by the median: on a busy machine some calls of any function take long."""
+    return bool(answers) and median([answer.duration_ms or 0.0 for _, answer in answers]) > _SLOW_MS
+
+
+class AskingWorkers:
+    """Up to `count` workers that each ask one case at a time until none is left or the time is over.
+
+    Nothing is asked while `count` answers wait to be stored: a kill repeats fewer than 2 × `count` requests, on a slow
+    disk too.
+
+    Args:
+        asker: Asks the target.
+        cases: The cases of the set.
+        units: What is to be asked; asked units are removed.
+        count: The number of workers.
+        attempts: How often each unit was asked before.
+        is_late: Returns true when the time is over.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        cases: Sequence[EvalCase],
+        units: deque[Unit],
+        *,
+        count: int,
+        attempts: int,
+        is_late: Callable[[], bool],
+    ) -> None:
+        self._asker, self._cases, self._units = asker, cases, units
+        self._count, self._attempts, self._is_late = count, attempts, is_late
+        self._arrived: list[Answered] = []
+        self._unstored = 0
+        self._arrival, self._capacity = asyncio.Event(), asyncio.Event()
+
+    async def run(self, store: Callable[[Sequence[Answered]], None], stored: Callable[[], None]) -> None:
+        """Ask until done. When cancelled, store every answer that has arrived.
+
+        Args:
+            store: Stores the answers that wait, in a thread.
+            stored: Called in this thread after each `store`.
+        """
+        workers = [asyncio.ensure_future(self._work()) for _ in range(min(self._count, len(self._units)))]
+        if not workers:
+            return
+        try:
+            while self._arrived or not all(worker.done() for worker in workers):
+                await self._arrival.wait()
+                self._arrival.clear()
+                if answers := self._take():
+                    await _finished(asyncio.ensure_future(asyncio.to_thread(store, answers)))
+                    self._unstored -= len(answers)
+                    self._capacity.set()
+                    stored()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
+            if answers := self._take():
+                store(answers)
+        for worker in workers:
+            worker.result()  # raises only for a defect: failures to answer are values
+
+    async def _work(self) -> None:
+        try:
+            while self._units and not self._is_late():
+                if self._unstored >= self._count:
+                    self._capacity.clear()
+                    await self._capacity.wait()
+                    continue
+                unit = self._units.popleft()
+                answer = await self._asker.ask(self._cases[unit[1]], unit[0], attempts=self._attempts)
+                self._unstored += 1
+                self._arrived.append((unit, answer))
+                self._arrival.set()
+        finally:
+            self._arrival.set()
+
+    def _take(self) -> list[Answered]:
+        answers, self._arrived = self._arrived, []
+        return answers
+
+
+async def _finished(writing: asyncio.Future[None]) -> None:
+    """Wait for a write to end, also when cancelled meanwhile."""
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait([writing])
+        raise
