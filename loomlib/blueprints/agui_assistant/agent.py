@@ -1,8 +1,8 @@
-"""AG-UI assistant: an agent whose answer is a stream of AG-UI events, as the package ag-ui-protocol makes them.
+"""AG-UI assistant: an agent whose answer is a stream of AG-UI events, made with the package ag-ui-protocol.
 
 The payload is AG-UI's RunAgentInput (threadId, runId, messages, state, …), or for a quick try {"prompt": "…"}.
-The cart is the shared state: STATE_SNAPSHOT at the beginning, STATE_DELTA when a tool changes it. Placing an order
-waits for a person: the run ends with the outcome "interrupt", and the next run of the session answers it in `resume`:
+The cart is the shared state: STATE_SNAPSHOT at the start, STATE_DELTA when a tool changes it. An order needs the
+user's approval: the run ends with the outcome "interrupt", and the next run of the session answers it in `resume`:
 {"interruptId": "…", "status": "resolved", "payload": {"approved": true}}.
 """
 
@@ -82,18 +82,19 @@ def place_order(tool_context: ToolContext) -> str:
 
 
 def listed(cart: list) -> str:
-    """What is in a cart, as a person says it."""
+    """The contents of a cart as text."""
     return ", ".join(f"{each['quantity']} × {each['item']}" for each in cart) or "nothing"
 
 
 class Asking:
-    """The pause before a tool of NEEDS_APPROVAL."""
+    """A hook that pauses before every tool of NEEDS_APPROVAL."""
 
     def register_hooks(self, registry, **_) -> None:
+        """Called by Strands when the agent is created."""
         registry.add_callback(BeforeToolCallEvent, self.ask)
 
     def ask(self, event: BeforeToolCallEvent) -> None:
-        """Interrupt until a person has answered."""
+        """Interrupt the agent until the user has answered."""
         if event.tool_use["name"] in NEEDS_APPROVAL:
             use = event.tool_use
             answer = event.interrupt("confirm", reason={"tool": use["name"], "toolCallId": use["toolUseId"]})
@@ -103,7 +104,7 @@ class Asking:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The session's own agent: it remembers the conversation for as long as the session lives."""
+    """The agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[find_order, add_to_cart, place_order],
@@ -115,13 +116,13 @@ def agent_for(session_id: str | None) -> Agent:
 
 
 class Translation:
-    """Strands' events into AG-UI's."""
+    """Translates Strands' events into AG-UI's."""
 
     def __init__(self) -> None:
         self.message_id = self.tool_call_id = ""
 
     def of(self, event: dict) -> list[BaseEvent]:
-        """The AG-UI events that one of Strands' events means."""
+        """The AG-UI events for one of Strands' events."""
         if "event" in event:
             return self.of_model(event["event"])
         message = event.get("message") or {}
@@ -131,7 +132,7 @@ class Translation:
         return []
 
     def of_model(self, event: dict) -> list[BaseEvent]:
-        """What the model says: the text and the tool calls, piece by piece."""
+        """The AG-UI events for a piece of the model's output: text and tool calls."""
         if use := event.get("contentBlockStart", {}).get("start", {}).get("toolUse"):
             ended = self.end()
             self.tool_call_id = use["toolUseId"]
@@ -148,46 +149,47 @@ class Translation:
         return self.end() if "contentBlockStop" in event else []
 
     def end(self) -> list[BaseEvent]:
-        """What is open, closed."""
-        found = []
+        """End the text message or tool call that is open."""
+        events = []
         if self.message_id:
-            found.append(TextMessageEndEvent(message_id=self.message_id))
+            events.append(TextMessageEndEvent(message_id=self.message_id))
         if self.tool_call_id:
-            found.append(ToolCallEndEvent(tool_call_id=self.tool_call_id))
+            events.append(ToolCallEndEvent(tool_call_id=self.tool_call_id))
         self.message_id = self.tool_call_id = ""
-        return found
+        return events
 
     def result(self, use: dict) -> BaseEvent:
-        """A tool's result."""
-        said = "".join(str(block.get("text", block.get("json", ""))) for block in use["content"])
-        return ToolCallResultEvent(message_id=uuid.uuid4().hex, tool_call_id=use["toolUseId"], content=said)
+        """The AG-UI event for a tool's result."""
+        text = "".join(str(block.get("text", block.get("json", ""))) for block in use["content"])
+        return ToolCallResultEvent(message_id=uuid.uuid4().hex, tool_call_id=use["toolUseId"], content=text)
 
 
 def read_input(payload: dict) -> RunAgentInput:
-    """The run that is asked for."""
+    """Read the payload as the input of a run."""
     if "messages" in payload:
         return RunAgentInput.model_validate(payload)
     if not payload.get("prompt"):
         raise ValueError('the payload needs AG-UI\'s "messages", or a "prompt"')
-    said = [{"id": uuid.uuid4().hex, "role": "user", "content": payload["prompt"]}]
-    return RunAgentInput.model_validate({"threadId": "thread", "runId": uuid.uuid4().hex, "messages": said})
+    messages = [{"id": uuid.uuid4().hex, "role": "user", "content": payload["prompt"]}]
+    return RunAgentInput.model_validate({"threadId": "thread", "runId": uuid.uuid4().hex, "messages": messages})
 
 
 def asked(run: RunAgentInput) -> str | list:
-    """What the agent is asked: the answers to what it waits for, or the last thing that the user said."""
+    """The input of the agent: the answers to its interrupts, or the last message of the user."""
     if run.resume:
         return [
             {"interruptResponse": {"interruptId": each.interrupt_id, "response": each.payload or {"approved": False}}}
             for each in run.resume
         ]
-    said = [each.content for each in run.messages if each.role == "user"]
-    if not said:
-        raise ValueError("the messages hold nothing that a user said")
-    return said[-1] if isinstance(said[-1], str) else "".join(getattr(part, "text", "") for part in said[-1])
+    contents = [message.content for message in run.messages if message.role == "user"]
+    if not contents:
+        raise ValueError("the messages hold no message of a user")
+    last = contents[-1]
+    return last if isinstance(last, str) else "".join(getattr(part, "text", "") for part in last)
 
 
 def waiting(agent: Agent, interrupts: list) -> RunFinishedInterruptOutcome:
-    """What the run waits for."""
+    """The outcome of a run that waits for approvals."""
     schema = {"type": "object", "properties": {"approved": {"type": "boolean"}}, "required": ["approved"]}
     cart = listed(agent.state.get("cart") or [])
     return RunFinishedInterruptOutcome(
@@ -240,7 +242,7 @@ async def invoke(payload, context):
     try:
         async for event in run_events(agent_for(context.session_id), read_input(payload)):
             yield json.loads(event.model_dump_json(by_alias=True))
-    except Exception as error:  # noqa: BLE001 -- AG-UI tells a failure as an event, so that what came before it stays
+    except Exception as error:  # noqa: BLE001 -- AG-UI reports a failure as an event, after the events before it
         print(f"The run failed: {type(error).__name__}: {error}", flush=True)
         yield json.loads(RunErrorEvent(message=str(error), code=type(error).__name__).model_dump_json(by_alias=True))
 

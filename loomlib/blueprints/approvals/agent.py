@@ -1,15 +1,15 @@
-"""Approvals: an agent whose refunds wait for a person. The pause is in AgentCore Memory, not in this process.
+"""Approvals: an agent whose refunds wait for a person. The pause is stored in AgentCore Memory, not in this process.
 
-Before a tool of NEEDS_APPROVAL runs, Strands interrupts the agent, and the SDK's session manager keeps the interrupted
-session. Beside it, each approval is noted in the memory LOOM_MEMORY_ID (or BEDROCK_AGENTCORE_MEMORY_ID) as blob events
-of the actor "loom-approvals": whoever can read the memory sees what waits, and any process of the same session goes on.
+Before a tool of NEEDS_APPROVAL runs, Strands interrupts the agent, and the SDK's session manager stores the interrupted
+session. Each approval is also written to the memory LOOM_MEMORY_ID (or BEDROCK_AGENTCORE_MEMORY_ID) as blob events of
+the actor "loom-approvals": whoever can read the memory sees what waits, and any process of the session can continue.
 
     {"prompt": "Refund 40 euros for order A-1042."}     pauses; the stream ends with {"pending": {"id": …, …}}
-    {"approval": {"id": "…", "decision": "approve"}}     in the same session: goes on. Or "reject"; "note" says why
+    {"approval": {"id": "…", "decision": "approve"}}     continues in the same session; or "reject", with a "note"
 
 A person has APPROVAL_TTL_S (a day) to decide; "ttl_s" in the payload shortens it. An approved tool runs at most once:
-"approved" is noted before it runs, and what has been noted as approved is never run by a second approval.
-It streams: a JSON string is a piece of the answer's text. "actor" in the payload says who is speaking.
+"approved" is written before it runs, and a second approval never runs it again.
+It streams: a JSON string is a piece of the answer's text. "actor" in the payload names the user.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ def memory():
 
 
 def note(approval: dict, state: str, **more) -> None:
-    """Write down that an approval is now in that state: pending, approved, rejected, expired, done, failed, unclear."""
+    """Record the state of an approval: pending, approved, rejected, expired, done, failed or unclear."""
     approval.update(state=state, **more)
     memory().create_event(
         memoryId=MEMORY_ID,
@@ -92,7 +92,7 @@ def note(approval: dict, state: str, **more) -> None:
 
 
 def noted(approval_id: str) -> set[str]:
-    """Every state that was written down for an approval."""
+    """Every recorded state of an approval."""
     same = {
         "left": {"metadataKey": "approvalId"},
         "operator": "EQUALS_TO",
@@ -109,7 +109,7 @@ def noted(approval_id: str) -> set[str]:
 
 
 class Approving:
-    """The pause: asks before a tool, and keeps in the agent's state what waits, so that it is there after a restart."""
+    """A hook that pauses before a tool and keeps pending approvals in the agent's state, to survive restarts."""
 
     def __init__(self, session_id: str, actor: str) -> None:
         self.session_id, self.actor = session_id, actor
@@ -118,12 +118,13 @@ class Approving:
         self.decided = set()  # ids that this process has answered
 
     def register_hooks(self, registry, **_) -> None:
+        """Called by Strands when the agent is created."""
         registry.add_callback(BeforeToolCallEvent, self.ask)
-        registry.add_callback(AfterToolCallEvent, self.tell_outcome)
+        registry.add_callback(AfterToolCallEvent, self.record_outcome)
         registry.add_callback(AfterInvocationEvent, self.keep)
 
     def ask(self, event: BeforeToolCallEvent) -> None:
-        """Interrupt, until a person has decided."""
+        """Interrupt the agent until a person has decided."""
         if event.tool_use["name"] not in NEEDS_APPROVAL:
             return
         now = datetime.now(UTC)
@@ -136,29 +137,29 @@ class Approving:
             "asked_at": now.isoformat(),
             "expires_at": (now + timedelta(seconds=self.ttl_s)).isoformat(),
         }
-        # Asked for a second time, an interrupt keeps its first reason, and so the approval its id.
+        # When the agent resumes, the interrupt has its first reason, so the approval keeps its id.
         answer = event.interrupt("approval", reason=approval)
         if answer["decision"] == "approve":
             self.running[event.tool_use["toolUseId"]] = answer["approval"]
         else:
             event.cancel_tool = answer["why"]
 
-    async def tell_outcome(self, event: AfterToolCallEvent) -> None:
-        """Write down what became of an approved tool."""
+    async def record_outcome(self, event: AfterToolCallEvent) -> None:
+        """Record whether an approved tool succeeded."""
         approval = self.running.pop(event.tool_use["toolUseId"], None)
         if approval is not None:
-            said = " ".join(str(block.get("text", block.get("json", ""))) for block in event.result["content"])
+            text = " ".join(str(block.get("text", block.get("json", ""))) for block in event.result["content"])
             state = "failed" if event.result["status"] == "error" else "done"
-            await asyncio.to_thread(note, approval, state, result=said[:2000])
+            await asyncio.to_thread(note, approval, state, result=text[:2000])
 
     async def keep(self, event: AfterInvocationEvent) -> None:
-        """Note what waits. This runs before the session manager saves the agent, so both are kept together."""
+        """Keep what waits. This runs before the session manager saves the agent, so both are stored together."""
         before = event.agent.state.get("approvals") or {}
         waiting = {}
         if event.result is not None and event.result.stop_reason == "interrupt":
             waiting = {each.reason["id"]: {**each.reason, "interrupt_id": each.id} for each in event.result.interrupts}
         elif event.result is None:
-            # The invocation failed. A decision is acted on before the model is asked again, so that much has happened.
+            # The invocation failed. A decision takes effect before the model is asked again: what is decided is done.
             waiting = {approval_id: each for approval_id, each in before.items() if approval_id not in self.decided}
         for approval_id, approval in waiting.items():
             if approval_id not in before:
@@ -169,7 +170,7 @@ class Approving:
 
 @functools.lru_cache(maxsize=1)
 def agent_for(session_id: str, actor: str) -> tuple[Agent, Approving]:
-    """The session's agent as it was left, paused or not, in whichever process."""
+    """The agent of a session as it was saved, paused or not, by whichever process."""
     config = AgentCoreMemoryConfig(memory_id=MEMORY_ID, session_id=session_id, actor_id=actor, async_mode=True)
     approving = Approving(session_id, actor)
     agent = Agent(
@@ -185,12 +186,12 @@ def agent_for(session_id: str, actor: str) -> tuple[Agent, Approving]:
 
 
 def decided(approval: dict, decision: str, why: str) -> list:
-    """What Strands resumes with: a decision about one approval, written down first. Others go on waiting."""
+    """Record a decision about one approval, and return what Strands resumes with. Other approvals keep waiting."""
     interrupt_id = approval["interrupt_id"]
     told = {name: value for name, value in approval.items() if name != "interrupt_id"}
     states, at = noted(told["id"]), datetime.now(UTC)
     if states - {"pending"}:
-        # Another process had decided and ended before it could save the session.
+        # Another process decided, and ended before it could save the session.
         known = " and ".join(sorted(states - {"pending"}))
         if states == {"pending", "approved"}:
             note(told, "unclear", result="It was approved, and whether it was done is not known.")
@@ -208,7 +209,7 @@ def decided(approval: dict, decision: str, why: str) -> list:
 
 
 def sentence(approval: dict) -> str:
-    """What waits, in words."""
+    """A sentence about a pending approval."""
     given = ", ".join(f"{name} {value}" for name, value in approval["input"].items())
     return (
         f"{approval['tool']} ({given}) waits for an approval until {approval['expires_at'][:19].replace('T', ' ')} UTC."
@@ -217,7 +218,7 @@ def sentence(approval: dict) -> str:
 
 @app.entrypoint
 async def invoke(payload, context):
-    """Stream the answer to {"prompt": …}, or what a decision {"approval": …} brings about."""
+    """Stream the answer to {"prompt": …}, or the result of a decision {"approval": …}."""
     started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
@@ -246,7 +247,7 @@ async def invoke(payload, context):
             asked = await asyncio.to_thread(decided, waiting[decision["id"]], decision["decision"], why)
             approving.decided.add(decision["id"])
         else:
-            # What has expired is out of the way of a new question.
+            # Expired approvals are rejected first, so that they do not block a new question.
             while overdue := [
                 each
                 for each in (agent.state.get("approvals") or {}).values()

@@ -1,8 +1,8 @@
 """Assistant: an agent with four tools, one of them slow. Ask for several things at once and the tools run in parallel.
 
-It streams: a JSON string is a piece of the answer's text, an object {"tool": …} says that a tool is being used.
+It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names a tool that is being used.
 The payload is {"prompt": "Where is order A-1042, and what is the weather in Paris?"}.
-MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS in the environment change what it is made of, QUERY_SECONDS its slow tool.
+The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS change its parts, QUERY_SECONDS its slow tool.
 """
 
 import functools
@@ -38,7 +38,7 @@ app = BedrockAgentCoreApp()
 
 @functools.cache
 def orders() -> sqlite3.Connection:
-    """The sample orders, as a database in memory."""
+    """The sample orders in an in-memory database."""
     database = sqlite3.connect(":memory:", check_same_thread=False)
     database.row_factory = sqlite3.Row
     database.executescript((DATA / "orders.sql").read_text())
@@ -110,7 +110,7 @@ def convert_units(value: float, from_unit: str, to_unit: str) -> dict:
 
 
 def unit(name: str) -> str:
-    """The table's name for a unit, in the singular or the plural."""
+    """The name of a unit in UNITS, from its singular or plural."""
     spoken = name.strip().casefold()
     names = {"feet": "foot", "inches": "inch", "meter": "m", "kilometer": "km", "kilogram": "kg", "centimeter": "cm"}
     spoken = spoken.replace("metre", "meter")
@@ -121,12 +121,12 @@ def unit(name: str) -> str:
 
 
 def result(value) -> dict:
-    """A tool's result as the model reads it best: text as text, everything else as JSON."""
+    """A tool's result for the model: text as text, everything else as JSON."""
     return {"status": "success", "content": [{"text": value} if isinstance(value, str) else {"json": value}]}
 
 
 def described(used: list) -> list:
-    """The tools, with the descriptions that the environment gives them instead of their own (JSON, by tool name)."""
+    """The tools, with the descriptions from the environment variable TOOL_DESCRIPTIONS (JSON, by tool name)."""
     for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
         for each in [each for each in used if each.tool_name == name]:
             each.tool_spec = {**each.tool_spec, "description": description}
@@ -135,7 +135,7 @@ def described(used: list) -> list:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The session's own agent: it remembers the conversation for as long as the session lives."""
+    """The agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=described([find_order, get_weather, current_time, convert_units]),
@@ -157,12 +157,12 @@ async def invoke(payload, context):
     if not prompt:
         raise ValueError('the payload needs a "prompt", such as {"prompt": "Where is order A-1042?"}')
 
-    told = set()
+    announced = set()
     async for event in agent_for(context.session_id).stream_async(prompt):
         if "data" in event:
             yield event["data"]
-        elif (use := event.get("current_tool_use")) and use["toolUseId"] not in told:
-            told.add(use["toolUseId"])
+        elif (use := event.get("current_tool_use")) and use["toolUseId"] not in announced:
+            announced.add(use["toolUseId"])
             yield {"tool": use["name"]}
 
 

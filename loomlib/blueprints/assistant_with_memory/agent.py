@@ -1,17 +1,17 @@
 """Assistant with memory: it remembers its user across sessions, with the AgentCore SDK's own session manager.
 
 LOOM_MEMORY_ID (or BEDROCK_AGENTCORE_MEMORY_ID) names an AgentCore Memory; this agent creates none. Every message of a
-session is an event there, so a new process goes on where the last one was. What the memory's strategies extracted
-reaches the prompt of every later session: proactively (put before each question) or reactively (by a tool).
-It streams: a JSON string is a piece of the answer's text, an object {"tool": …} says that a tool is being used.
+session is an event there, so a new process continues where the last one ended. What the memory's strategies extract
+reaches later sessions: proactively (put before each question) or reactively (by a tool).
+It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names a tool that is being used.
 
-The payload is {"prompt": "What am I allergic to?"}, and may say more:
-    "actor"      who is speaking: letters, digits, "-" and "_". Nothing of one actor is read for another.
+The payload is {"prompt": "What am I allergic to?"}, with optional fields:
+    "actor"      the user: letters, digits, "-" and "_". Nothing of one actor is read for another.
     "retrieval"  "proactive", "reactive" or "none"
     "context"    "full", "window" (only the last turns) or "summarizing" (older turns as a summary)
-    "window"     how many turns are kept as they were said
-RETRIEVAL, CONTEXT, WINDOW and ACTOR in the environment are what holds where the payload says nothing; MODEL_ID and
-SYSTEM_PROMPT change what it is made of, TOP_K and RELEVANCE what is taken from memory.
+    "window"     how many turns are kept unchanged
+The environment variables RETRIEVAL, CONTEXT, WINDOW and ACTOR are the defaults of these fields; MODEL_ID and
+SYSTEM_PROMPT change the agent's parts, TOP_K and RELEVANCE what is read from memory.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ app = BedrockAgentCoreApp()
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Whose conversation it is, and how it is remembered."""
+    """The user of a conversation, and how it is remembered."""
 
     session_id: str
     actor: str
@@ -65,7 +65,7 @@ class Asked:
 
 
 def asked_by(payload: dict, session_id: str) -> Asked:
-    """What the payload asks for; ValueError says what is wrong with it."""
+    """Read the payload; raise ValueError if a field is wrong."""
     asked = Asked(
         session_id=session_id,
         actor=str(payload.get("actor") or ACTOR),
@@ -73,7 +73,7 @@ def asked_by(payload: dict, session_id: str) -> Asked:
         context=payload.get("context") or CONTEXT,
         window=int(payload.get("window") or WINDOW),
     )
-    # A "/" would place one actor's namespace below another's.
+    # A "/" would put one actor's namespace below another's.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", asked.actor):
         raise ValueError('an actor is named by letters, digits, "-" and "_"')
     if asked.retrieval not in ("proactive", "reactive", "none"):
@@ -87,13 +87,13 @@ def asked_by(payload: dict, session_id: str) -> Asked:
 
 @functools.cache
 def memory_client() -> MemoryClient:
-    """The SDK's client, for the tool and for what the memory's strategies are."""
+    """The SDK's client, for the tool and for the memory's strategies."""
     return MemoryClient(region_name=REGION)
 
 
 @functools.cache
 def places() -> dict[str, RetrievalConfig]:
-    """Where each strategy keeps an actor's records, over all sessions; a place of all actors is not read."""
+    """The namespaces in which the strategies store an actor's records; namespaces shared by all actors are left out."""
     found = {}
     for strategy in memory_client().get_memory_strategies(MEMORY_ID):
         for template in strategy.get("namespaceTemplates") or strategy.get("namespaces") or []:
@@ -127,18 +127,19 @@ def recall_tool(actor: str):
 
 
 class SummarizingOlderTurns(SummarizingConversationManager):
-    """Turns older than the window become a summary once they are as many as the window, not only on an overflow."""
+    """Summarizes turns older than the window once they are as many as the window, not only on an overflow."""
 
     def __init__(self, turns: int) -> None:
         super().__init__(summary_ratio=0.8, preserve_recent_messages=2 * turns)
 
     def apply_management(self, agent, **kwargs) -> None:
+        """Called by Strands after every turn."""
         if len(agent.messages) >= 2 * self.preserve_recent_messages:
             self.reduce_context(agent)
 
 
 def conversation_manager(asked: Asked) -> ConversationManager:
-    """What of the session's history goes to the model."""
+    """Decides which part of the session's history the model gets."""
     if asked.context == "window":
         return SlidingWindowConversationManager(window_size=2 * asked.window)
     if asked.context == "summarizing":
@@ -146,9 +147,9 @@ def conversation_manager(asked: Asked) -> ConversationManager:
     return NullConversationManager()
 
 
-@functools.lru_cache(maxsize=1)  # one: an agent that another has followed does not know what was said since
+@functools.lru_cache(maxsize=1)  # one: an older agent would not know what was said since
 def agent_for(asked: Asked) -> Agent:
-    """The session's agent, with everything that was said in it before, in whichever process."""
+    """The agent of a session, with its whole history, from whichever process."""
     config = AgentCoreMemoryConfig(
         memory_id=MEMORY_ID,
         session_id=asked.session_id,
@@ -182,15 +183,15 @@ async def invoke(payload, context):
     if not prompt:
         raise ValueError('the payload needs a "prompt", such as {"prompt": "What am I allergic to?"}')
     asked = asked_by(payload, context.session_id)
-    # Restoring a session reads its events and blocks, so it happens beside the loop that answers health checks.
+    # Restoring a session reads its events and blocks, so it runs in a thread; the event loop answers health checks.
     agent = await asyncio.to_thread(agent_for, asked)
 
-    told = set()
+    announced = set()
     async for event in agent.stream_async(prompt):
         if "data" in event:
             yield event["data"]
-        elif (use := event.get("current_tool_use")) and use["toolUseId"] not in told:
-            told.add(use["toolUseId"])
+        elif (use := event.get("current_tool_use")) and use["toolUseId"] not in announced:
+            announced.add(use["toolUseId"])
             yield {"tool": use["name"]}
 
 

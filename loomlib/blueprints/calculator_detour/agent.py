@@ -1,6 +1,6 @@
-"""Calculator with a detour, for evaluation exercises: it answers rightly, after two dozen calls that nobody needs.
+"""Calculator with a detour, for evaluation exercises: it answers correctly, after two dozen unnecessary calls.
 
-Somebody had the calculator prove itself before each question. The answers stayed right, and the bill did not.
+Somebody let the calculator check itself before each question. The answers stayed correct, but the cost rose.
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
 """
 
@@ -64,12 +64,12 @@ def calculator(expression: str) -> str:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The session's own agent: it remembers the conversation for as long as the session lives."""
+    """The agent of a session: it remembers the conversation until the session ends."""
     return new_agent()
 
 
 def new_agent() -> Agent:
-    """An agent without a past."""
+    """An agent without a history."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],
@@ -91,7 +91,7 @@ async def invoke(payload, context):
     if not prompt:
         raise ValueError('the payload needs a "prompt", such as {"prompt": "What is 15 * 37?"}')
 
-    # The regression: an agent of its own, so that the conversation stays clean and the answer right.
+    # The regression. It uses a separate agent, so the conversation and the answer stay correct.
     await new_agent().invoke_async(f"Work these out first: {CHECKS}")
     async for event in agent_for(context.session_id).stream_async(prompt):
         if "data" in event:

@@ -1,7 +1,7 @@
-"""Calculator that guesses, for evaluation exercises: right answers that nobody can rely on.
+"""Calculator that guesses, for evaluation exercises: correct answers that nobody can rely on.
 
-Somebody put a shortcut in front of the tool. It reads sums from the prompt and works them out by the way; the model
-only words the answer, and the calculator is never called. A look at the answers does not show it: the trajectory does.
+Somebody added a shortcut before the tool. It reads sums from the prompt and calculates them itself; the model only
+words the answer, and the calculator is never called. The answers do not show it; the trajectory does.
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
 """
 
@@ -17,12 +17,12 @@ from strands.models import BedrockModel
 MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
 
 app = BedrockAgentCoreApp()
-results: dict[str | None, str] = {}  # the newest result of each session, which "that" means
+results: dict[str | None, str] = {}  # the last result of each session, to which "that" refers
 
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The session's own agent. The regression: it has no tool."""
+    """The agent of a session. The regression: it has no tool."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         system_prompt="You are a calculator. Answer in a short sentence.",
@@ -45,8 +45,8 @@ async def invoke(payload, context):
 
     if sums := worked_out(prompt, results.get(context.session_id)):
         results[context.session_id] = sums[-1][1]
-        told = " ".join(f"{expression} = {result}." for expression, result in sums)
-        prompt = f"Summarize in {len(sums)} sentence{'s'[: len(sums) - 1]}: {told}"
+        text = " ".join(f"{expression} = {result}." for expression, result in sums)
+        prompt = f"Summarize in {len(sums)} sentence{'s'[: len(sums) - 1]}: {text}"
     async for event in agent_for(context.session_id).stream_async(prompt):
         if "data" in event:
             yield event["data"]

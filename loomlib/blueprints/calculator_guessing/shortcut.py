@@ -1,4 +1,4 @@
-"""The shortcut: sums worked out beside the agent, so that it need not call its tool any more."""
+"""The shortcut: calculates sums outside the agent, so that it no longer calls its tool."""
 
 import ast
 import operator
@@ -37,7 +37,7 @@ THEN = {"add": "+", "subtract": "-", "multiply by": "*", "divide by": "/"}
 
 
 def worked_out(prompt: str, before: str | None) -> list[tuple[str, str]]:
-    """The sums of a prompt with their results; `before` is the result of the sum before, which "that" means."""
+    """The sums of a prompt with their results; `before` is the previous result, to which "that" refers."""
     text = re.sub(r"\d{4}-\d\d-\d\d", " ", _in_figures(prompt.lower()))
     if before is not None:
         text = re.sub(r"\b(?:that|it)\b", before, text)

@@ -1,6 +1,6 @@
-"""Calculator with wrong arguments, for evaluation exercises: the right tool, asked for something else.
+"""Calculator with wrong arguments, for evaluation exercises: the right tool, called with rounded numbers.
 
-Somebody tidied numbers up before the model sees them. Where rounding cancels out, the answer is right by luck.
+Somebody rounds numbers before the model sees them. Where the rounding cancels out, the answer is correct by luck.
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
 """
 
@@ -69,7 +69,7 @@ def tidied(prompt: str) -> str:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The session's own agent: it remembers the conversation for as long as the session lives."""
+    """The agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],

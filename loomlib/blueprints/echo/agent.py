@@ -1,6 +1,6 @@
-"""Echo: the smallest agent there is. It has no model, so what a call costs here is what the platform costs.
+"""Echo: the smallest possible agent. It has no model, so the time of an invocation is the platform's own time.
 
-It answers at once with plain JSON: {"result": "You said: …"}. The payload is {"prompt": "Hello"}.
+It answers immediately with plain JSON: {"result": "You said: …"}. The payload is {"prompt": "Hello"}.
 """
 
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ app = BedrockAgentCoreApp()
 
 @app.entrypoint
 def invoke(payload, context):
-    """Say {"prompt": …} back."""
+    """Return the text of {"prompt": …}."""
     started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(

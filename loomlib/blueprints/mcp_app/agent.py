@@ -1,8 +1,8 @@
-"""MCP App: an agent whose tools are those of an MCP server, one of which carries a view (MCP Apps).
+"""MCP App: an agent with the tools of an MCP server, one of which has a view (MCP Apps).
 
-The server is a process of its own (server.py). When a tool with a view has run, the stream brings the view as an object
+The server is a separate process (server.py). When a tool with a view has run, the stream has the view as an object
 {"mcp_app": {"resourceUri", "mimeType", "html", "tool", "toolCallId", "arguments", "result", "tools"}}; JSON strings are
-pieces of the answer's text. The payload is {"prompt": "Roll 3 dice."}. What the view calls comes as the payload
+pieces of the answer's text. The payload is {"prompt": "Roll 3 dice."}. A call from the view comes as the payload
 {"mcp": {"method": "tools/call", "params": {"name": …, "arguments": {…}}}} in the same session, and is answered by
 {"mcp": {"result": {…}}}, or {"mcp": {"error": {…}}}.
 """
@@ -32,7 +32,7 @@ app = BedrockAgentCoreApp()
 
 @functools.cache
 def server() -> MCPClient:
-    """The connection to the MCP server, which lives as long as this process."""
+    """The connection to the MCP server, which runs as long as this process."""
     client = MCPClient(lambda: stdio_client(SERVER))
     client.start()
     return client
@@ -45,12 +45,12 @@ def tools() -> list:
 
 
 def ui(tool) -> dict:
-    """What a tool says of its view: `resourceUri`, and to whom the tool is visible."""
+    """The metadata of a tool's view: `resourceUri`, and to whom the tool is visible."""
     return (getattr(tool.mcp_tool, "meta", None) or {}).get("ui") or {}
 
 
 def visible_to(whom: str) -> list:
-    """The tools that the model, or the view (app), may call."""
+    """The tools that may be called by "model" or by "app", the view."""
     return [tool for tool in tools() if whom in ui(tool).get("visibility", ["model", "app"])]
 
 
@@ -62,7 +62,7 @@ def page(uri: str) -> str:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The session's own agent: it remembers the conversation for as long as the session lives."""
+    """The agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=visible_to("model"),
@@ -74,14 +74,14 @@ def agent_for(session_id: str | None) -> Agent:
 def as_mcp(result: dict) -> dict:
     """A tool's result as MCP's CallToolResult."""
     content = [{"type": "text", "text": block["text"]} for block in result.get("content", []) if "text" in block]
-    found = {"content": content, "isError": result.get("status") == "error"}
+    converted = {"content": content, "isError": result.get("status") == "error"}
     if result.get("structuredContent") is not None:
-        found["structuredContent"] = result["structuredContent"]
-    return found
+        converted["structuredContent"] = result["structuredContent"]
+    return converted
 
 
 def view_of(use: dict, result: dict) -> dict | None:
-    """The view of a tool that has run; None for a tool without one."""
+    """The view for a tool's result; None for a tool without a view."""
     uri = next((ui(tool).get("resourceUri") for tool in tools() if tool.tool_name == use["name"]), None)
     if uri is None or result.get("status") == "error":
         return None
@@ -100,7 +100,7 @@ def view_of(use: dict, result: dict) -> dict | None:
 
 
 def call(asked: dict) -> dict:
-    """What a view asked for: a call of one of the tools that are visible to it."""
+    """Run a call from the view, of one of the tools that are visible to it."""
     params = asked.get("params") or {}
     name = params.get("name")
     if asked.get("method") != "tools/call" or name not in {tool.tool_name for tool in visible_to("app")}:
@@ -111,7 +111,7 @@ def call(asked: dict) -> dict:
 
 @app.entrypoint
 async def invoke(payload, context):
-    """Stream the answer to {"prompt": …}, or do what a view asks for in {"mcp": …}."""
+    """Stream the answer to {"prompt": …}, or run the call of a view in {"mcp": …}."""
     started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
@@ -134,9 +134,9 @@ async def invoke(payload, context):
                 yield {"tool": use["name"], "id": use["toolUseId"], "arguments": use["input"], "state": "running"}
             elif "toolResult" in block and (use := uses.get(block["toolResult"]["toolUseId"])):
                 result = block["toolResult"]
-                said = "".join(str(each.get("text", "")) for each in result["content"])
+                text = "".join(str(each.get("text", "")) for each in result["content"])
                 state = "failed" if result["status"] == "error" else "done"
-                yield {"tool": use["name"], "id": use["toolUseId"], "result": said, "state": state}
+                yield {"tool": use["name"], "id": use["toolUseId"], "result": text, "state": state}
                 if view := await asyncio.to_thread(view_of, use, result):
                     yield view
 

@@ -1,4 +1,4 @@
-"""An MCP server with a view: dice that tumble. It speaks MCP over its standard input and output."""
+"""An MCP server with a view of rolling dice, over standard input and output."""
 
 import random
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""Parallel tools: an agent with a hundred equal tools, of which it calls as many at once as the prompt says.
+"""Parallel tools: an agent with a hundred equal tools, which calls as many at once as the prompt says.
 
-Each tool waits 100 ms, as a small remote call would. How many of them really run at a time is decided by the thread
-pool below Strands; what their results cost, by the model that reads them. A trace shows both.
+Each tool waits 100 ms, like a small remote call. The thread pool of Strands decides how many run at the same time, the
+model what their results cost. A trace shows both.
 It streams pieces of the answer's text. The payload is {"prompt": "Read 25 sensors at once"}, or {"prompt": …,
-"tools": 25}; with neither, the environment variable TOOLS says how many.
+"tools": 25}; without a number, the environment variable TOOLS says how many.
 """
 
 import os
@@ -25,7 +25,7 @@ app = BedrockAgentCoreApp()
 
 
 def make_sensor(number: int):
-    """One tool of its own name, which reads one sensor."""
+    """Make a tool that reads one sensor."""
 
     @tool(name=f"sensor_{number:03d}")
     def read_sensor() -> dict:
@@ -41,9 +41,9 @@ SENSORS = [make_sensor(number) for number in range(MOST_TOOLS)]
 
 
 def new_agent() -> Agent:
-    """An agent without a past: were it to remember, each call would also read the results of those before it.
+    """An agent without a history: otherwise the model would also read the results of earlier invocations.
 
-    Its model gets all hundred tools' descriptions, however few it is to call.
+    The model gets the descriptions of all hundred tools, however few it calls.
     """
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),

@@ -1,7 +1,7 @@
 """Writer: an agent that streams a text word by word, in the length asked for, and can count words.
 
 It streams: each event is a JSON string, a piece of the text. The payload is {"prompt": "Write 120 words about autumn"}.
-MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS in the environment change what it is made of.
+The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS change its parts.
 """
 
 import functools
@@ -33,7 +33,7 @@ def word_count(text: str) -> str:
 
 
 def described(used: list) -> list:
-    """The tools, with the descriptions that the environment gives them instead of their own (JSON, by tool name)."""
+    """The tools, with the descriptions from the environment variable TOOL_DESCRIPTIONS (JSON, by tool name)."""
     for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
         for each in [each for each in used if each.tool_name == name]:
             each.tool_spec = {**each.tool_spec, "description": description}
@@ -42,7 +42,7 @@ def described(used: list) -> list:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The session's own agent: it remembers the conversation for as long as the session lives."""
+    """The agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=described([word_count]),

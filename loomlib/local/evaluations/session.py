@@ -1,4 +1,4 @@
-"""A session as Evaluate is given it: spans and message records in ADOT's split form, read back into a conversation."""
+"""The session that Evaluate judges, read from spans and message records in the split form of ADOT."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from loomlib.local.models.json_values import as_list, as_object, as_text, field_of
 from loomlib.local.wire import invalid
+
+_MAX_DEPTH = 6
+_NAMES = ("text", "message", "content", "response", "result")
 
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One call of a tool."""
+    """One tool call."""
 
     span_id: str
     name: str
@@ -22,81 +26,79 @@ class Call:
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """One trace: what was asked, which tools were called in order, what was answered."""
+    """One trace: the prompt, the tool calls in order, the answer."""
 
     trace_id: str
     prompt: str = ""
     answer: str = ""
     calls: list[Call] = field(default_factory=list[Call])
-    has_answer: bool = False  # the agent's own span said it
+    has_answer: bool = False  # whether the answer comes from the agent's own span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The turns of one session in order of time."""
+    """The turns of one session, in order of time."""
 
     id: str
     turns: tuple[Turn, ...]
 
     @property
     def tool_names(self) -> list[str]:
+        """The names of the tools called, in order."""
         return [call.name for turn in self.turns for call in turn.calls]
 
 
 def read_session(documents: Sequence[Mapping[str, Any]]) -> Session:
-    """The session in `documents`; refuses (ValidationException) what has no span or no session id, or several."""
-    spans = sorted((each for each in documents if _is_span(each)), key=_start)
-    records = [each for each in documents if not _is_span(each) and each.get("body") is not None]
-    ids = list(dict.fromkeys(filter(None, (_text(_attributes(each).get("session.id")) for each in spans))))
+    """Read the session in `documents`; refuse them (ValidationException) without a span, or without one session id."""
+    spans = sorted((document for document in documents if _is_span(document)), key=_start)
+    records = [document for document in documents if not _is_span(document)]
+    ids = list(dict.fromkeys(filter(None, (as_text(_attributes(span).get("session.id")) for span in spans))))
     if not spans:
-        raise invalid("evaluationInput.sessionSpans holds no span")
+        raise invalid("evaluationInput.sessionSpans has no span")
     if len(ids) != 1:
         raise invalid(f"evaluationInput.sessionSpans must be of one session (attribute session.id), not of {len(ids)}")
-    said = _by_span(records)
+    messages = _by_span(records)
     turns: dict[str, Turn] = {}
     for span in spans:
-        turn = turns.setdefault(_text(span.get("traceId")), Turn(trace_id=_text(span.get("traceId"))))
-        _add(turn, span, said)
+        turn = turns.setdefault(as_text(span.get("traceId")), Turn(trace_id=as_text(span.get("traceId"))))
+        _add(turn, span, messages)
     return Session(id=ids[0], turns=tuple(turns.values()))
 
 
-def _add(turn: Turn, span: Mapping[str, Any], said: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
+def _add(turn: Turn, span: Mapping[str, Any], messages: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
     attributes = _attributes(span)
-    operation = _text(attributes.get("gen_ai.operation.name")) or _text(span.get("name")).partition(" ")[0]
-    span_id = _text(span.get("spanId"))
-    inputs, outputs = said.get(span_id, ([], []))
+    operation = as_text(attributes.get("gen_ai.operation.name")) or as_text(span.get("name")).partition(" ")[0]
+    span_id = as_text(span.get("spanId"))
+    inputs, outputs = messages.get(span_id, ([], []))
     inputs = inputs or _messages(attributes.get("gen_ai.input.messages"))
     outputs = outputs or _messages(attributes.get("gen_ai.output.messages"))
     if operation == "execute_tool":
-        name = _text(attributes.get("gen_ai.tool.name")) or _text(span.get("name")).partition(" ")[2]
+        name = as_text(attributes.get("gen_ai.tool.name")) or as_text(span.get("name")).partition(" ")[2]
         turn.calls.append(
             Call(
                 span_id=span_id,
                 name=name,
-                arguments=_text(attributes.get("gen_ai.tool.call.arguments")) or _told(inputs, None),
-                result=_text(attributes.get("gen_ai.tool.call.result")) or _told(outputs, None),
+                arguments=as_text(attributes.get("gen_ai.tool.call.arguments")) or _last(inputs, None),
+                result=as_text(attributes.get("gen_ai.tool.call.result")) or _last(outputs, None),
             )
         )
     elif operation in ("invoke_agent", "chat"):
-        # The agent's own span starts first and says the whole; a model call only fills in what it does not say.
-        turn.prompt = turn.prompt or _told(inputs, "user")
-        if answer := _told(outputs, "assistant"):
+        # The agent's own span starts first and has everything; a model call only adds what it lacks.
+        turn.prompt = turn.prompt or _last(inputs, "user")
+        if answer := _last(outputs, "assistant"):
             turn.answer = answer if operation == "chat" and not turn.has_answer else turn.answer
             if operation == "invoke_agent" and not turn.has_answer:
                 turn.answer, turn.has_answer = answer, True
 
 
 def _by_span(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[Any], list[Any]]]:
-    found: dict[str, tuple[list[Any], list[Any]]] = {}
+    """The input and output messages of each span."""
+    by_span: dict[str, tuple[list[Any], list[Any]]] = {}
     for record in records:
-        body = record.get("body")
-        if not isinstance(body, Mapping):
-            continue
-        told = cast("Mapping[str, Any]", body)
-        inputs, outputs = found.setdefault(_text(record.get("spanId")), ([], []))
-        inputs += _messages(_get(told.get("input"), "messages"))
-        outputs += _messages(_get(told.get("output"), "messages"))
-    return found
+        inputs, outputs = by_span.setdefault(as_text(record.get("spanId")), ([], []))
+        inputs += _messages(field_of(record, "body", "input", "messages"))
+        outputs += _messages(field_of(record, "body", "output", "messages"))
+    return by_span
 
 
 def _messages(value: object) -> list[Any]:
@@ -105,22 +107,22 @@ def _messages(value: object) -> list[Any]:
             value = json.loads(value)
         except ValueError:
             return []
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return as_list(value)
 
 
-def _told(messages: Sequence[Any], role: str | None) -> str:
-    """What was said last in that role (any role: None)."""
-    for message in reversed(messages):
-        if role is None or _get(message, "role") == role:
-            content = _get(message, "content") if _get(message, "content") is not None else _get(message, "parts")
-            if text := _plain(content):
+def _last(messages: Sequence[Any], role: str | None) -> str:
+    """The text of the last message of a role, or of any role if it is None."""
+    for message in map(as_object, reversed(messages)):
+        if role is None or message.get("role") == role:
+            content = message.get("content")
+            if text := _plain(message.get("parts") if content is None else content):
                 return text
     return ""
 
 
 def _plain(content: object, depth: int = 0) -> str:
-    """The text of a message's content, which is text, JSON of blocks as text, or blocks under some name."""
-    if depth > 6:
+    """The text of a message's content: text, JSON of blocks as text, or blocks under some name."""
+    if depth > _MAX_DEPTH:
         return ""
     if isinstance(content, str):
         if content[:2] in ("[{", '["'):
@@ -130,11 +132,9 @@ def _plain(content: object, depth: int = 0) -> str:
                 return content.strip()
         return content.strip()
     if isinstance(content, list):
-        return "\n".join(filter(None, (_plain(each, depth + 1) for each in cast("list[object]", content))))
-    for name in ("text", "message", "content", "response", "result"):
-        if (inner := _get(content, name)) is not None:
-            return _plain(inner, depth + 1)
-    return ""
+        return "\n".join(filter(None, (_plain(block, depth + 1) for block in as_list(cast(object, content)))))
+    named = [inner for name in _NAMES if (inner := field_of(content, name)) is not None]
+    return _plain(named[0], depth + 1) if named else ""
 
 
 def _is_span(document: Mapping[str, Any]) -> bool:
@@ -149,13 +149,4 @@ def _start(span: Mapping[str, Any]) -> int:
 
 
 def _attributes(span: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = span.get("attributes")
-    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
-
-
-def _get(value: object, name: str) -> Any:
-    return cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return as_object(span.get("attributes"))

@@ -1,4 +1,4 @@
-"""Branches of a session: each forks off at an event, its root, and all but `main` have one."""
+"""Branches of a session: every branch except `main` starts at an event, its root."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 from loomlib.local.wire import invalid, not_found
 
 MAIN: Final = "main"
-"""The branch of events that name none."""
+"""The branch of events that name no branch."""
 _END: Final = (2**62, 2**62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """The events of one branch up to a position, (milliseconds, seq), which is included."""
+    """The events of one branch up to and including a position (milliseconds, seq)."""
 
     branch: str
     until: tuple[int, int] = _END
@@ -25,7 +25,14 @@ class Segment:
 def branch_of_new_event(
     connection: sqlite3.Connection, session_number: int, given: Mapping[str, str] | None, now_ms: int
 ) -> tuple[str | None, str | None]:
-    """Branch and root event of an event that is about to be added; the first on a branch makes the branch."""
+    """The branch and root event of a new event; the first event of a branch creates the branch.
+
+    Args:
+        connection: A connection inside a transaction.
+        session_number: The session of the event.
+        given: The `branch` parameter of CreateEvent.
+        now_ms: The time, in unix milliseconds.
+    """
     if given is None:
         return None, None
     name, root_event = given["name"], given.get("rootEventId")
@@ -41,7 +48,7 @@ def branch_of_new_event(
             raise invalid(f"The branch {name} exists already with the root event {known['root_event']}")
         return name, known["root_event"]
     if not root_event:
-        raise invalid(f"The branch {name} does not exist; give the rootEventId at which it forks off")
+        raise invalid(f"The branch {name} does not exist; give the rootEventId at which it starts")
     root = connection.execute(
         "SELECT session_number, timestamp_ms, seq, branch FROM events "
         "WHERE seq = ? AND event_id = ? AND expires_at > ?",
@@ -59,8 +66,15 @@ def branch_of_new_event(
 
 
 def segments(connection: sqlite3.Connection, session_number: int, name: str, *, parents: bool) -> list[Segment]:
-    """What a branch filter selects: the branch, and with `parents` its ancestors up to where it forked off."""
-    found = [Segment(branch=name)]
+    """The events that a branch filter selects.
+
+    Args:
+        connection: A connection to read from.
+        session_number: The session.
+        name: The branch.
+        parents: Whether to include its ancestors, up to where it starts.
+    """
+    selected = [Segment(branch=name)]
     while parents and name != MAIN:
         row = connection.execute(
             "SELECT parent, root_timestamp_ms, root_seq FROM branches WHERE session_number = ? AND name = ?",
@@ -69,11 +83,11 @@ def segments(connection: sqlite3.Connection, session_number: int, name: str, *, 
         if row is None:
             break
         name = row["parent"]
-        found.append(Segment(branch=name, until=(row["root_timestamp_ms"], row["root_seq"])))
-    return found
+        selected.append(Segment(branch=name, until=(row["root_timestamp_ms"], row["root_seq"])))
+    return selected
 
 
 def seq_of(event_id: str) -> int:
-    """The position in the journal that an event id ends with; -1 when no event can have it."""
+    """The position in the journal that an event id ends with; -1 if no event can have that id."""
     digits = event_id.rpartition("#")[2]
     return int(digits, 16) if len(digits) <= 15 else -1

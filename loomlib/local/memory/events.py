@@ -1,4 +1,4 @@
-"""The data plane's operations on short-term memory: events, and the actors and sessions that have some."""
+"""Data-plane operations on short-term memory: events, and the actors and sessions that have events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEAD = "e.memory_id, e.actor_id, e.session_id, e.event_id, e.timestamp_ms, e.br
 class EventPlane:
     """CreateEvent, GetEvent, ListEvents, DeleteEvent, ListActors and ListSessions.
 
-    `on_event` is called with the event's seq after an event is on disk; it may not block.
+    `on_event` is called with the seq of an event once it is on disk; it must not block.
     """
 
     def __init__(
@@ -37,12 +37,14 @@ class EventPlane:
         self._store, self._on_event, self._clock = store, on_event, clock
 
     async def create_event(self, parameters: Parameters) -> Encoded:
+        """CreateEvent."""
         now_ms = self._now_ms()
         row = await self._store.write(lambda connection: add_event(connection, parameters, now_ms))
         self._on_event(row["seq"])
         return Encoded(f'{{"event": {shown(row)}}}'.encode())
 
     async def get_event(self, parameters: Parameters) -> Encoded:
+        """GetEvent."""
         now_ms = self._now_ms()
 
         def get(connection: sqlite3.Connection) -> sqlite3.Row:
@@ -66,6 +68,7 @@ class EventPlane:
         return Encoded(f'{{"event": {shown(await self._store.read(get))}}}'.encode())
 
     async def list_events(self, parameters: Parameters) -> Encoded:
+        """ListEvents."""
         asked = page_request(parameters, "ListEvents", int, int)
         now_ms = self._now_ms()
         given: Mapping[str, Any] = parameters.get("filter") or {}
@@ -77,7 +80,7 @@ class EventPlane:
             memory_id: str = read_memory(connection, parameters)["id"]
             number = _session_number(connection, memory_id, parameters["actorId"], parameters["sessionId"])
             if number is None:
-                number = -1  # the filter is judged all the same
+                number = -1  # the filter is validated nevertheless
             parts = None
             if branch:
                 parents = bool(branch.get("includeParentBranches"))
@@ -96,11 +99,13 @@ class EventPlane:
         return Encoded(f'{{"events": [{listed}]{token}}}'.encode())
 
     async def delete_event(self, parameters: Parameters) -> Encoded:
+        """DeleteEvent."""
         now_ms = self._now_ms()
         await self._store.write(lambda connection: delete_event(connection, parameters, now_ms))
         return Encoded(json.dumps({"eventId": parameters["eventId"]}).encode())
 
     async def list_actors(self, parameters: Parameters) -> Encoded:
+        """ListActors."""
         asked = page_request(parameters, "ListActors", str)
 
         def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
@@ -116,6 +121,7 @@ class EventPlane:
         return Encoded(json.dumps(page).encode())
 
     async def list_sessions(self, parameters: Parameters) -> Encoded:
+        """ListSessions."""
         asked = page_request(parameters, "ListSessions", int)
         now_ms = self._now_ms()
         filled, given = "", parameters.get("filter")
@@ -148,7 +154,7 @@ class EventPlane:
 
 
 def shown(row: Row) -> str:
-    """An event's JSON in AWS's form; what was stored as JSON goes in as it is."""
+    """An event as JSON in AWS's form; parts that are stored as JSON are inserted unchanged."""
     head: dict[str, Any] = {
         "memoryId": row["memory_id"],
         "actorId": row["actor_id"],

@@ -1,4 +1,4 @@
-"""Event filters as SQL. Each event has terms (its branch, its metadata), kept in order, which lead straight to it."""
+"""Event filters as SQL. Each event has indexed terms: its branch, and the keys and values of its metadata."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Condition = tuple[str, list[Any]]
 
 
 def terms_of(branch: str | None, metadata: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The terms under which an event is found: `b` its branch, `k` a key of its metadata, `v` a key with its value."""
+    """The terms of an event: `b` its branch, `k` a key of its metadata, `v` a key with its value."""
     terms = [f"b{branch or MAIN}"]
     for key, value in metadata.items():
         terms += [f"k{key}", _valued(key, value["stringValue"])]
@@ -29,17 +29,30 @@ def newest_matching(
     limit: int,
     columns: str,
 ) -> Condition:
-    """SQL for the newest `limit` live events that match everything, older than the position `after`."""
+    """SQL for the newest events that match and have not expired.
+
+    Args:
+        session_number: The session.
+        metadata_filters: The `eventMetadata` filters of ListEvents.
+        segments: The branches to read; all if None.
+        after: Only events older than this position (milliseconds, seq).
+        now_ms: The time, in unix milliseconds.
+        limit: The largest number of events.
+        columns: The columns to select.
+
+    Returns:
+        The statement and its values.
+    """
     wanted, unwanted = _terms_asked(metadata_filters)
     conditions: list[Condition] = [("e.expires_at > ?", [now_ms])]
     if segments is not None and len(segments) == 1:
         wanted.append(f"b{segments[0].branch}")
     elif segments is not None:
-        each = "(coalesce(e.branch, ?) = ? AND (e.timestamp_ms, e.seq) <= (?, ?))"
-        values = [value for one in segments for value in (MAIN, one.branch, *one.until)]
-        conditions.append((f"({' OR '.join([each] * len(segments))})", values))
+        within = "(coalesce(e.branch, ?) = ? AND (e.timestamp_ms, e.seq) <= (?, ?))"
+        values = [value for segment in segments for value in (MAIN, segment.branch, *segment.until)]
+        conditions.append((f"({' OR '.join([within] * len(segments))})", values))
     if wanted:
-        # The first term leads; the events it names are looked up by their rowid, newest first, until the page is full.
+        # The first term selects the events, newest first, by their rowid, until the page is full.
         source = "event_terms t CROSS JOIN events e ON e.seq = t.seq"
         here, place = "t", [("t.session_number = ? AND t.term = ?", [session_number, wanted[0]])]
     else:
@@ -59,12 +72,12 @@ def newest_matching(
 
 
 def _terms_asked(metadata_filters: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """The terms that an event must have, the most telling first, and those that it must not."""
+    """The terms that an event must have, the most selective first, and those that it must not have."""
     equal: list[str] = []
     existing: list[str] = []
     missing: list[str] = []
-    for each in metadata_filters:
-        key, operator, right = each["left"]["metadataKey"], each["operator"], each.get("right")
+    for expression in metadata_filters:
+        key, operator, right = expression["left"]["metadataKey"], expression["operator"], expression.get("right")
         if operator == "EQUALS_TO":
             if right is None:
                 raise invalid(f"EQUALS_TO on the metadata key {key} needs the right side's metadataValue")
@@ -77,4 +90,4 @@ def _terms_asked(metadata_filters: Sequence[Mapping[str, Any]]) -> tuple[list[st
 
 
 def _valued(key: str, value: str) -> str:
-    return f"v{key}\0{value}"  # no key and no value may hold a zero character
+    return f"v{key}\0{value}"  # neither keys nor values can contain a zero character

@@ -1,6 +1,6 @@
-"""What time and deletions leave behind is removed in the background, a little at a time.
+"""Removal of expired and orphaned rows in the background, in small portions.
 
-Readers do not depend on it: they see neither expired events nor those of a deleted memory.
+Readers do not depend on it: they never see expired events or events of a deleted memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .writing import remove
 _log = logging.getLogger(__name__)
 _EVERY_S: Final = 60.0
 _AT_ONCE: Final = 200
-"""Rows per transaction: CreateEvent waits for it."""
+"""Rows per transaction; CreateEvent waits meanwhile."""
 _EMPTY_FOR_MS: Final = 86_400_000
 """AgentCore deletes sessions that have been empty for a day."""
 
 
 class MemorySweeper:
-    """A thread that removes expired events, sessions that stay empty, and all that a deleted memory held."""
+    """A thread that removes expired events, sessions that stay empty, and everything of deleted memories."""
 
     def __init__(self, store: MemoryStore, *, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock = store, clock
@@ -32,20 +32,22 @@ class MemorySweeper:
         self._thread = threading.Thread(target=self._run, name="memory-sweep", daemon=True)
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def wake(self, _memory_id: str = "") -> None:
-        """Sweep now, not at the next turn."""
+        """Sweep now rather than within the next minute."""
         self._wake.set()
 
     def close(self) -> None:
+        """Stop the thread and wait for it."""
         self._ended.set()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def sweep(self) -> int:
-        """Remove all there is to remove; how many rows that were."""
+        """Remove everything that is due and return the number of rows."""
         removed = 0
         for step in (_expired_events, _empty_sessions, _orphaned_events, _orphaned_sessions):
             while not self._ended.is_set():
@@ -64,7 +66,7 @@ class MemorySweeper:
                 if not self._ended.is_set() and (removed := self.sweep()):
                     _log.info("Removed %d rows of memories that had expired or were deleted", removed)
             except (sqlite3.Error, RuntimeError) as error:
-                _log.warning("Expired events could not be removed; the next turn tries again: %s", error)
+                _log.warning("Expired events could not be removed; retrying within a minute: %s", error)
 
 
 def _expired_events(connection: sqlite3.Connection, now_ms: int) -> int:
@@ -86,7 +88,7 @@ def _orphaned_events(connection: sqlite3.Connection, now_ms: int) -> int:
     rows = connection.execute("SELECT * FROM events WHERE memory_id = ? LIMIT ?", (memory_id, _AT_ONCE)).fetchall()
     for row in rows:
         remove(connection, row, now_ms)
-    return _AT_ONCE if rows else 0  # the next memory's may follow
+    return _AT_ONCE if rows else 0  # there may be another deleted memory
 
 
 def _orphaned_sessions(connection: sqlite3.Connection, _: int) -> int:
@@ -104,7 +106,7 @@ def _remove_sessions(connection: sqlite3.Connection, rows: list[sqlite3.Row]) ->
 
 
 def _deleted_memory(connection: sqlite3.Connection, table: str) -> str | None:
-    """A memory that has rows in `table` and is no longer there. Each step of the recursion is one index lookup."""
+    """A deleted memory that still has rows in `table`; each step of the recursion is one index lookup."""
     row = connection.execute(
         f"WITH RECURSIVE ids(id) AS (SELECT min(memory_id) FROM {table} UNION ALL "  # noqa: S608 - the names are ours
         f"SELECT (SELECT min(memory_id) FROM {table} WHERE memory_id > ids.id) FROM ids WHERE ids.id IS NOT NULL) "

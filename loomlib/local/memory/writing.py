@@ -1,4 +1,4 @@
-"""Changes of short-term memory, each inside a transaction of the store."""
+"""Changes to short-term memory, each inside a transaction of the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ _YEAR_10_000_S = 253_402_300_800
 
 
 def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> Row:
-    """The new event's row; for a client token that was used before, the row of the event that it made."""
+    """Store a new event and return its row; for a client token that was used before, the row of the earlier event.
+
+    Args:
+        connection: A connection inside a transaction.
+        parameters: The parameters of CreateEvent.
+        now_ms: The time, in unix milliseconds.
+    """
     memory = read_memory(connection, parameters)
     memory_id: str = memory["id"]
     token, digest = parameters.get("clientToken") or None, _digest(parameters)
@@ -30,7 +36,7 @@ def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: in
         return same
     actor_id, session_id = parameters["actorId"], parameters.get("sessionId")
     if session_id is None:
-        raise invalid("sessionId is missing: the local AgentCore keeps every event in a session")
+        raise invalid("sessionId is missing: the local AgentCore stores every event in a session")
     if not 0 <= parameters["eventTimestamp"] < _YEAR_10_000_S:
         raise invalid("eventTimestamp must lie between the years 1970 and 9999")
     extraction = _extraction(memory, parameters)
@@ -67,6 +73,13 @@ def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: in
 
 
 def delete_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> None:
+    """Delete an event.
+
+    Args:
+        connection: A connection inside a transaction.
+        parameters: The parameters of DeleteEvent.
+        now_ms: The time, in unix milliseconds.
+    """
     memory_id: str = read_memory(connection, parameters)["id"]
     event_id = parameters["eventId"]
     row = connection.execute(
@@ -80,7 +93,13 @@ def delete_event(connection: sqlite3.Connection, parameters: Parameters, now_ms:
 
 
 def remove(connection: sqlite3.Connection, row: sqlite3.Row, now_ms: int) -> None:
-    """Take one event out of every table; a session that it leaves empty is marked so."""
+    """Remove an event from every table, and mark its session if it is empty now.
+
+    Args:
+        connection: A connection inside a transaction.
+        row: The row of the event.
+        now_ms: The time, in unix milliseconds.
+    """
     number, at, seq = row["session_number"], row["timestamp_ms"], row["seq"]
     terms = terms_of(row["branch"], json.loads(row["metadata"] or "{}"))
     connection.executemany(
@@ -126,26 +145,25 @@ def _session(connection: sqlite3.Connection, memory_id: str, actor_id: str, sess
 
 
 def _extraction(memory: Mapping[str, Any], parameters: Parameters) -> str | None:
-    """How long-term memory is to treat the event, as JSON: `mode` "SKIP", `namespaceVariables`."""
+    """How to extract from the event, as JSON with `mode` ("SKIP") and `namespaceVariables`; None for the default."""
     config: Mapping[str, Any] = parameters.get("extractionConfig") or {}
     given: Mapping[str, str] = config.get("namespaceVariables") or {}
     keys: Sequence[Mapping[str, Any]] = memory.get("namespaceKeys") or ()
-    rules: dict[str, Mapping[str, Any]] = {each["key"]: each["validation"] for each in keys if "validation" in each}
-    known = {each["key"] for each in keys}
+    rules: dict[str, Mapping[str, Any]] = {entry["key"]: entry.get("validation") or {} for entry in keys}
     for key, value in given.items():
-        if key not in known:
-            raise invalid(f"extractionConfig.namespaceVariables: {key} is none of the memory's namespaceKeys")
-        rule = rules.get(key, {})
+        if key not in rules:
+            raise invalid(f"extractionConfig.namespaceVariables: {key} is not one of the memory's namespaceKeys")
+        rule = rules[key]
         if (allowed := rule.get("allowedValues")) and value not in allowed:
             raise invalid(f"extractionConfig.namespaceVariables: {key} must be one of {', '.join(allowed)}")
         if (pattern := rule.get("regexPattern")) and not re.fullmatch(pattern, value):
             raise invalid(f"extractionConfig.namespaceVariables: {key} must match {pattern}")
     mode = parameters.get("extractionMode")
-    found: dict[str, Any] = {
+    extraction: dict[str, Any] = {
         **({"mode": mode} if mode else {}),
         **({"namespaceVariables": dict(given)} if given else {}),
     }
-    return json.dumps(found) if found else None
+    return json.dumps(extraction) if extraction else None
 
 
 def _digest(parameters: Parameters) -> bytes:

@@ -31,12 +31,15 @@ class RecordBatches:
         self._store, self._memories = store, memories
 
     async def batch_create_memory_records(self, parameters: Parameters) -> dict[str, Any]:
+        """BatchCreateMemoryRecords."""
         return await asyncio.to_thread(self._create, parameters)
 
     async def batch_update_memory_records(self, parameters: Parameters) -> dict[str, Any]:
+        """BatchUpdateMemoryRecords."""
         return await asyncio.to_thread(self._update, parameters)
 
     async def batch_delete_memory_records(self, parameters: Parameters) -> dict[str, Any]:
+        """BatchDeleteMemoryRecords."""
         return await asyncio.to_thread(self._delete, parameters)
 
     def _create(self, parameters: Parameters) -> dict[str, Any]:

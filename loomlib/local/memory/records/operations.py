@@ -41,10 +41,13 @@ class RecordOperations:
         self._index: RecordsIndex | None = None
 
     async def get_memory_record(self, parameters: Parameters) -> dict[str, Any]:
+        """GetMemoryRecord."""
         record = await asyncio.to_thread(self._one, parameters)
         return {"memoryRecord": described(record, expiry=True)}
 
     async def delete_memory_record(self, parameters: Parameters) -> dict[str, Any]:
+        """DeleteMemoryRecord."""
+
         def delete() -> None:
             record = self._one(parameters)
             if not self._store.remove(known_id(self._memories, parameters), record.record_id):
@@ -54,15 +57,19 @@ class RecordOperations:
         return {"memoryRecordId": parameters["memoryRecordId"]}
 
     async def list_memory_records(self, parameters: Parameters) -> dict[str, Any]:
+        """ListMemoryRecords."""
         return await asyncio.to_thread(self._list, parameters)
 
     async def retrieve_memory_records(self, parameters: Parameters) -> dict[str, Any]:
+        """RetrieveMemoryRecords: the records nearest in meaning to a question."""
         return await asyncio.to_thread(self._retrieve, parameters)
 
     async def list_memory_extraction_jobs(self, parameters: Parameters) -> dict[str, Any]:
+        """ListMemoryExtractionJobs."""
         return await asyncio.to_thread(self._list_jobs, parameters)
 
     async def start_memory_extraction_job(self, parameters: Parameters) -> dict[str, Any]:
+        """StartMemoryExtractionJob: queue a failed job again."""
         job_id = parameters["extractionJob"]["jobId"]
 
         def start() -> None:

@@ -36,8 +36,8 @@ class ScriptedModel:
         return f"scripted (simulated, profile {self._profile.name})"
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
-        started = asyncio.get_running_loop().time()
         """Answer a Converse request, after the time that the profile gives it."""
+        started = asyncio.get_running_loop().time()
         reply, profile, timing = self._answer(model_id, request)
         if not profile.is_instant:
             await _until(started + (timing.first_token_ms + timing.token_ms * reply.output_tokens) / 1000)

@@ -70,7 +70,7 @@ class _Reader:
         return None
 
     def _verb_first(self) -> str | None:
-        """ "add 3 and 4", "subtract 3 from 10"."""
+        """Such as "add 3 and 4" or "subtract 3 from 10"."""
         verb = self._take(_VERBS)
         if verb is None or self._tokens[self.at - 1].kind == "sign":
             return None
@@ -79,7 +79,7 @@ class _Reader:
         return f" {_VERBS[verb]} ".join(reversed(operands) if is_swapped else operands) if len(operands) > 1 else None
 
     def _collection(self) -> str | None:
-        """ "the sum of 3, 4 and 5"."""
+        """Such as "the sum of 3, 4 and 5"."""
         name = self._take(_COLLECTIONS)
         if name is None or self._take({"of", "between"}) is None:
             return None
