@@ -1,4 +1,4 @@
-"""Cases as tests: who is asked, when, and what becomes of the answers. Loaded only when pytest is given an eval set."""
+"""Run the cases of eval sets as pytest tests. Imported only when pytest is given an eval set."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class CaseFailed(pytest.fail.Exception):
-    """A low score."""
+    """The case got a low score."""
 
 
 class CaseNotAnswered(pytest.fail.Exception):
-    """There is no answer to judge."""
+    """The agent did not answer."""
 
 
 class CaseNotJudged(pytest.fail.Exception):
-    """There is an answer, and somebody could not judge it."""
+    """An evaluator could not judge the answer."""
 
 
-class CaseRoom:
-    """Asks and judges the cases of one pytest session.
+class CaseRunner:
+    """Runs and judges the cases of one pytest session.
 
-    One process asks all the cases that it will test at once, when the first of a set comes up. A worker of pytest-xdist
-    does not know which will be its own: it asks each when it comes, and there are several workers.
+    A single process runs all its selected cases of a set when the first of them is set up. A worker of pytest-xdist
+    does not know its share in advance and runs each case when it is set up; there are several workers.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -48,19 +48,26 @@ class CaseRoom:
         self._target: Any = None
 
     def result_of(self, evalset: EvalSet, case_id: str, wanted: Callable[[], list[str]]) -> CaseResult:
-        """What became of a case. Raises for no answer and no judgement, skips what nobody has to judge.
+        """Return the result of a case.
 
-        `wanted` gives the ids of the cases of this set that are left to test.
+        Args:
+            evalset: The set.
+            case_id: The case.
+            wanted: Returns the ids of the set's selected cases.
+
+        Raises:
+            CaseNotAnswered: The agent did not answer.
+            CaseNotJudged: An evaluator could not judge.
         """
         at = (evalset.digest, case_id)
         if at not in self._results:
             ids = {case_id} if hasattr(self._config, "workerinput") else {case_id, *wanted()}
             run = self._evaluate(evalset, ids)
-            for each in case_results(run):
-                self._results[evalset.digest, each.case.id] = each
+            for case_result in case_results(run):
+                self._results[evalset.digest, case_result.case.id] = case_result
         result = self._results.get(at)
         if result is None:
-            raise CaseNotAnswered("the evaluation ended before this case was asked", pytrace=False)
+            raise CaseNotAnswered("the evaluation ended before this case ran", pytrace=False)
         if result.state == NOT_ANSWERED:
             raise CaseNotAnswered(f"not answered: {headline(result)}\n\n{describe(result)}", pytrace=False)
         if result.state == NOT_JUDGED:
@@ -71,12 +78,12 @@ class CaseRoom:
 
     @staticmethod
     def check(result: CaseResult) -> None:
-        """Raises for a low score."""
+        """Raise `CaseFailed` for a low score."""
         if result.state == FAILED:
             raise CaseFailed(f"{headline(result)}\n\n{describe(result)}", pytrace=False)
 
     def close(self) -> None:
-        """Lets go of the workbench."""
+        """Close the workbench."""
         if self._bench is not None:
             self._bench.close()
 
@@ -84,17 +91,17 @@ class CaseRoom:
         return self._config.getoption(name)
 
     def _evaluate(self, evalset: EvalSet, ids: set[str]) -> EvalRun:
-        given, some = self._option, evalset.where(lambda case: case.id in ids)
-        chosen = given("--loom-evaluator") or default_evaluators(evalset)
+        option, selected = self._option, evalset.where(lambda case: case.id in ids)
+        evaluators = option("--loom-evaluator") or default_evaluators(evalset)
         try:
             if self._target is None:
-                self._target = self._find_target(given("--loom-agent"))
+                self._target = self._find_target(option("--loom-agent"))
             return evaluate(
-                self._target, some, chosen, given("--loom-repeats"), timeout_s=given("--loom-timeout"),
-                reuse=given("--loom-reuse"), name="pytest", progress=Silent(),
+                self._target, selected, evaluators, option("--loom-repeats"), timeout_s=option("--loom-timeout"),
+                reuse=option("--loom-reuse"), name="pytest", progress=Silent(),
             )  # fmt: skip
         except (LoomError, ValueError) as error:
-            raise CaseNotAnswered(f"the evaluation cannot be begun: {error}", pytrace=False) from error
+            raise CaseNotAnswered(f"cannot start the evaluation: {error}", pytrace=False) from error
 
     def _find_target(self, name: str) -> Any:
         module, colon, function = name.partition(":")
@@ -105,7 +112,7 @@ class CaseRoom:
             try:
                 return getattr(import_module(module), function)
             except (ImportError, AttributeError) as error:
-                raise EvalError(f"There is no such function: {error}", on=name, try_="module:function") from error
+                raise EvalError(f"Cannot import the function: {error}", on=name, try_="module:function") from error
         from .workbench import connect
 
         if self._bench is None:

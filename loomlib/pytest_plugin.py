@@ -1,14 +1,13 @@
-"""pytest as a way to run an eval set: one test a case.
+"""Run an eval set with pytest: one test for each case.
 
     pytest --loom-evalset orders.evalset.json --loom-agent calculator [--loom-evaluator trajectory …]
 
-A low score fails the test and shows each evaluator's rationale and where the tools' path parts from the expected one.
-A case that the agent did not answer, or that nobody could judge, is an error; one that expects nothing of any evaluator
-is skipped. `-k`, `-x`, `-n` and `--junitxml` work as with any test. Without a path on the command line only the cases
-run.
+A low score fails the test and shows each evaluator's rationale and where the tool calls deviate from the expected ones.
+A case without an answer, or that could not be judged, is an error; a case to which no evaluator applies is skipped.
+`-k`, `-x`, `-n` and `--junitxml` work as usual. Without a path on the command line only the cases run.
 
-`--loom-agent` takes what `bench.ensure_agent` takes (a name, a runtime's id, an ARN, a blueprint), or `module:function`
-for a function of the prompt. Without these options the plugin does nothing, and loads nothing but this module.
+`--loom-agent` takes what `bench.ensure_agent` takes (a name, a runtime id, an ARN, a blueprint), or `module:function`
+for a function of the prompt. Without these options the plugin does nothing and imports nothing but this module.
 """
 
 from __future__ import annotations
@@ -22,56 +21,56 @@ if TYPE_CHECKING:
 
     from loomlib.evals import EvalCase, EvalSet
     from loomlib.evals.values.case_states import CaseResult
-    from loomlib.pytest_cases import CaseRoom
+    from loomlib.pytest_cases import CaseRunner
 
-_ROOM: pytest.StashKey[CaseRoom] = pytest.StashKey()
+_RUNNER: pytest.StashKey[CaseRunner] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options."""
+    """Add the options."""
     group = parser.getgroup("loom", "evaluation of agents (loom)")
     group.addoption(
         "--loom-evalset",
         action="append",
         default=[],
         metavar="SET",
-        help="An eval set: a file, or a shipped one's name.",
+        help="Eval set: a file, or the name of a shipped set.",
     )
-    group.addoption("--loom-agent", metavar="AGENT", help="Who is asked: a name, id or ARN, or module:function.")
+    group.addoption("--loom-agent", metavar="AGENT", help="Agent to test: a name, id or ARN, or module:function.")
     group.addoption(
         "--loom-evaluator", action="append", default=[], metavar="NAME",
-        help="An evaluator by name; repeatable (default: those that the set asks for or calls for).",
+        help="Evaluator by name; repeatable (default: those that the set names or its expectations need).",
     )  # fmt: skip
-    group.addoption("--loom-where", default="local", choices=["local", "aws"], help="Which AgentCore.")
-    group.addoption("--loom-repeats", type=int, default=1, help="How often each case is asked.")
-    group.addoption("--loom-timeout", type=float, metavar="SECONDS", help="For each turn.")
+    group.addoption("--loom-where", default="local", choices=["local", "aws"], help="Where AgentCore runs.")
+    group.addoption("--loom-repeats", type=int, default=1, help="Times each case is run.")
+    group.addoption("--loom-timeout", type=float, metavar="SECONDS", help="Time-out of each turn.")
     group.addoption(
-        "--loom-reuse", action="store_true", help="Take stored answers of the same agent, version and prompt."
+        "--loom-reuse", action="store_true", help="Reuse stored answers of the same agent, version and prompt."
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Checks the options before anything is collected."""
+    """Check the options before anything is collected."""
     if not config.getoption("--loom-evalset"):
         return
     if not config.getoption("--loom-agent"):
-        raise pytest.UsageError("--loom-evalset needs --loom-agent: whose answers are tested?")
+        raise pytest.UsageError("--loom-evalset needs --loom-agent, the agent to test")
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = []
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Adds the cases before `-k` and its like choose among the tests."""
+    """Add the cases before `-k` and similar options select tests."""
     names = cast("list[str]", config.getoption("--loom-evalset"))
     if not names:
         return
     from loomlib.errors import LoomError
     from loomlib.evals import EvalSet
-    from loomlib.pytest_cases import CaseRoom
+    from loomlib.pytest_cases import CaseRunner
 
-    room = CaseRoom(config)
-    config.stash[_ROOM] = room
+    runner = CaseRunner(config)
+    config.stash[_RUNNER] = runner
     for name in names:
         try:
             evalset = EvalSet.read(name)
@@ -85,28 +84,28 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Lets go of the workbench."""
-    room = config.stash.get(_ROOM, None)
-    if room is not None:
-        room.close()
+    """Close the workbench."""
+    runner = config.stash.get(_RUNNER, None)
+    if runner is not None:
+        runner.close()
 
 
 class EvalSetCases(pytest.Collector):
-    """A set as a node of pytest's tree."""
+    """An eval set as a node of pytest's tree."""
 
     def __init__(self, *, evalset: EvalSet, **more: Any) -> None:
         super().__init__(**more)  # pyright: ignore[reportUnknownMemberType]
         self.evalset = evalset
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Its cases."""
+        """Yield a test for each case."""
         make: Any = getattr(EvalCaseTest, "from_parent")  # noqa: B009
         for case in self.evalset.cases:
             yield make(self, name=_plain(case.id), evalset=self.evalset, case=case)
 
 
 class EvalCaseTest(pytest.Item):
-    """One case. It is asked and judged when the first of its set comes up, together with the others."""
+    """One case. It runs together with the set's other cases when the first of them is set up."""
 
     _result: CaseResult
 
@@ -117,24 +116,24 @@ class EvalCaseTest(pytest.Item):
             self.extra_keyword_matches.add(tag)
 
     def setup(self) -> None:
-        """Asks and judges; raises when that failed, skips what nobody has to judge."""
-        self._result = self.config.stash[_ROOM].result_of(self.evalset, self.case.id, self._left)
+        """Run and judge the case; raise when that failed, skip when no evaluator applies."""
+        self._result = self.config.stash[_RUNNER].result_of(self.evalset, self.case.id, self._left)
 
     def _left(self) -> list[str]:
-        """The cases of the same set among the chosen tests."""
-        items = [each for each in self.session.items if isinstance(each, EvalCaseTest)]
-        return [each.case.id for each in items if each.evalset is self.evalset]
+        """Return the ids of the set's cases among the selected tests."""
+        items = [item for item in self.session.items if isinstance(item, EvalCaseTest)]
+        return [item.case.id for item in items if item.evalset is self.evalset]
 
     def runtest(self) -> None:
-        """Fails for a low score."""
-        self.config.stash[_ROOM].check(self._result)
+        """Fail for a low score."""
+        self.config.stash[_RUNNER].check(self._result)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
-        """Where it is from, for reports."""
+        """Return the test's place, for reports."""
         return self.path, None, f"{self.parent.name if self.parent else ''}::{self.name}"
 
 
 def _plain(text: str) -> str:
-    """A name as a test's id may hold it."""
+    """Return a name that is valid in a test id."""
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in " ".join(text.split()))
     return shown.replace("::", ":")

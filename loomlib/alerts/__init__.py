@@ -1,4 +1,4 @@
-"""Alerts: rules on the numbers of operations, decided on intervals, told once for each change of state."""
+"""Alerts: rules on metrics, decided on confidence intervals, with one notification for each change of state."""
 
 from .check import AlertCheck, AlertResult, check_alerts
 from .notify import Addresses, Notification, Notify, apprise_notify

@@ -1,8 +1,8 @@
-"""Checking the rules: how each stands now, what has changed, and who is told.
+"""Check the alert rules: the state of each, what has changed, and who is notified.
 
-An alarm is told once to each address, and again as a reminder while it lasts; its end is told once (`delivery` has who
-is tried again). `unclear` and `no data` are kept in the history and told to nobody: they neither make an alarm nor end
-one.
+An alarm is sent once to each address, again as a reminder while it lasts, and its end is sent once (`delivery` handles
+retries). The states `unclear` and `no data` are recorded in the history without a notification: they neither start nor
+end an alarm.
 """
 
 from __future__ import annotations
@@ -23,14 +23,23 @@ if TYPE_CHECKING:
     from ..store import AlertRow, Store
 
 Measure = Callable[[AlertRule, Window], Estimate]
-"""The number of a rule over a time; raises `LoomError` where it cannot be had."""
+"""Returns the value of a rule's metric over a window; raises `LoomError` when it cannot be computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertResult:
-    """How one alert stands. `changed_from` is the state before when this check changed it (None: it did not).
+    """The state of one alert after a check.
 
-    `told` are the names that were told something now; `problems` says who could not be, and who is given up.
+    Attributes:
+        rule: The rule.
+        state: One of `ALERT_STATES`.
+        sentence: The state with its evidence.
+        estimate: The metric's value, None when it could not be computed.
+        since: Since when the alert has this state.
+        checked_at: The time of the check.
+        changed_from: The previous state when this check changed it, else None.
+        notified: Names of the addresses that were notified.
+        problems: Notifications that failed, and addresses that are not retried.
     """
 
     rule: AlertRule
@@ -40,11 +49,11 @@ class AlertResult:
     since: datetime
     checked_at: datetime
     changed_from: str | None = None
-    told: tuple[str, ...] = ()
+    notified: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """One row of a table."""
+        """Return the result as one row of a table."""
         estimate = self.estimate
         return {
             "alert": self.rule.name,
@@ -55,7 +64,7 @@ class AlertResult:
             "high": estimate.high if estimate else None,
             "n": estimate.n if estimate else None,
             "limit": self.rule.limit,
-            "told": ", ".join(self.told),
+            "told": ", ".join(self.notified),  # the column's name in earlier releases
             "problems": "; ".join(self.problems),
             "sentence": self.sentence,
         }
@@ -63,9 +72,12 @@ class AlertResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertCheck:
-    """All alerts at one moment; made by `Workbench.alerts.check()`.
+    """All alerts at one time; made by `Workbench.alerts.check()`.
 
-    `unreadable` has a sentence for each alert whose stored rule cannot be read: nobody knows how that one stands.
+    Attributes:
+        checked: The alerts' results.
+        checked_at: The time of the check.
+        unreadable: A sentence for each alert whose stored rule cannot be read; its state is unknown.
     """
 
     checked: tuple[AlertResult, ...]
@@ -74,22 +86,30 @@ class AlertCheck:
 
     @property
     def alarms(self) -> tuple[AlertResult, ...]:
-        """Those in alarm."""
-        return tuple(each for each in self.checked if each.state == ALARM)
+        """The alerts in alarm."""
+        return tuple(result for result in self.checked if result.state == ALARM)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Who could not be told, and why."""
-        return tuple(f"{each.rule.name}: {problem}" for each in self.checked for problem in each.problems)
+        """Notifications that failed, and why."""
+        return tuple(f"{result.rule.name}: {problem}" for result in self.checked for problem in result.problems)
 
     @property
     def exit_code(self) -> int:
-        """2 with an alarm, else 1 with an alert that cannot be read, else 0."""
+        """2 with an alarm, else 1 with an unreadable alert, else 0."""
         return 2 if self.alarms else 1 if self.unreadable else 0
 
 
 def check_alerts(store: Store, scope: str, measure: Measure, notify: Notify | None, *, now: datetime) -> AlertCheck:
-    """Judges every rule of a scope and tells who is to be told (nobody without `notify`)."""
+    """Check every rule of a scope and send the notifications that are due.
+
+    Args:
+        store: Where rules and states are stored.
+        scope: The scope of the alerts, such as an account and region.
+        measure: Computes a rule's metric.
+        notify: Sends notifications; None sends none.
+        now: The time of the check.
+    """
     checked: list[AlertResult] = []
     unreadable: list[str] = []
     for row in store.alerts.list(scope):
@@ -131,6 +151,6 @@ def _check(
         since=since,
         checked_at=now,
         changed_from=before,
-        told=delivered.told,
+        notified=delivered.notified,
         problems=delivered.problems,
     )

@@ -1,9 +1,10 @@
-"""Who is told of an alert, and who is still to be told: kept for each address, tried again, and given up in the end.
+"""Deliver notifications: pending ones are stored for each address, retried, and given up in the end.
 
-An alarm is told once to each address, and again as a reminder while it lasts. An address that was not reached is tried
-again at the next check, after 1 minute first and each time twice as long, `MOST_TRIES` times in all (over two hours);
-then it is given up until there is something new to tell, which every check says. Its end is told once, to those who
-were told of the alarm. What was under way when its process was killed is told again: rather twice than never.
+An alarm is sent once to each address, and again as a reminder while it lasts. A failed notification is retried at the
+next check after a delay of 1 minute that doubles each time, `MOST_TRIES` attempts in all (over two hours); after that
+the address is skipped until there is something new to send, and every check reports it. The end of an alarm is sent
+once, to those who received the alarm. A notification whose process was killed is sent again: a duplicate is better than
+none.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from .rule import ALARM, OK, AlertRule
 if TYPE_CHECKING:
     from ..store import AlertRow, Store
 
-OVER: Final = "over"
-"""What is told when an alarm has ended."""
+RESOLVED: Final = "over"
+"""Kind of the notification that an alarm has ended (the stored value)."""
 MOST_TRIES: Final = 8
-_FIRST_WAIT: Final = timedelta(minutes=1)
-_WORDS: Final[Mapping[str, str]] = {"alarm": "ALARM", "reminder": "STILL IN ALARM", OVER: "over"}
+_FIRST_DELAY: Final = timedelta(minutes=1)
+_TITLES: Final[Mapping[str, str]] = {"alarm": "ALARM", "reminder": "STILL IN ALARM", RESOLVED: "RESOLVED"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The names that were told something now, and a sentence for each that was not or will not be."""
+    """The names that were notified, and a sentence for each notification that failed or is not retried."""
 
-    told: tuple[str, ...] = ()
+    notified: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Due:
-    """What is to be told, to whom, and how often each of them was tried before."""
+    """A notification that is due: its kind, and the attempts so far for each name."""
 
     kind: str
     tries: Mapping[str, int]
@@ -47,75 +48,86 @@ def deliver(
     store: Store, row: AlertRow, rule: AlertRule, state: str, sentence: str, reading: Mapping[str, Any], *,
     notify: Notify, now: datetime,
 ) -> Delivered:  # fmt: skip
-    """Tells whoever is due, and keeps who was not reached."""
+    """Send the notification that is due, if any, and store which addresses are still pending.
+
+    Args:
+        store: Where alerts are stored.
+        row: The alert as stored before this check.
+        rule: The alert's rule.
+        state: The alert's state now.
+        sentence: The state with its evidence.
+        reading: The metric's value, for the history.
+        notify: Sends a notification.
+        now: The time of the check.
+    """
     due = _due(row, rule, state, now)
     if due is None:
-        return Delivered(problems=_given_up(row, rule, state))
+        return Delivered(problems=_abandoned(row, rule, state))
     is_again = row.told_state == state and _kind(row) == due.kind
     others = {name: count for name, count in _tries(row).items() if is_again and name not in due.tries}
-    untold = {"kind": due.kind, "tries": {**others, **due.tries}}
-    # Claimed before it is told, so that of two who check at once one tells.
-    if not store.alerts.claim_notification(row, state, at=now, untold=untold) or not due.tries:
+    pending = {"kind": due.kind, "tries": {**others, **due.tries}}
+    # Claim before sending, so that only one of two concurrent checks sends.
+    if not store.alerts.claim_notification(row, state, at=now, untold=pending) or not due.tries:
         return Delivered()
     notification = Notification(
         alert=rule.name,
-        state=OVER if due.kind == OVER else ALARM,
-        title=f"Loom: {_WORDS[due.kind]} · {rule.name}",
+        state=RESOLVED if due.kind == RESOLVED else ALARM,
+        title=f"Loom: {_TITLES[due.kind]} · {rule.name}",
         body=f"{sentence}\nChecked {now:%Y-%m-%d %H:%M:%S} UTC over {_span(rule)}.",
         names=tuple(due.tries),
     )
     problems = _problems(notify, notification)
-    # A problem that names nobody is everybody's.
+    # A problem that mentions no name concerns all of them.
     named = {name: any(repr(name) in problem for problem in problems) for name in due.tries}
     missed = [name for name in due.tries if named[name]] if any(named.values()) else list(due.tries) if problems else []
     tries = others | {name: due.tries[name] + 1 for name in missed}
     store.alerts.set_pending(row.id, {"kind": due.kind, "tries": tries})
-    told = tuple(name for name in due.tries if name not in missed)
+    notified = tuple(name for name in due.tries if name not in missed)
 
-    def remember(kind: str, words: str) -> None:
+    def record(kind: str, text: str) -> None:
         store.alerts.add_event(
-            row.scope, row.name, at=now, kind=kind, state=state, before=None, sentence=words, reading=reading
+            row.scope, row.name, at=now, kind=kind, state=state, before=None, sentence=text, reading=reading
         )
 
-    if told:
-        remember("reminder" if due.kind == "reminder" else "told", f"{sentence} Told: {', '.join(told)}.")
+    if notified:
+        record("reminder" if due.kind == "reminder" else "notified", f"{sentence} Notified: {', '.join(notified)}.")
     if problems:
-        remember("not told", "; ".join(problems))
-    if final := [_no_more(name) for name in missed if tries[name] >= MOST_TRIES]:
-        remember("given up", "; ".join(final))
-    given_up = [_no_more(name) for name, count in others.items() if count >= MOST_TRIES and name in rule.notify]
-    return Delivered(told=told, problems=(*problems, *final, *given_up))
+        record("not notified", "; ".join(problems))
+    if final := [_gave_up(name) for name in missed if tries[name] >= MOST_TRIES]:
+        record("gave up", "; ".join(final))
+    abandoned = [_gave_up(name) for name, count in others.items() if count >= MOST_TRIES and name in rule.notify]
+    return Delivered(notified=notified, problems=(*problems, *final, *abandoned))
 
 
 def _due(row: AlertRow, rule: AlertRule, state: str, now: datetime) -> _Due | None:
     everybody = dict.fromkeys(rule.notify, 0)
     tries = _tries(row)
-    stands = row.told_state == ALARM
-    if state == OK and stands:  # who never heard of the alarm need not hear of its end
+    in_alarm = row.told_state == ALARM
+    if state == OK and in_alarm:  # only those who received the alarm receive its end
         reached = everybody if _kind(row) == "reminder" else {name: 0 for name in everybody if not tries.get(name)}
-        return _Due(kind=OVER, tries=reached)
-    if state == ALARM and not stands:
+        return _Due(kind=RESOLVED, tries=reached)
+    if state == ALARM and not in_alarm:
         return _Due(kind="alarm", tries=everybody)
     if state not in (OK, ALARM) or row.told_state != state:
         return None
     waited = timedelta.max if row.told_at is None else now - row.told_at
     if state == ALARM and rule.remind_every is not None and waited >= rule.remind_every:
         return _Due(kind="reminder", tries=everybody)
-    owed = {
+    retries = {
         name: count for name, count in tries.items()
-        if name in everybody and count < MOST_TRIES and waited >= _FIRST_WAIT * 2 ** max(0, count - 1)
+        if name in everybody and count < MOST_TRIES and waited >= _FIRST_DELAY * 2 ** max(0, count - 1)
     }  # fmt: skip
-    return _Due(kind=_kind(row) or "alarm", tries=owed) if owed else None
+    return _Due(kind=_kind(row) or "alarm", tries=retries) if retries else None
 
 
-def _given_up(row: AlertRow, rule: AlertRule, state: str) -> tuple[str, ...]:
+def _abandoned(row: AlertRow, rule: AlertRule, state: str) -> tuple[str, ...]:
     if state != row.told_state:
         return ()
-    return tuple(_no_more(name) for name, count in _tries(row).items() if count >= MOST_TRIES and name in rule.notify)
+    return tuple(_gave_up(name) for name, count in _tries(row).items() if count >= MOST_TRIES and name in rule.notify)
 
 
-def _no_more(name: str) -> str:
-    return f"{name!r} was not reached in {MOST_TRIES} tries and is not tried again until there is something new to tell"
+def _gave_up(name: str) -> str:
+    return f"{name!r}: {MOST_TRIES} attempts failed; not retried until the alert changes or a reminder is due"
 
 
 def _kind(row: AlertRow) -> str:
@@ -132,8 +144,8 @@ def _problems(notify: Notify, notification: Notification) -> Sequence[str]:
     except LoomError as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001 -- foreign code; its message may hold an address
-        why = f"{type(error).__name__} in what tells it"
-    return [f"{name!r} was not told: {why}" for name in notification.names]
+        why = f"{type(error).__name__} in the notify function"
+    return [f"cannot notify {name!r}: {why}" for name in notification.names]
 
 
 def _span(rule: AlertRule) -> str:

@@ -1,4 +1,4 @@
-"""Telling somebody: through apprise, to addresses that are known by name and never shown or stored."""
+"""Send notifications through apprise, to addresses that are referred to by name and never shown or stored."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from ..errors import MissingExtraError
 from ..settings import read_table
 
 VARIABLE: Final = "LOOM_ALERT_URL_"
-"""With a name in capitals: the environment variable that holds its address."""
+"""Prefix of the environment variables that hold addresses, followed by the name in capitals."""
 
-_WORDY: Final = ("apprise", "urllib3.connectionpool", "urllib3.util.retry")
-"""Loggers that write addresses with their secrets."""
+_NOISY: Final = ("apprise", "urllib3.connectionpool", "urllib3.util.retry")
+"""Loggers that would log addresses with their secrets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What is to be told. `state` is the alert's, or `over` where an alarm has ended."""
+    """A notification to send.
+
+    Attributes:
+        alert: The alert's name.
+        state: "alarm", or "over" when an alarm has ended.
+        title: One line.
+        body: The state with its evidence.
+        names: Names of the addresses to notify.
+    """
 
     alert: str
     state: str
@@ -32,64 +40,68 @@ class Notification:
 
 
 Notify: TypeAlias = Callable[[Notification], Sequence[str]]
-"""Tells it; returns what went wrong, a sentence for each name that was not reached."""
+"""Sends a notification; returns a sentence for each name that could not be notified, with the name in quotes."""
 
 
 class Addresses:
-    """The addresses by name: the environment's, then those of the settings file's table `[alerts]`."""
+    """Addresses by name: from the environment, then from the table `[alerts]` of the settings file."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
 
     def names(self) -> tuple[str, ...]:
-        """The names that have an address."""
-        prefixed = {each.removeprefix(VARIABLE).lower() for each in self._environ if each.startswith(VARIABLE)}
-        return tuple(sorted(prefixed | {each.lower() for each in read_table("alerts", self._environ)}))
+        """Return the names that have an address."""
+        prefixed = {name.removeprefix(VARIABLE).lower() for name in self._environ if name.startswith(VARIABLE)}
+        return tuple(sorted(prefixed | {name.lower() for name in read_table("alerts", self._environ)}))
 
     def find(self, name: str) -> Secret | None:
-        """The address of that name."""
-        if found := self._environ.get(VARIABLE + name.upper()):
-            return Secret(found)
+        """Return the address with a name, or None."""
+        if address := self._environ.get(VARIABLE + name.upper()):
+            return Secret(address)
         table = {key.lower(): value for key, value in read_table("alerts", self._environ).items()}
         return Secret(table[name.lower()]) if table.get(name.lower()) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """An address that no repr shows."""
+    """An address that is not shown in its repr."""
 
     text: str = field(repr=False)
 
 
 def apprise_notify(addresses: Addresses | None = None) -> Notify:
-    """A `Notify` that asks apprise (https://github.com/caronc/apprise: mail, Slack, Teams, JSON and many more)."""
+    """Return a `Notify` that uses apprise (https://github.com/caronc/apprise: mail, Slack, Teams, JSON and many more).
+
+    Args:
+        addresses: The addresses; by default those of the environment and the settings file.
+    """
     known = addresses or Addresses()
 
-    def tell(notification: Notification) -> Sequence[str]:
-        return [problem for name in notification.names if (problem := _tell(known, name, notification))]
+    def send(notification: Notification) -> Sequence[str]:
+        return [problem for name in notification.names if (problem := _send(known, name, notification))]
 
-    return tell
+    return send
 
 
-def _tell(addresses: Addresses, name: str, notification: Notification) -> str:
-    found = addresses.find(name)
-    if found is None:
-        return f"nobody knows the address {name!r}: set {VARIABLE}{name.upper()}, or {name} in [alerts] of loom.toml"
+def _send(addresses: Addresses, name: str, notification: Notification) -> str:
+    address = addresses.find(name)
+    if address is None:
+        return f"there is no address {name!r}: set {VARIABLE}{name.upper()}, or {name} in [alerts] of loom.toml"
     apprise = _apprise()
     with _quiet():
         try:
             service = apprise.Apprise()
-            if not service.add(found.text):
-                return f"the address {name!r} is in no form that apprise knows"
+            if not service.add(address.text):
+                return f"apprise does not recognize the address {name!r}"
             kind = {"alarm": apprise.NotifyType.FAILURE, "over": apprise.NotifyType.SUCCESS}
-            told = service.notify(
+            sent = service.notify(
                 title=notification.title,
                 body=notification.body,
                 notify_type=kind.get(notification.state, apprise.NotifyType.INFO),
             )
         except Exception as error:  # noqa: BLE001 -- foreign code; its message may hold the address
-            return f"telling {name!r} failed ({type(error).__name__})"
-    return "" if told else f"{name!r} could not be reached, or refused the message"
+            return f"sending to {name!r} failed ({type(error).__name__})"
+    return "" if sent else f"{name!r} could not be reached, or refused the message"
 
 
 def _apprise() -> Any:
@@ -104,18 +116,18 @@ def _apprise() -> Any:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """The loggers that write addresses out say nothing meanwhile (apprise sends from threads of its own)."""
+    """Silence the loggers that would log addresses; apprise sends from its own threads."""
 
     def silent(record: logging.LogRecord) -> bool:
         return False
 
-    loggers = [logging.getLogger(name) for name in _WORDY]
-    for each in loggers:
-        each.addFilter(silent)
+    loggers = [logging.getLogger(name) for name in _NOISY]
+    for logger in loggers:
+        logger.addFilter(silent)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # apprise loads its hundred services, some with old imports
+            warnings.simplefilter("ignore")  # apprise imports over a hundred services, some with deprecated imports
             yield
     finally:
-        for each in loggers:
-            each.removeFilter(silent)
+        for logger in loggers:
+            logger.removeFilter(silent)

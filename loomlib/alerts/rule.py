@@ -1,7 +1,7 @@
-"""A rule on one number of operations, and how it is decided: on the whole interval, never on the point alone.
+"""An alert rule on one metric, decided on the whole confidence interval and never on the point estimate alone.
 
-With 2 failures in 25 calls the error rate is 8 %, and its interval reaches from 2 to 25 %: against a limit of 5 % that
-is `unclear`, no alarm. With 20 in 80 it reaches from 17 to 36 %, and the rule is in alarm.
+With 2 failures in 25 invocations the error rate is 8 % with an interval from 2 to 25 %: against a limit of 5 % that is
+`unclear` and no alarm. With 20 in 80 the interval is 17 to 36 %, and the rule is in alarm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, Final
 
 from ..errors import StoreError
-from ..metrics import NUMBERS, TITLES, said, said_limit
+from ..metrics import NUMBERS, TITLES, limit_text, value_text
 from ..statistics import MISSED, PASSED, Estimate, outcome_at_least, outcome_at_most
 
 OK: Final = "ok"
@@ -23,22 +23,30 @@ NO_DATA: Final = "no data"
 ALERT_STATES: Final = (OK, ALARM, UNCLEAR, NO_DATA)
 
 MIN_N: Final = 20
-"""Unless a rule says otherwise: of fewer calls, Wilson's interval is too short at its lower end (1 failure in 3 calls
-would be an alarm at 5 %, and happens in every seventh night of an agent that fails in 5 % of its calls)."""
+"""Default of `min_n`. With fewer invocations Wilson's lower bound is too high: 1 failure in 3 would be an alarm at 5 %,
+and it happens in every seventh night to an agent that fails in 5 % of its invocations."""
 
 _COUNTS: Final = ("invocations", "sessions")
-"""Of these nothing is a number too."""
+"""Metrics for which no observations mean 0, not unknown."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class AlertRule:
-    """An alarm when `number` (of `loomlib.metrics.NUMBERS`) is `above` or `below` a limit over the last `window`.
+    """An alarm when a metric is `above` or `below` a limit over the last `window`.
 
-    Of the agent named `agent`, or of all together. Below `min_n` observations nothing is decided. `notify` names the
-    addresses to tell: each is a URL in the environment (`LOOM_ALERT_URL_TEAM` for "team") or in the settings file's
-    table `[alerts]`, never in the rule. An alarm that lasts is told again every `remind_every` (None: never).
+    Attributes:
+        number: The metric, one of `loomlib.metrics.NUMBERS`.
+        above: Alarm above this limit.
+        below: Alarm below this limit; exactly one of the two is given.
+        agent: The agent's name, None for all agents together.
+        window: The time over which the metric is computed.
+        min_n: Least number of observations; with fewer nothing is decided.
+        name: The alert's name; by default its condition.
+        notify: Names of the addresses to notify. Each is a URL in the environment (`LOOM_ALERT_URL_TEAM` for "team") or
+            in the settings file's table `[alerts]`, never in the rule.
+        remind_every: Interval of reminders while an alarm lasts, None for none.
 
-        Rule("error_rate", above=0.05, agent="calculator", window=timedelta(hours=1), min_n=20, notify=["team"])
+        AlertRule("error_rate", above=0.05, agent="calculator", window=timedelta(hours=1), min_n=20, notify=["team"])
     """
 
     number: str
@@ -65,29 +73,29 @@ class AlertRule:
         remind_every: timedelta | None = timedelta(hours=24),
     ) -> None:
         if number not in NUMBERS:
-            raise ValueError(f"a rule is on one of {', '.join(NUMBERS)}, not on {number!r}")
+            raise ValueError(f"the metric must be one of {', '.join(NUMBERS)}, not {number!r}")
         limit = below if above is None else above
         if limit is None or (above is not None and below is not None):
-            raise ValueError("a rule has one limit: above=… or below=…")
+            raise ValueError("a rule needs exactly one limit: above=… or below=…")
         if not isfinite(limit) or limit < 0:
-            raise ValueError(f"a limit is a number from 0 on, not {limit}")
+            raise ValueError(f"a limit must be a finite number of at least 0, not {limit}")
         if NUMBERS[number] == "share" and limit > 1:
-            raise ValueError(f"a share lies between 0 and 1: write 5 % as 0.05, not {limit:g}")
+            raise ValueError(f"a share must be between 0 and 1 (write 5 % as 0.05), not {limit:g}")
         if window <= timedelta(0) or (remind_every is not None and remind_every <= timedelta(0)):
-            raise ValueError("a window and a time between reminders are longer than nothing")
+            raise ValueError("window and remind_every must be longer than zero")
         if min_n < 1:
-            raise ValueError(f"min_n is 1 or more, not {min_n}")
+            raise ValueError(f"min_n must be at least 1, not {min_n}")
         if isinstance(notify, str):
-            raise TypeError("notify takes a list of names")
-        if wrong := [each for each in notify if "://" in each or not each.replace("_", "a").isalnum()]:
-            # The wrong one may be an address with a password in it: it is not repeated.
+            raise TypeError("notify must be a list of names")
+        if wrong := [entry for entry in notify if "://" in entry or not entry.replace("_", "a").isalnum()]:
+            # Do not repeat an invalid entry: it may be an address that contains a password.
             raise ValueError(
-                f"notify takes names of letters, digits and underscores; {len(wrong)} of these are none. "
+                f"notify takes names of letters, digits and underscores; {len(wrong)} of these are not such names. "
                 "Addresses are secrets: put each into the environment as LOOM_ALERT_URL_<NAME>"
             )
         values = {
             "number": number, "above": above, "below": below, "agent": agent, "window": window, "min_n": min_n,
-            "name": "", "notify": tuple(each.lower() for each in notify), "remind_every": remind_every,
+            "name": "", "notify": tuple(entry.lower() for entry in notify), "remind_every": remind_every,
         }  # fmt: skip
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -95,18 +103,18 @@ class AlertRule:
 
     @property
     def limit(self) -> float:
-        """The limit, whichever it is."""
-        found = self.below if self.above is None else self.above
-        assert found is not None
-        return found
+        """The limit, above or below."""
+        limit = self.below if self.above is None else self.above
+        assert limit is not None
+        return limit
 
     def claim(self) -> str:
-        """What the rule is about: `error rate of calculator above 5 %`."""
+        """Return the rule's condition, such as `error rate of calculator above 5 %`."""
         side = "below" if self.above is None else "above"
-        return f"{TITLES[self.number]} of {self.agent or 'all agents'} {side} {said_limit(self.number, self.limit)}"
+        return f"{TITLES[self.number]} of {self.agent or 'all agents'} {side} {limit_text(self.number, self.limit)}"
 
     def judge(self, estimate: Estimate) -> str:
-        """How the rule stands by a number: one of `ALERT_STATES`."""
+        """Return the rule's state for an estimate of its metric: one of `ALERT_STATES`."""
         if self.number not in _COUNTS:
             if estimate.n == 0:
                 return NO_DATA
@@ -116,26 +124,31 @@ class AlertRule:
         return {PASSED: OK, MISSED: ALARM}.get(decide(estimate, self.limit), UNCLEAR)
 
     def sentence(self, state: str, estimate: Estimate) -> str:
-        """How it stands, with the number behind it."""
+        """Describe the state with its evidence.
+
+        Args:
+            state: One of `ALERT_STATES`.
+            estimate: The metric's value.
+        """
         side = "below" if self.above is None else "above"
         number = f"{TITLES[self.number]} of {self.agent or 'all agents'}"
-        limit, value = said_limit(self.number, self.limit), said(self.number, estimate)
+        limit, value = limit_text(self.number, self.limit), value_text(self.number, estimate)
         if state == NO_DATA:
-            return f"{number}: nothing to judge in this time."
-        told = f"{number} is {value}, n = {estimate.n}, limit {limit}"
+            return f"{number}: no data in this period."
+        evidence = f"{number} is {value}, n = {estimate.n}, limit {limit}"
         if state == ALARM:
-            return f"{told}: {side} the limit beyond doubt."
+            return f"{evidence}: the whole interval is {side} the limit."
         if state == OK:
-            return f"{told}: within the limit."
+            return f"{evidence}: within the limit."
         if self._is_too_small(estimate):
-            return f"{told}: fewer than the {self.min_n} wanted, not decided."
-        return f"{told}: too few to tell, not decided."
+            return f"{evidence}: not decided, fewer than {self.min_n} observations."
+        return f"{evidence}: not decided, the interval includes the limit."
 
     def _is_too_small(self, estimate: Estimate) -> bool:
-        return estimate.n < self.min_n and estimate.confidence < 1  # a sum is what it is, however few it adds up
+        return estimate.n < self.min_n and estimate.confidence < 1  # counts and sums are exact with any n
 
     def to_dict(self) -> dict[str, Any]:
-        """The rule as plain values, ready for JSON; times in seconds."""
+        """Return the rule as JSON values; durations are in seconds."""
         return {
             "number": self.number,
             "above": self.above,
@@ -150,7 +163,11 @@ class AlertRule:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> AlertRule:
-        """The rule that `to_dict()` wrote down. `StoreError` where it is none that this release knows."""
+        """Read a rule written by `to_dict()`.
+
+        Raises:
+            StoreError: This release cannot read the rule.
+        """
         try:
             remind = stored["remind_every_s"]
             return cls(
@@ -168,5 +185,5 @@ class AlertRule:
             raise StoreError(
                 f"The stored rule cannot be read ({type(error).__name__}: {error})",
                 on=str(stored.get("name") or "an alert"),
-                try_="the release of Loom that wrote it, or remove the alert and add it again",
+                try_="use the release of Loom that wrote it, or remove the alert and add it again",
             ) from error

@@ -137,10 +137,10 @@ def history(place: Place, name: str | None, limit: int) -> None:
 
 def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row for people: the limit in the unit of its number, the window in hours."""
-    from ..metrics import said_limit
+    from ..metrics import limit_text
 
     limit, window = row["limit"], row["window_s"]
-    told = {**row, "limit": None if limit is None else said_limit(str(row["number"]), float(limit))}
+    told = {**row, "limit": None if limit is None else limit_text(str(row["number"]), float(limit))}
     told["window"] = None if window is None else f"{float(window) / 3600:g} h"
     del told["window_s"]
     return told

@@ -48,4 +48,4 @@ class Commands(click.Group):
         """The error as the failure of a plugin's command; None when it was one of Loom's own that ran."""
         if self.asked not in self.plugins.names("commands") or self.plugins.is_own("commands", self.asked):
             return None
-        return self.plugins.blame("commands", self.asked, error, did="failed")
+        return self.plugins.report("commands", self.asked, error, did="failed")

@@ -1,4 +1,4 @@
-"""Vectors of texts, made offline: what means the same lies close together."""
+"""Text embeddings, computed offline: texts of similar meaning have similar vectors."""
 
 from .vectors import DIMENSIONS, MODEL_NAME, embed, similarity
 

@@ -1,8 +1,8 @@
 """Texts as unit vectors: the mean of their tokens' vectors, from the weights and tokenizer in wordllama's wheel.
 
-The wheel's files are read here directly. wordllama itself looks for its bundled tokenizer in a folder that does not
-exist and then downloads it, and importing it configures the root logger; neither may happen in a notebook offline.
-The vectors are the ones that wordllama computes.
+The wheel's files are read directly. wordllama itself looks for its bundled tokenizer in a folder that does not exist
+and then downloads it, and importing it configures the root logger; neither is acceptable in an offline notebook. The
+vectors are identical to wordllama's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL_NAME: Final = "wordllama l2_supercat_256"
-"""Stands beside every number made of these vectors."""
+"""Name of the model, shown as a label beside every number derived from these vectors."""
 
 DIMENSIONS: Final = 256
 _PIECE_CHARACTERS: Final = 4_096  # the tokenizer's time grows faster than a text's length
@@ -30,16 +30,25 @@ _INSTALL: Final = "pip install 'loomlib[evals]'"
 
 
 def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-    """One unit vector a text, as rows of an array (n, 256). A text without a word in it is the zero vector.
+    """Return one unit vector for each text.
 
-    Needs no network. The first call reads the model (about 0.3 s, 18 MB); it may come from any thread. The same text
-    gives the same bytes, whatever it is embedded together with. Raises `MissingExtraError` without the extra `evals`.
+    Needs no network. The first call loads the model (about 0.3 s, 18 MB). Thread-safe; the same text gives the same
+    bytes, whatever else is in the batch.
+
+    Args:
+        texts: The texts.
+
+    Returns:
+        An array of shape (n, 256). A text without words is the zero vector.
+
+    Raises:
+        MissingExtraError: The extra `evals` is not installed.
 
     >>> embed(["Where is my order?", "Has the parcel been sent?"]).shape
     (2, 256)
     """
     if isinstance(texts, str):
-        raise TypeError("embed takes several texts: embed([text])")
+        raise TypeError("embed takes a list of texts: embed([text])")
     model = _model()
     import numpy as np
 
@@ -50,9 +59,9 @@ def embed(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def similarity(a: str, b: str) -> float:
-    """How close two texts lie: the cosine of their vectors, 1 for the same direction, near 0 for unrelated ones.
+    """Return the cosine similarity of two texts: 1 for the same direction, near 0 for unrelated texts.
 
-    Two texts without a word are the same (1); one of them is like nothing else (0).
+    Two texts without words are equal (1); a text without words is similar to no other (0).
     """
     first, second = embed([a, b])
     if not first.any() or not second.any():
@@ -79,7 +88,7 @@ class _Model:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """A long text cut between words, so that no token is lost; lone surrogates become question marks."""
+    """Split a long text between words, so that no token is lost; lone surrogates become question marks."""
     if not text.strip():
         return
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -88,7 +97,7 @@ def _pieces(text: str) -> Iterator[str]:
         cut = text.rfind(" ", start + 1, start + _PIECE_CHARACTERS)
         end = cut if cut > 0 else start + _PIECE_CHARACTERS
         yield text[start:end]
-        start = end + (cut > 0)  # the tokenizer itself puts a space before a text
+        start = end + (cut > 0)  # the tokenizer puts a space before each text
     yield text[start:]
 
 
@@ -116,7 +125,7 @@ def _loaded() -> _Model:
     missing = [file.name for file in (weights, words) if not file.is_file()]
     if missing:
         raise MissingExtraError(
-            f"wordllama was installed without {' and '.join(missing)}",
+            f"The installed wordllama lacks {' and '.join(missing)}",
             try_="pip install --force-reinstall 'wordllama>=0.4'",
         )
     opened: Any = safe_open(weights, framework="numpy")

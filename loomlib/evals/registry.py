@@ -73,7 +73,7 @@ def _named(said: str, options: Mapping[str, Any], threshold: float | None, plugi
     if found is None:
         plugins = plugins or evaluator_plugins()
         names = plugins.names("evaluators")
-        found = next(((n, inside, plugins.given("evaluators", n)) for n, inside in readings if n in names), None)
+        found = next(((n, inside, plugins.entry("evaluators", n)) for n, inside in readings if n in names), None)
         if found is None:
             if said.startswith("adk:"):
                 from .judges.adk import unknown
@@ -168,7 +168,7 @@ def _made(name: str, given: object, options: Mapping[str, Any], plugins: Plugins
     if callable(made):
         return FunctionEvaluator(function=made, name=name, threshold=threshold)
     wrong = f"an evaluator or a function was expected, not {type(made).__name__}"
-    raise PluginError(wrong, on=name) if plugins is None else plugins.blame("evaluators", name, wrong)
+    raise PluginError(wrong, on=name) if plugins is None else plugins.report("evaluators", name, wrong)
 
 
 def _is_judging(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:

@@ -1,9 +1,9 @@
-"""How agents are doing: invocations, cold starts, errors and costs of a time, with their doubt; from what is stored."""
+"""Metrics of stored invocations over a time window: counts, cold starts, errors, durations and costs."""
 
 from .figures import NUMBERS, AgentFigures, Figures, read_figures
 from .series import Bin, latency_bins
+from .text import TITLES, Headline, headlines, limit_text, sentence, value_text
 from .window import Window
-from .wording import TITLES, Headline, headlines, said, said_limit, sentence
 
 __all__ = [
     "NUMBERS",
@@ -15,8 +15,8 @@ __all__ = [
     "Window",
     "headlines",
     "latency_bins",
+    "limit_text",
     "read_figures",
-    "said",
-    "said_limit",
     "sentence",
+    "value_text",
 ]

@@ -1,4 +1,4 @@
-"""The numbers of an agent, or of several together, over a time. A failed call is counted and never given a duration."""
+"""Metrics of one agent or several over a time window; a failed invocation is counted and has no duration."""
 
 from __future__ import annotations
 
@@ -28,28 +28,41 @@ NUMBERS: Final[Mapping[str, str]] = {
     "invocations": "calls",
     "sessions": "sessions",
 }
-"""The numbers that a rule can be about, and their units."""
+"""The metrics that an alert rule can use, and their units."""
 
 Values = NDArray[np.float64]
 
-NOT_THE_AGENTS: Final = (INTERRUPTED, "cancelled")
-"""Classes of failure that are the asker's doing."""
+CALLER_FAILURES: Final = (INTERRUPTED, "cancelled")
+"""Kinds of failure caused by the caller, not the agent."""
 
 _SEED: Final = 0
 _NOTHING: Final = np.array([], dtype=np.float64)
 _RESAMPLES: Final = 2_000
-"""Enough for two digits of an interval's ends, and for a hundred agents at once."""
+"""Bootstrap resamples: enough for two digits of an interval's bounds, and fast enough for a hundred agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What is known of some invocations.
+    """Metrics of a set of invocations.
 
-    `failures` counts the failed by class. `open` are those still under way, `interrupted` those whose asker stopped
-    listening or ended first: neither says anything of the agent, and the error rate leaves them out. Cold starts are
-    known of `cold_start_mean.n` of the `sessions`; `priced` counts the invocations whose cost was looked up (the
-    others are unknown items of `cost`). `unreached` ended without having reached the agent (never sent, throttled or
-    refused): of these it is known that they cost nothing.
+    Attributes:
+        invocations: Number of invocations.
+        complete: Invocations with a complete answer.
+        failed: Invocations that failed.
+        open: Invocations still running; excluded from the error rate.
+        interrupted: Invocations whose caller stopped or ended first; excluded from the error rate.
+        failures: Failed invocations by kind of failure.
+        sessions: Number of sessions.
+        error_rate: Share of ended invocations that failed.
+        cold_start_mean: Mean cold start in ms, over the sessions whose cold start is known (its `n`).
+        cold_start_p90: 90th percentile of the cold start in ms.
+        duration_p50: Median duration of complete answers in ms.
+        duration_p90: 90th percentile of the duration in ms.
+        cost: Total cost; invocations without a known cost are its unknown items.
+        priced: Invocations whose cost was looked up.
+        simulated: Invocations with a simulated cost.
+        unreached: Invocations that ended before they reached the agent (never sent, throttled or refused); they cost
+            nothing.
     """
 
     invocations: int
@@ -70,7 +83,10 @@ class Figures:
     unreached: int = 0
 
     def number(self, name: str) -> Estimate:
-        """One of `NUMBERS` with its doubt. Counts are exact; a cost is "at least" where some of it is unknown."""
+        """Return one of the metrics in `NUMBERS` with its interval.
+
+        Counts are exact; a cost is a lower bound when part of it is unknown.
+        """
         estimates = {
             "error_rate": self.error_rate,
             "cold_start_mean_ms": self.cold_start_mean,
@@ -85,20 +101,20 @@ class Figures:
         if name in ("invocations", "sessions"):
             count = self.invocations if name == "invocations" else self.sessions
             return _exactly(count, n=count)
-        raise ValueError(f"{name!r} is none of {', '.join(NUMBERS)}")
+        raise ValueError(f"the metric must be one of {', '.join(NUMBERS)}, not {name!r}")
 
     def row(self) -> dict[str, Any]:
-        """One row of a table: plain numbers with their ends and n; None where n is too small."""
-        found: dict[str, Any] = {
+        """Return one row of a table: values, interval bounds and n; None where n is too small."""
+        row: dict[str, Any] = {
             "invocations": self.invocations, "failed": self.failed, "open": self.open, "sessions": self.sessions,
         }  # fmt: skip
         for name in ("error_rate", "cold_start_mean_ms", "cold_start_p90_ms", "duration_p50_ms", "duration_p90_ms"):
             estimate = self.number(name)
-            found |= {
+            row |= {
                 name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high,
                 f"{name}_n": estimate.n,
             }  # fmt: skip
-        return found | {
+        return row | {
             "cost": self.cost.value, "cost_state": self.cost.state, "currency": self.cost.currency,
             "priced": self.priced, "simulated": self.simulated, "unreached": self.unreached,
         }  # fmt: skip
@@ -106,15 +122,15 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFigures:
-    """The numbers of all agents together, and of each by its id in the catalog."""
+    """Metrics of all agents together, and of each by its id in the catalog."""
 
     total: Figures
     by_agent: Mapping[int, Figures]
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What the store counted of one agent, or of all. `durations` are in order: they are sorted once."""
+class _Counts:
+    """What the store counted for one agent or for all; `durations` are sorted."""
 
     outcomes: Counter[tuple[str, str | None]]
     unreached: int
@@ -130,10 +146,10 @@ class _Seen:
             by_status[status] += count
             if status == "error":
                 failures[failure or "unknown"] += count
-        interrupted = sum(failures.pop(each, 0) for each in NOT_THE_AGENTS)
+        interrupted = sum(failures.pop(kind, 0) for kind in CALLER_FAILURES)
         failed, complete = sum(failures.values()), by_status["complete"]
         ended = failed + complete
-        priced = sum(each.priced for each in self.costs)
+        priced = sum(cost.priced for cost in self.costs)
         return Figures(
             invocations=sum(by_status.values()),
             complete=complete,
@@ -149,52 +165,60 @@ class _Seen:
             duration_p90=_percentile(self.durations, 0.9),
             cost=_cost(self.costs, without=max(0, ended + interrupted - self.unreached - priced)),
             priced=priced,
-            simulated=sum(each.simulated for each in self.costs),
+            simulated=sum(cost.simulated for cost in self.costs),
             unreached=self.unreached,
         )
 
 
 def read_figures(store: Store, agent_ids: Sequence[int], window: Window) -> AgentFigures:
-    """The numbers of these agents over a time; an agent that was never asked has them too, without values."""
+    """Read the metrics of agents over a time window.
+
+    An agent without invocations has metrics too, without values.
+
+    Args:
+        store: The store.
+        agent_ids: The agents' ids in the catalog.
+        window: The time window.
+    """
     ids, since, until = list(agent_ids), window.since, window.until
     outcomes: dict[int, Counter[tuple[str, str | None]]] = {id: Counter() for id in ids}
     unreached: Counter[int] = Counter()
-    for each in store.figures.outcomes(ids, since, until):
-        outcomes[each.agent_id][each.status, each.failure] += each.count
-        if each.status in ("complete", "error") and not each.reached:
-            unreached[each.agent_id] += each.count
+    for outcome in store.figures.outcomes(ids, since, until):
+        outcomes[outcome.agent_id][outcome.status, outcome.failure] += outcome.count
+        if outcome.status in ("complete", "error") and not outcome.reached:
+            unreached[outcome.agent_id] += outcome.count
     sessions = store.figures.sessions(ids, since, until)
     cold_starts = store.figures.cold_starts(ids, since, until)
     durations = store.figures.durations(ids, since, until)
     costs = store.figures.costs(ids, since, until)
-    seen = {
-        id: _Seen(
+    counts = {
+        id: _Counts(
             outcomes=outcomes[id],
             unreached=unreached[id],
             sessions=sessions.get(id, 0),
             cold_starts=np.array(cold_starts.get(id, ()), dtype=np.float64),
             durations=np.sort(np.array(durations.get(id, ()), dtype=np.float64)),
-            costs=[each for each in costs if each.agent_id == id],
+            costs=[cost for cost in costs if cost.agent_id == id],
         )
         for id in ids
     }
-    by_agent = {id: each.figures() for id, each in seen.items()}
-    return AgentFigures(total=by_agent[ids[0]] if len(ids) == 1 else _together(seen.values()), by_agent=by_agent)
+    by_agent = {id: counted.figures() for id, counted in counts.items()}
+    return AgentFigures(total=by_agent[ids[0]] if len(ids) == 1 else _together(counts.values()), by_agent=by_agent)
 
 
-def _together(seen: Iterable[_Seen]) -> Figures:
-    parts = list(seen)
+def _together(counts: Iterable[_Counts]) -> Figures:
+    parts = list(counts)
     outcomes: Counter[tuple[str, str | None]] = Counter()
-    for each in parts:
-        outcomes.update(each.outcomes)
-    whole = _Seen(
+    for part in parts:
+        outcomes.update(part.outcomes)
+    whole = _Counts(
         outcomes=outcomes,
-        unreached=sum(each.unreached for each in parts),
-        sessions=sum(each.sessions for each in parts),
-        cold_starts=np.concatenate([each.cold_starts for each in parts] or [_NOTHING]),
-        # A stable sort merges what is in order already.
-        durations=np.sort(np.concatenate([each.durations for each in parts] or [_NOTHING]), kind="stable"),
-        costs=[cost for each in parts for cost in each.costs],
+        unreached=sum(part.unreached for part in parts),
+        sessions=sum(part.sessions for part in parts),
+        cold_starts=np.concatenate([part.cold_starts for part in parts] or [_NOTHING]),
+        # A stable sort merges the parts, which are sorted already.
+        durations=np.sort(np.concatenate([part.durations for part in parts] or [_NOTHING]), kind="stable"),
+        costs=[cost for part in parts for cost in part.costs],
     )
     return whole.figures()
 
@@ -204,15 +228,15 @@ def _percentile(values: Values, p: float) -> Estimate:
 
 
 def _cost(costs: Sequence[CostSum], *, without: int) -> Amount:
-    """The sum; an ended invocation that nobody priced is an unknown item. Of several currencies the sum is unknown."""
-    currencies = {each.currency for each in costs}
+    """Sum costs; an ended invocation without a price is an unknown item, and a sum of several currencies is unknown."""
+    currencies = {cost.currency for cost in costs}
     if len(currencies) > 1:
-        return Amount(unknown=without + sum(each.priced for each in costs))
-    known = sum((each.known for each in costs), start=Amount().known)
+        return Amount(unknown=without + sum(cost.priced for cost in costs))
+    known = sum((cost.known for cost in costs), start=Amount().known)
     return Amount(
         known=known,
-        unknown=without + sum(each.unknown for each in costs),
-        is_estimate=any(each.is_estimate for each in costs),
+        unknown=without + sum(cost.unknown for cost in costs),
+        is_estimate=any(cost.is_estimate for cost in costs),
         currency=next(iter(currencies), "USD"),
     )
 
@@ -220,7 +244,7 @@ def _cost(costs: Sequence[CostSum], *, without: int) -> Amount:
 def _of_cost(amount: Amount, priced: int) -> Estimate:
     value = amount.value
     if value is None or not priced:
-        reason = "no cost is known" if amount.unknown else "no calls"
+        reason = "no known cost" if amount.unknown else "no invocations"
         return Estimate.missing(reason, n=priced, confidence=1.0, method="sum of known costs", needed_n=1)
     return Estimate(
         value=value, low=value, high=value, n=priced, confidence=1.0, method="sum of known costs",

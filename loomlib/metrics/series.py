@@ -1,4 +1,4 @@
-"""Latency over time: ended calls in bins of equal width, each with its n."""
+"""Latency over time: ended invocations in bins of equal width, each with its n."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ..statistics import Estimate, estimate_percentile, estimate_share
-from .figures import NOT_THE_AGENTS
+from .figures import CALLER_FAILURES
 
 if TYPE_CHECKING:
     from ..store import TimedCall
@@ -24,7 +24,7 @@ _RESAMPLES: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin:
-    """The calls that were asked in one bin; durations in milliseconds are those of the complete answers."""
+    """Invocations that were sent within one bin; durations in ms are those of the complete answers."""
 
     start: datetime
     end: datetime
@@ -35,7 +35,7 @@ class Bin:
     error_rate: Estimate
 
     def row(self) -> dict[str, Any]:
-        """One row of a table."""
+        """Return the bin as one row of a table."""
         return {
             "start": self.start, "end": self.end, "n": self.n, "failed": self.failed,
             "p50_ms": self.p50.value, "p50_low_ms": self.p50.low, "p50_high_ms": self.p50.high,
@@ -45,13 +45,18 @@ class Bin:
 
 
 def latency_bins(calls: Sequence[TimedCall], window: Window, *, bins: int = 30) -> tuple[Bin, ...]:
-    """At most about `bins` bins over the window (over the calls, where it is open), the empty ones among them.
+    """Return the invocations in bins, including empty ones.
 
-    A bin is a round time wide (1 s, 5 min, 2 h …) and begins at a multiple of it since midnight UTC.
+    A bin is a round width (1 s, 5 min, 2 h …) and starts at a multiple of it since midnight UTC.
+
+    Args:
+        calls: Invocations in the order in which they were sent.
+        window: The time window; where it is open, the bins cover the invocations.
+        bins: Approximate upper limit of the number of bins.
     """
     if bins < 1:
-        raise ValueError(f"there is at least one bin, not {bins}")
-    counted = [each for each in calls if each.failure not in NOT_THE_AGENTS]
+        raise ValueError(f"bins must be at least 1, not {bins}")
+    counted = [call for call in calls if call.failure not in CALLER_FAILURES]
     if not counted:
         return ()
     first = window.since.timestamp() if window.since is not None else counted[0].asked_s
@@ -67,12 +72,12 @@ def latency_bins(calls: Sequence[TimedCall], window: Window, *, bins: int = 30) 
 
 
 def _width(wanted_s: float) -> float:
-    return next((float(each) for each in _WIDTHS_S if each >= wanted_s), math.ceil(wanted_s / 604_800) * 604_800.0)
+    return next((float(width) for width in _WIDTHS_S if width >= wanted_s), math.ceil(wanted_s / 604_800) * 604_800.0)
 
 
 def _bin(start_s: float, width_s: float, calls: Sequence[TimedCall]) -> Bin:
-    durations = [each.duration_ms for each in calls if not each.failed and each.duration_ms is not None]
-    failed = sum(each.failed for each in calls)
+    durations = [call.duration_ms for call in calls if not call.failed and call.duration_ms is not None]
+    failed = sum(call.failed for call in calls)
     start = datetime.fromtimestamp(start_s, UTC)
     return Bin(
         start=start,

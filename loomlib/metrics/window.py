@@ -1,4 +1,4 @@
-"""A stretch of time that numbers are about."""
+"""A time window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """From `since` on (None: from the beginning), before `until` (None: to the end). Aware times."""
+    """The time from `since` (None: the beginning) up to but excluding `until` (None: the end), with time zones."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -16,9 +16,9 @@ class Window:
     def __post_init__(self) -> None:
         for name, moment in (("since", self.since), ("until", self.until)):
             if moment is not None and moment.tzinfo is None:
-                raise ValueError(f"{name} needs a time zone: {moment} could be anywhere")
+                raise ValueError(f"{name} needs a time zone: {moment}")
         if self.since is not None and self.until is not None and self.since >= self.until:
-            raise ValueError(f"the time from {self.since} to {self.until} is empty")
+            raise ValueError(f"since must be before until: {self.since} to {self.until}")
 
     @classmethod
     def of(
@@ -28,16 +28,21 @@ class Window:
         *,
         now: datetime | None = None,
     ) -> Window:
-        """A `timedelta` counts back from now.
+        """Return a window from times or durations.
+
+        Args:
+            since: The start; a `timedelta` counts back from now.
+            until: The end; a `timedelta` counts back from now.
+            now: The current time, for tests.
 
         >>> Window.of(timedelta(hours=1))
         """
         at = now or datetime.now(UTC)
-        back = [at - each if isinstance(each, timedelta) else each for each in (since, until)]
-        return cls(since=back[0], until=back[1])
+        bounds = [at - bound if isinstance(bound, timedelta) else bound for bound in (since, until)]
+        return cls(since=bounds[0], until=bounds[1])
 
     def __str__(self) -> str:
-        """`since 21 Nov 2026 21:30 UTC`, `all time`."""
+        """Return text such as `since 21 Nov 2026 21:30 UTC` or `all time`."""
         parts = [
             f"{word} {moment.astimezone(UTC):%d %b %Y %H:%M} UTC"
             for word, moment in (("since", self.since), ("until", self.until))

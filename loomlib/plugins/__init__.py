@@ -1,20 +1,20 @@
-"""The door for everything that is added to Loom: an entry-point group, pluggy hooks, and a loader that survives."""
+"""Plugins: an entry-point group, pluggy hooks, and a loader that isolates broken plugins."""
 
 from .hooks import GROUP, HOOKS, Hooks, hookimpl
 from .listing import LoadedPlugin, PluginLine
 from .loader import find_plugins, load_plugins
-from .making import MadePlugin, make_plugin
-from .offer import Plugins
 from .problems import PluginProblem
+from .registry import Plugins
+from .scaffold import PluginProject, make_plugin
 
 __all__ = [
     "GROUP",
     "HOOKS",
     "Hooks",
     "LoadedPlugin",
-    "MadePlugin",
     "PluginLine",
     "PluginProblem",
+    "PluginProject",
     "Plugins",
     "find_plugins",
     "hookimpl",

@@ -1,4 +1,4 @@
-"""What a plugin can give.
+"""The hooks that a plugin can implement.
 
 A plugin is a module (or an object) with some of the functions of `Hooks`, each marked with `hookimpl`:
 
@@ -8,15 +8,15 @@ A plugin is a module (or an object) with some of the functions of `Hooks`, each 
     def loom_evaluators():
         return {"politeness": make_politeness}      # {name: factory}; heavy imports belong inside the factory
 
-and is announced in its distribution's metadata:
+It is registered in its distribution's metadata:
 
     [project.entry-points."loom.plugins"]
     politeness = "my_package.loom_plugin"
 
-A factory is called when its thing is asked for by name. Of two plugins that give one name the first keeps it: Loom's
-own plugins come first, then the others by the name of their distribution. LOOM_SKIP_PLUGINS names distributions that
-are not to be loaded, such as one whose import never ends. Loom's own use the same hooks (see
-`loader.OWN`), and `loom plugins new NAME` makes a distribution to start from.
+A factory is called when its entry is requested by name. When two plugins provide the same name, the first one keeps it:
+Loom's own plugins come first, then the others by the name of their distribution. LOOM_SKIP_PLUGINS names distributions
+that are not loaded, such as one whose import hangs. Loom's own plugins use the same hooks (see `loader.OWN`), and `loom
+plugins new NAME` creates a distribution to start from.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HOOKS: Final[Mapping[str, str]] = {
     "commands": "command",
     "rules": "diagnosis rule",
 }
-"""The kinds of things, and what one is called. The hook of a kind is `loom_<kind>` and takes no arguments."""
+"""The kinds of entries, with the word for one. The hook of a kind is `loom_<kind>` and takes no arguments."""
 
 Factory: TypeAlias = Callable[..., Any]
 Place: TypeAlias = str | os.PathLike[str] | Callable[..., str | os.PathLike[str]]
@@ -53,43 +53,43 @@ class Hooks(Protocol):
 
     @_hookspec
     def loom_evaluators(self) -> Mapping[str, Factory]:
-        """Judges of an answer, a tool call or a session."""
+        """Return evaluators of an answer, a tool call or a session."""
         ...
 
     @_hookspec
     def loom_models(self) -> Mapping[str, Factory]:
-        """Models that the local AgentCore answers Converse with: factories that take `profile` and `url`.
+        """Return models with which the local AgentCore answers Converse: factories that take `profile` and `url`.
 
-        What they make is like `loomlib.local.models.ConverseModel`.
+        A factory returns an object like `loomlib.local.models.ConverseModel`.
         """
         ...
 
     @_hookspec
     def loom_panels(self) -> Mapping[str, Factory]:
-        """Interactive views for JupyterLab: factories that take the workbench as `bench`, for `bench.panel(name)`."""
+        """Return interactive views for JupyterLab: factories that take the workbench as `bench`."""
         ...
 
     @_hookspec
     def loom_reports(self) -> Mapping[str, Place]:
-        """Parameterized notebooks: the path of an .ipynb file, or a factory of it."""
+        """Return parameterized notebooks: the path of an .ipynb file, or a factory of it."""
         ...
 
     @_hookspec
     def loom_blueprints(self) -> Mapping[str, Place]:
-        """Agent templates: the path of a folder with an agent.py, or a factory of it."""
+        """Return agent templates: the path of a folder with an agent.py, or a factory of it."""
         ...
 
     @_hookspec
     def loom_span_sources(self) -> Mapping[str, Factory]:
-        """Places to read spans from, for `inv.trace(source=…)`: factories of a `loomlib.telemetry.SpanSource`."""
+        """Return sources of spans for `inv.trace(source=…)`: factories of a `loomlib.telemetry.SpanSource`."""
         ...
 
     @_hookspec
     def loom_commands(self) -> Mapping[str, Factory]:
-        """Subcommands of `loom`: a click command, or a factory of one."""
+        """Return subcommands of `loom`: a click command, or a factory of one."""
         ...
 
     @_hookspec
     def loom_rules(self) -> Mapping[str, Factory]:
-        """Rules of a diagnosis: factories of `loomlib.telemetry.diagnosis.Rule`."""
+        """Return diagnosis rules: factories of `loomlib.telemetry.diagnosis.Rule`."""
         ...

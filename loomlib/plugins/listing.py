@@ -1,4 +1,4 @@
-"""The plugins as lines of a list: whose each is, what it offers, and what is broken."""
+"""The plugins as rows of a list: distribution, entries and problems."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from .problems import Broken, Origin, PluginProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedPlugin:
-    """A plugin that was loaded, and the names it gave, by kind."""
+    """A plugin that was loaded, and the names it provides by kind."""
 
     origin: Origin
     provides: Mapping[str, tuple[str, ...]]
 
     @property
     def distribution(self) -> str:
-        """The name that it is installed by."""
+        """Name of the installed distribution."""
         return self.origin.distribution
 
     @property
     def version(self) -> str:
-        """Its distribution's version."""
+        """Version of the distribution."""
         return self.origin.version
 
     @property
     def target(self) -> str:
-        """What its entry point names, such as `my_package.loom_plugin`."""
+        """Target of the entry point, such as `my_package.loom_plugin`."""
         return self.origin.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginLine:
-    """One plugin in a list. `status` is "ok", "partly broken" or "broken"."""
+    """One plugin in a list; `status` is "ok", "partly broken" or "broken"."""
 
     distribution: str
     version: str
@@ -46,20 +46,24 @@ class PluginLine:
 
     @property
     def error(self) -> str:
-        """What is broken, each problem with its place in the plugin."""
-        return "; ".join(_where(each, self.target) for each in self.problems)
+        """The problems, each with its place in the plugin."""
+        return "; ".join(_where(problem, self.target) for problem in self.problems)
 
     @property
     def fix(self) -> str:
-        """What to do about it."""
-        return "; ".join(dict.fromkeys(each.fix for each in self.problems))
+        """How to fix the problems."""
+        return "; ".join(dict.fromkeys(problem.fix for problem in self.problems))
 
     def summary(self, most: int = 6) -> str:
-        """What it offers, in words: `evaluators: politeness; panels: mood`. No more than `most` names of a kind."""
+        """Describe what the plugin provides, such as `evaluators: politeness; panels: mood`.
+
+        Args:
+            most: Most names listed of each kind.
+        """
         return "; ".join(f"{kind.replace('_', ' ')}: {_some(names, most)}" for kind, names in self.offers.items())
 
     def record(self) -> dict[str, Any]:
-        """The line as plain values."""
+        """Return the row as JSON values."""
         return {
             "distribution": self.distribution,
             "version": self.version,
@@ -73,19 +77,24 @@ class PluginLine:
 
 
 def plugin_lines(loaded: Sequence[LoadedPlugin], broken: Sequence[Broken]) -> tuple[PluginLine, ...]:
-    """Loom's own plugins first, then the others by distribution and name."""
-    provided = {each.origin: each.provides for each in loaded}
-    origins = list(dict.fromkeys([*provided, *(each.origin for each in broken)]))
-    own = [each for each in origins if each.distribution == "loomlib"]
-    others = [each for each in origins if each.distribution != "loomlib"]
+    """Return one row for each plugin: Loom's own first, then the others by distribution and name.
+
+    Args:
+        loaded: The plugins that were loaded.
+        broken: The problems.
+    """
+    provided = {plugin.origin: plugin.provides for plugin in loaded}
+    origins = list(dict.fromkeys([*provided, *(part.origin for part in broken)]))
+    own = [origin for origin in origins if origin.distribution == "loomlib"]
+    others = [origin for origin in origins if origin.distribution != "loomlib"]
     return tuple(
-        _line(origin, provided.get(origin, {}), [each for each in broken if each.origin == origin])
-        for origin in [*own, *sorted(others, key=lambda each: (each.distribution.lower(), each.name))]
+        _line(origin, provided.get(origin, {}), [part for part in broken if part.origin == origin])
+        for origin in [*own, *sorted(others, key=lambda origin: (origin.distribution.lower(), origin.name))]
     )
 
 
 def _line(origin: Origin, provides: Mapping[str, tuple[str, ...]], broken: Sequence[Broken]) -> PluginLine:
-    failed = {(each.kind, each.name) for each in broken}
+    failed = {(part.kind, part.name) for part in broken}
     works = any((kind, name) not in failed for kind, names in provides.items() for name in names)
     return PluginLine(
         distribution=origin.distribution,
@@ -93,7 +102,7 @@ def _line(origin: Origin, provides: Mapping[str, tuple[str, ...]], broken: Seque
         target=origin.target,
         offers={kind: provides[kind] for kind in HOOKS if provides.get(kind)},
         status="ok" if not broken else "partly broken" if works else "broken",
-        problems=tuple(each.problem for each in broken),
+        problems=tuple(part.problem for part in broken),
     )
 
 

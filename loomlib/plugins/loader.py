@@ -1,4 +1,4 @@
-"""Loading plugins, so that a broken one is a line in a list and never the end."""
+"""Load plugins; a broken plugin becomes a row in a list and never stops Loom."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Final, cast
 
 import pluggy
 
-from .fitness import is_path
+from .checks import is_path
 from .hooks import GROUP, HOOKS, Hooks
 from .listing import LoadedPlugin
-from .offer import PluginEntry, Plugins
 from .problems import Broken, Origin
+from .registry import PluginEntry, Plugins
 
 OWN: Final[Mapping[str, str]] = {
     "evaluators": "loomlib.evals.registry",
@@ -29,22 +29,26 @@ OWN: Final[Mapping[str, str]] = {
     "commands": "loomlib.cli.builtins",
     "rules": "loomlib.telemetry.diagnosis.builtins",
 }
-"""Loom's own plugins, by what they give. Named as text, as an entry point would: this floor imports none above it.
+"""Loom's own plugins by kind, as dotted names like those of entry points, because this layer imports none above it.
 
-Panels are not among them: those are the first outside plugin's, loom-widgets.
+Panels are missing: the first outside plugin, loom-widgets, provides them.
 """
 
 
 SKIP: Final = "LOOM_SKIP_PLUGINS"
-"""The environment variable that names distributions (commas between) whose plugins are not loaded."""
+"""Environment variable with the distributions, separated by commas, whose plugins are not loaded."""
 SLOW_S: Final = 10.0
-"""After so long a plugin that is still being imported is named in the log: it may never come to an end."""
+"""Seconds after which a plugin that is still being imported is logged, since its import may hang."""
 
 _log = logging.getLogger(__name__)
 
 
 def find_plugins(*kinds: str) -> Plugins:
-    """Loom's own plugins of these kinds (of every kind when none is named), and every installed plugin."""
+    """Return Loom's own plugins of some kinds, and every installed plugin.
+
+    Args:
+        *kinds: The kinds of Loom's own plugins to load (see `HOOKS`), by default all.
+    """
     loader = _Loader()
     for kind, module in OWN.items():
         if not kinds or kind in kinds:
@@ -53,53 +57,58 @@ def find_plugins(*kinds: str) -> Plugins:
 
 
 def load_plugins(builtins: Sequence[object] = (), *, slow_s: float = SLOW_S) -> Plugins:
-    """Every installed plugin, after `builtins`: modules or objects with hooks, taken as if they were Loom's own."""
+    """Return every installed plugin after `builtins`.
+
+    Args:
+        builtins: Modules or objects with hooks, treated as Loom's own.
+        slow_s: Seconds after which a plugin that is still being imported is logged.
+    """
     loader = _Loader(slow_s)
     for builtin in builtins:
         name = str(getattr(builtin, "__name__", type(builtin).__name__))
-        loader.add(_own(name), lambda found=builtin: found)
+        loader.add(_own(name), lambda module=builtin: module)
     return loader.with_installed()
 
 
 class _Loader:
-    """One pass over the plugins; every step into foreign code or foreign metadata is guarded."""
+    """One pass over the plugins; every call of foreign code and every read of foreign metadata is guarded."""
 
     def __init__(self, slow_s: float = SLOW_S) -> None:
         self._slow_s = slow_s
         self._manager = pluggy.PluginManager("loom")
         self._manager.add_hookspecs(Hooks)
         self._loaded: list[LoadedPlugin] = []
-        self._things: dict[tuple[str, str], PluginEntry] = {}
+        self._entries: dict[tuple[str, str], PluginEntry] = {}
         self._broken: list[Broken] = []
 
     def with_installed(self) -> Plugins:
-        """What was added, and what is installed."""
-        # What a plugin prints while it is imported must not end up in a command's result.
-        skipped = {each.strip().lower() for each in os.environ.get(SKIP, "").split(",")}
+        """Return what was added, and what is installed."""
+        # What a plugin prints while it is imported must not get into a command's output.
+        skipped = {name.strip().lower() for name in os.environ.get(SKIP, "").split(",")}
         with contextlib.redirect_stdout(sys.stderr):
             for origin, entry_point in self._announced():
                 if origin.distribution.lower() in skipped:
-                    self._note(origin, f"{SKIP} names it", fix=f"take {origin.distribution} out of {SKIP}")
+                    self._note(origin, f"skipped by {SKIP}", fix=f"remove {origin.distribution} from {SKIP}")
                     continue
                 with _named_when_slow(origin, self._slow_s):
                     self.add(origin, entry_point.load)
-        return Plugins(tuple(self._loaded), self._things, self._broken)
+        return Plugins(tuple(self._loaded), self._entries, self._broken)
 
     def add(self, origin: Origin, load: Callable[[], object]) -> None:
-        """Loads one plugin and asks it for what it gives."""
+        """Load one plugin and call its hooks."""
         try:
             plugin = load()
             self._manager.register(plugin, name=f"{origin.distribution}:{origin.name}:{origin.target}")
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 -- foreign code runs at import, and may leave in any way
+        except BaseException as error:  # noqa: BLE001 -- foreign code runs at import and can raise anything
             self._note(origin, error)
             return
         provides: dict[str, tuple[str, ...]] = {}
         for caller in self._manager.get_hookcallers(plugin) or ():
             kind = caller.name.removeprefix("loom_")
             if kind not in HOOKS:
-                known = ", ".join(f"loom_{each}" for each in HOOKS)
+                known = ", ".join(f"loom_{name}" for name in HOOKS)
                 self._note(origin, f"Loom has no hook {caller.name}; it has {known}", kind=caller.name)
                 continue
             for implementation in caller.get_hookimpls():
@@ -108,41 +117,38 @@ class _Loader:
         self._loaded.append(LoadedPlugin(origin=origin, provides=provides))
 
     def _announced(self) -> list[tuple[Origin, metadata.EntryPoint]]:
-        """The installed entry points, by distribution and name."""
+        """Return the installed entry points, by distribution and name."""
         try:
-            found = list(metadata.entry_points(group=GROUP))
+            entry_points = list(metadata.entry_points(group=GROUP))
         except Exception as error:  # noqa: BLE001 -- one malformed entry_points.txt spoils the whole listing
-            somebody = Origin(distribution="an installed distribution", version="?", target=GROUP, name="")
-            self._note(somebody, f"its entry_points.txt cannot be read ({type(error).__name__}: {error})")
-            found = _one_by_one()
-        return sorted(((_origin(each), each) for each in found), key=lambda each: _order(each[0]))
+            unknown = Origin(distribution="an installed distribution", version="?", target=GROUP, name="")
+            self._note(unknown, f"its entry_points.txt cannot be read ({type(error).__name__}: {error})")
+            entry_points = _one_by_one()
+        return sorted(((_origin(point), point) for point in entry_points), key=lambda pair: _order(pair[0]))
 
     def _ask(self, origin: Origin, kind: str, hook: Callable[[], object]) -> tuple[str, ...]:
         within = f"loom_{kind}"
         try:
-            given = hook()
-            if not isinstance(given, Mapping):
-                raise TypeError(f"a dict of name → factory was expected, not {type(given).__name__}")
-            things = list(cast("Mapping[object, object]", given).items())
+            provided = hook()
+            if not isinstance(provided, Mapping):
+                raise TypeError(f"expected a dict of name → factory, not {type(provided).__name__}")
+            entries = list(cast("Mapping[object, object]", provided).items())
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 -- foreign code
             self._note(origin, error, within=within, kind=kind)
             return ()
         accepted: list[str] = []
-        for name, value in things:
+        for name, value in entries:
             if not isinstance(name, str) or not _is_usable(kind, value):
-                said = name if isinstance(name, str) else ""
-                wrong = f"{_shown(name)}: {_shown(value)} is no name → factory"
-                self._note(origin, wrong, within=within, kind=kind, name=said)
-            elif (taken := self._things.get((kind, name))) is not None:
-                other = taken.origin.distribution
-                fix = f"give it another name in {origin.distribution}, or pip uninstall {origin.distribution}"
-                self._note(
-                    origin, f"{name!r} is given by {other} already", within=within, kind=kind, name=name, fix=fix
-                )
+                wrong = f"{_shown(name)}: {_shown(value)} is not a pair of name and factory"
+                self._note(origin, wrong, within=within, kind=kind, name=name if isinstance(name, str) else "")
+            elif (existing := self._entries.get((kind, name))) is not None:
+                wrong = f"{existing.origin.distribution} provides {name!r} already"
+                fix = f"rename it in {origin.distribution}, or pip uninstall {origin.distribution}"
+                self._note(origin, wrong, within=within, kind=kind, name=name, fix=fix)
             else:
-                self._things[kind, name] = PluginEntry(value, origin)
+                self._entries[kind, name] = PluginEntry(value, origin)
                 accepted.append(name)
         return tuple(accepted)
 
@@ -162,18 +168,18 @@ class _Loader:
 
 @contextlib.contextmanager
 def _named_when_slow(origin: Origin, slow_s: float) -> Generator[None]:
-    """Foreign code cannot be made to stop; but who waits is told for whom, and how to go on without it."""
+    """Log a plugin whose import takes long, and how to skip it: foreign code cannot be stopped."""
     name = origin.distribution
-    said = f"the plugin {origin.target} of {name} is still being imported after {slow_s:g} s"
-    hint = f"to go on without it, interrupt and set {SKIP}={name}, or pip uninstall {name}"
-    clock = threading.Timer(slow_s, _log.warning, ("%s; %s", said, hint))
-    clock.daemon = True
-    clock.start()
+    slow = f"the plugin {origin.target} of {name} is still being imported after {slow_s:g} s"
+    hint = f"to skip it, interrupt and set {SKIP}={name}, or pip uninstall {name}"
+    timer = threading.Timer(slow_s, _log.warning, ("%s; %s", slow, hint))
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        clock.cancel()
-        clock.join()
+        timer.cancel()
+        timer.join()
 
 
 def _is_usable(kind: str, value: object) -> bool:
@@ -206,13 +212,13 @@ def _origin(entry_point: metadata.EntryPoint) -> Origin:
 
 
 def _one_by_one() -> list[metadata.EntryPoint]:
-    found: list[metadata.EntryPoint] = []
+    entry_points: list[metadata.EntryPoint] = []
     for distribution in metadata.distributions():
         try:
-            found += distribution.entry_points.select(group=GROUP)
+            entry_points += distribution.entry_points.select(group=GROUP)
         except Exception:  # noqa: BLE001, S112 -- the malformed one, which is noted already
             continue
-    return found
+    return entry_points
 
 
 def _version(distribution: str) -> str:

@@ -1,4 +1,4 @@
-"""Whose fault it is when a plugin does not work, and how to mend it."""
+"""Problems of plugins: where they occurred and how to fix them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from ..errors import PluginError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginProblem:
-    """A plugin, or one thing of it, that cannot be used: whose it is, what went wrong, and how to mend it."""
+    """A plugin, or one of its entries, that cannot be used.
+
+    Attributes:
+        distribution: Name of the distribution.
+        version: Its version.
+        target: The entry point's target, with the place in the plugin.
+        error: What went wrong.
+        fix: How to fix it.
+    """
 
     distribution: str
     version: str
@@ -21,7 +29,7 @@ class PluginProblem:
         return f"{self.target} of {self.distribution} {self.version}: {self.error}"
 
     def as_error(self, what: str) -> PluginError:
-        """The problem as an error to raise; `what` says what was wanted."""
+        """Return the problem as an error to raise; `what` states what was requested."""
         return PluginError(
             f"{what}: {self.error}", on=f"{self.target} of {self.distribution} {self.version}", try_=self.fix
         )
@@ -37,12 +45,18 @@ class Origin:
     name: str
 
     def problem(self, error: BaseException | str, *, within: str = "", fix: str = "") -> PluginProblem:
-        """`error`, met in this plugin, or in one thing `within` it; without a `fix` the error's usual one."""
+        """Return an error in this plugin as a problem.
+
+        Args:
+            error: The error.
+            within: The part of the plugin, "" for the whole plugin.
+            fix: How to fix it, by default the usual fix of such an error.
+        """
         return PluginProblem(
             distribution=self.distribution,
             version=self.version,
             target=f"{self.target} → {within}" if within else self.target,
-            error=error if isinstance(error, str) else _told(error),
+            error=error if isinstance(error, str) else _error_text(error),
             fix=fix or self._fix(error),
         )
 
@@ -58,7 +72,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A problem, and what it is a problem of: one thing, all that a plugin has of one kind, or (no kind) all of it."""
+    """A problem and its scope: one entry, all entries of a kind, or (without a kind) the whole plugin."""
 
     origin: Origin
     problem: PluginProblem
@@ -66,7 +80,7 @@ class Broken:
     name: str = ""
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}".rstrip(": ")
     except Exception:  # noqa: BLE001 -- a foreign exception that cannot even be printed

@@ -1,4 +1,4 @@
-"""Secrets and personal data kept out of what is kept: rules as data, and placeholders that leave it readable."""
+"""Redaction of secrets and personal data: rules as data, and placeholders that keep texts readable."""
 
 from .files import read_rules
 from .personal import PERSONAL_DATA

@@ -1,4 +1,4 @@
-"""Rules of one's own, out of a file."""
+"""Custom redaction rules from a file."""
 
 from __future__ import annotations
 
@@ -17,51 +17,56 @@ _KNOWN: Final = {"name", "pattern", "ignore_case", "part", "kind", "anchors"}
 
 
 def read_rules(path: str | PathLike[str]) -> tuple[RedactionRule, ...]:
-    """The rules of a TOML or JSON file. Raises `SettingsError`, which names the rule and what is wrong with it.
+    """Read the rules of a TOML or JSON file.
 
         [[rules]]
         name = "customer number"
         pattern = 'C-(?<![A-Za-z0-9]C-)[0-9]{6}'
         ignore_case = true      # else false
-        part = 0                # the group that is struck out, else all that matches
+        part = 0                # the group that is redacted, else the whole match
 
     `Redactor((*DEFAULT_RULES, *read_rules("redaction.toml")))`
+
+    Raises:
+        SettingsError: The file or a rule is invalid; the message names the rule.
     """
     file = Path(path)
     try:
         text = file.read_text("utf-8-sig")
-        found: Any = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        content: Any = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(f"The rules of redaction cannot be read: {error}", on=str(file)) from error
-    rules: Any = cast("dict[str, Any]", found).get("rules") if isinstance(found, dict) else found
+        raise SettingsError(f"Cannot read the redaction rules: {error}", on=str(file)) from error
+    rules: Any = cast("dict[str, Any]", content).get("rules") if isinstance(content, dict) else content
     if not isinstance(rules, list):
-        raise SettingsError("There is no list of rules", on=str(file), try_="[[rules]] with a name and a pattern")
-    return tuple(_rule(each, place, file) for place, each in enumerate(cast("list[Any]", rules), 1))
+        raise SettingsError("The file has no list of rules", on=str(file), try_="[[rules]] with a name and a pattern")
+    return tuple(_rule(item, number, file) for number, item in enumerate(cast("list[Any]", rules), 1))
 
 
-def _rule(said: Any, place: int, file: Path) -> RedactionRule:
-    where = f"rule {place} of {file}"
-    if not isinstance(said, Mapping):
-        raise SettingsError("A rule is a table with a name and a pattern", on=where)
-    words = dict(cast("Mapping[str, Any]", said))
-    if unknown := words.keys() - _KNOWN:
-        raise SettingsError(f"A rule has no {', '.join(sorted(unknown))}", on=where, try_=", ".join(sorted(_KNOWN)))
-    name, pattern, anchors = words.get("name"), words.get("pattern"), words.get("anchors", [])
+def _rule(item: Any, number: int, file: Path) -> RedactionRule:
+    place = f"rule {number} of {file}"
+    if not isinstance(item, Mapping):
+        raise SettingsError("A rule must be a table with a name and a pattern", on=place)
+    fields = dict(cast("Mapping[str, Any]", item))
+    if unknown := fields.keys() - _KNOWN:
+        raise SettingsError(
+            f"Unknown field of a rule: {', '.join(sorted(unknown))}", on=place, try_=", ".join(sorted(_KNOWN))
+        )
+    name, pattern, anchors = fields.get("name"), fields.get("pattern"), fields.get("anchors", [])
     if not isinstance(name, str) or not isinstance(pattern, str) or not isinstance(anchors, list):
-        raise SettingsError("A rule has a name and a pattern, both text", on=where)
+        raise SettingsError("A rule needs a name and a pattern, both strings", on=place)
     try:
         made = rule(
             name,
             pattern,
-            ignore_case=words.get("ignore_case") is True,
-            part=words.get("part", 0),
-            kind=words.get("kind", "own"),
-            anchors=tuple(str(each).lower() for each in cast("list[Any]", anchors)),
+            ignore_case=fields.get("ignore_case") is True,
+            part=fields.get("part", 0),
+            kind=fields.get("kind", "own"),
+            anchors=tuple(str(anchor).lower() for anchor in cast("list[Any]", anchors)),
         )
         if isinstance(made.part, int) and not 0 <= made.part <= made.pattern.groups:
             raise ValueError(f"the pattern has {made.pattern.groups} groups, and part is {made.part}")
         if isinstance(made.part, str) and made.part not in made.pattern.groupindex:
             raise ValueError(f"the pattern has no group {made.part!r}")
     except ValueError as error:
-        raise SettingsError(f"This is no rule: {error}", on=where) from error
+        raise SettingsError(f"Invalid rule: {error}", on=place) from error
     return made

@@ -1,4 +1,4 @@
-"""What leads to a person: addresses, numbers of phones, cards, accounts, computers, and identity numbers."""
+"""Rules for personal data: addresses, phone, card, account and identity numbers, IP addresses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .rule import rule as _rule
 
 _rule = partial(_rule, kind="personal")
 
-_NOT_SIGNS: Final = re.compile(r"[^0-9A-Za-z]")
+_NOT_ALPHANUMERIC: Final = re.compile(r"[^0-9A-Za-z]")
 
 
-def _signs(text: str) -> str:
-    """Letters and digits alone: the same number however it is written."""
-    return _NOT_SIGNS.sub("", text).upper()
+def _alphanumeric(text: str) -> str:
+    """Keep letters and digits only, so that a number has one form however it is written."""
+    return _NOT_ALPHANUMERIC.sub("", text).upper()
 
 
 def _is_card(digits: str) -> bool:
-    """Length and first digits of the issuers (ISO/IEC 7812), and Luhn's check."""
+    """Check the length and first digits of the issuers (ISO/IEC 7812), and Luhn's sum."""
     two, three, four, length = int(digits[:2]), int(digits[:3]), int(digits[:4]), len(digits)
     known = (
         (digits[0] == "4" and length in (13, 16, 19))
@@ -41,22 +41,22 @@ _PIECE: Final = re.compile(r"[^ -]+")
 
 
 def _card(text: str) -> list[tuple[int, int]]:
-    """The cards' numbers in a run of groups of digits, grouped as cards are."""
+    """Find card numbers in a run of groups of digits, grouped as on cards."""
     groups = [(match.start(), match.end()) for match in _PIECE.finditer(text)]
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for at in range(len(groups)):
-        if found and groups[at][0] < found[-1][1]:
+        if spans and groups[at][0] < spans[-1][1]:
             continue
         for count in (1, 3, 4, 5):
-            some = groups[at : at + count]
-            if len(some) < count or tuple(end - start for start, end in some) not in _CARD_GROUPS:
+            candidate = groups[at : at + count]
+            if len(candidate) < count or tuple(end - start for start, end in candidate) not in _CARD_GROUPS:
                 continue
-            start, end = some[0][0], some[-1][1]
-            digits = _signs(text[start:end])
+            start, end = candidate[0][0], candidate[-1][1]
+            digits = _alphanumeric(text[start:end])
             if digits.isdigit() and _is_card(digits):
-                found.append((start, end))
+                spans.append((start, end))
                 break
-    return found
+    return spans
 
 
 _IBAN_LENGTHS: Final[Mapping[str, int]] = dict(
@@ -72,21 +72,21 @@ _IBAN_LENGTHS: Final[Mapping[str, int]] = dict(
 
 
 def _iban(text: str) -> list[tuple[int, int]]:
-    """An account's number: as long as its country writes it, and the check is right."""
+    """Find an IBAN at the start: of its country's length, with a valid check."""
     wanted = _IBAN_LENGTHS.get(text[:2].upper(), 0)
-    places = [place for place, each in enumerate(text, 1) if each not in " -"]
-    if not wanted or len(places) < wanted:
+    positions = [position for position, letter in enumerate(text, 1) if letter not in " -"]
+    if not wanted or len(positions) < wanted:
         return []
-    end = places[wanted - 1]
+    end = positions[wanted - 1]
     is_whole = end == len(text) or not text[end].isalnum()
-    return [(0, end)] if is_whole and mod_97(_signs(text[:end])) else []
+    return [(0, end)] if is_whole and mod_97(_alphanumeric(text[:end])) else []
 
 
 _DIGITS: Final = re.compile(r"[0-9]+")
 
 
 def _phone(text: str) -> list[tuple[int, int]]:
-    """E.164: at most 15 digits; fewer than 8 are no number of a person."""
+    """Find a phone number at the start (E.164): 8 to 15 digits."""
     digits, end = 0, 0
     for match in _DIGITS.finditer(text):
         digits += match.end() - match.start()
@@ -106,20 +106,20 @@ def _ip(text: str) -> list[tuple[int, int]]:
 
 
 def _ip_of_six(text: str) -> list[tuple[int, int]]:
-    """An address of version 6; `a::b` and the like are names in programs rather."""
+    """Find an IPv6 address; `a::b` and the like are more likely names in code."""
     trimmed = text.rstrip(":") if not text.endswith("::") else text
     first = trimmed.partition(":")[0]
-    is_likely = trimmed.count(":") >= 3 or (len(first) >= 3 and any(each.isdigit() for each in trimmed))
+    is_likely = trimmed.count(":") >= 3 or (len(first) >= 3 and any(letter.isdigit() for letter in trimmed))
     return _ip(trimmed) if is_likely else []
 
 
 def _national(check: Callable[[str], bool], text: str) -> list[tuple[int, int]]:
-    kept = text if check.__name__ == "_finland" else _signs(text)
-    return [(0, len(text))] if check(kept) else []
+    number = text if check.__name__ == "_finland" else _alphanumeric(text)
+    return [(0, len(text))] if check(number) else []
 
 
 PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
-    # RFC 5321: at most 64 characters before the @ and 255 behind it.
+    # RFC 5321: at most 64 characters before the @ and 255 after it.
     _rule(
         "email",
         r"(?<![\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}+@(?:[\w-]{1,63}+\.){1,8}[^\W\d_]{2,63}(?![\w@])",
@@ -130,21 +130,21 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
         "iban",
         r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){11,30}+",
         accept=_iban,
-        canonical=_signs,
+        canonical=_alphanumeric,
     ),
-    # ITU-T E.164. Before cards: a number behind a + that happens to pass Luhn's check is a phone's.
+    # ITU-T E.164. Before cards: a number after a + that happens to pass Luhn's check is a phone number.
     _rule(
         "phone",
         r"\+(?<![0-9A-Za-z+]\+)[1-9](?:[ ./-]{0,2}\(?[0-9]\)?){7,}+(?![0-9A-Za-z_])",
         accept=_phone,
         anchors=("+",),
-        canonical=_signs,
+        canonical=_alphanumeric,
     ),
     _rule(
         "card",
         r"[0-9](?<![0-9A-Za-z_.]{2})(?<![0-9][ -][0-9])(?:[ -]?[0-9]){12,}+[0-9A-Za-z_]*+",
         accept=_card,
-        canonical=_signs,
+        canonical=_alphanumeric,
     ),
     *(
         _rule(
@@ -152,11 +152,11 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
             rf"(?<![0-9A-Za-z_.-]){pattern}(?![0-9A-Za-z_-])",
             accept=partial(_national, check),
             anchors=anchors,
-            canonical=_signs,
+            canonical=_alphanumeric,
         )
         for pattern, anchors, check in NATIONAL.values()
     ),
-    # The United States' number has no check: it is known by what is said before it.
+    # A US social security number has no check; it is recognized by the words before it.
     _rule(
         "national id",
         r"(?<![a-z])(?:ssn|social security(?: number| no\.?)?)[\"'\\]{0,4}\s{0,4}(?:[:=]|is|was)?\s{0,4}[\"'\\]{0,4}"
@@ -164,14 +164,14 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
         ignore_case=True,
         part=1,
         anchors=("ssn", "social security"),
-        canonical=_signs,
+        canonical=_alphanumeric,
     ),
-    # The North American plan's own way of writing.
+    # The North American Numbering Plan's own notation.
     _rule(
         "phone",
         r"(?<![0-9A-Za-z_.+-])(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-.])[2-9][0-9]{2}[-.][0-9]{4}"
         r"(?![0-9A-Za-z_.-]?[0-9])",
-        canonical=_signs,
+        canonical=_alphanumeric,
     ),
     _rule(
         "ip",
@@ -186,4 +186,5 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
         canonical=str.lower,
     ),
 )
-"""Names and postal addresses have no form that a rule could tell: for these plug a recogniser into `Redactor`."""
+"""Rules for personal data. Names and postal addresses have no form that a rule could match: pass a recognizer for these
+to `Redactor` in `finders`."""

@@ -1,4 +1,4 @@
-"""Striking out: what rules find is replaced by placeholders that tell one value from another."""
+"""Redact texts and JSON values: what rules find is replaced by placeholders that distinguish the values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rule import RedactionRule
 from .secrets import SECRETS, is_secret_name
 
 DEFAULT_RULES: Final[tuple[RedactionRule, ...]] = (*SECRETS[:-1], *PERSONAL_DATA, SECRETS[-1])
-"""Secrets and personal data; what only looks random is the last resort."""
+"""Secrets and personal data; the rule for random-looking text comes last."""
 
 _SHORTEST: Final = 8
 _KNOWN: Final = "secret"
@@ -25,13 +25,13 @@ _PASSES: Final = 4
 _Span: TypeAlias = "tuple[int, int, int, str, Callable[[str], str]]"
 
 Finder: TypeAlias = Callable[[str], Iterable[Any]]
-"""A recogniser from elsewhere: gives `(name, start, end)`, or objects with `entity_type`, `start` and `end` as
-Presidio's do: `lambda text: analyzer.analyze(text, language="en")`."""
+"""An external recognizer: returns `(name, start, end)`, or objects with `entity_type`, `start` and `end` like
+Presidio's: `lambda text: analyzer.analyze(text, language="en")`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where something was struck out: characters `start` to `end` of the text before. The value is in none of it."""
+    """Where something was redacted: characters `start` to `end` of the original text, without the value."""
 
     rule: str
     start: int
@@ -40,22 +40,26 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text as it may be kept, and what was struck out of it, in its order."""
+    """A redacted text, and what was redacted in its order."""
 
     text: str
     found: tuple[Found, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each rule."""
-        return dict(Counter(each.rule for each in self.found))
+        """Number of redactions by rule."""
+        return dict(Counter(redaction.rule for redaction in self.found))
 
 
 class Redactor:
-    """Rules at work. `known` are secrets by their value (of eight characters and more), struck out wherever they are.
+    """Applies redaction rules to texts and JSON values.
 
-    `placeholder` replaces everything by one text; without it a value is replaced by `[email 1]`, the same one
-    everywhere in a document.
+    Args:
+        rules: The rules; where two overlap, the earlier one names the value.
+        known: Secrets by their values (of at least eight characters), redacted wherever they occur.
+        finders: External recognizers.
+        placeholder: One text that replaces everything. Without it a value is replaced by a numbered placeholder such as
+            `[email 1]`, the same everywhere in a document.
     """
 
     def __init__(
@@ -71,36 +75,36 @@ class Redactor:
         self._known = re.compile("|".join(map(re.escape, values))) if values else None
 
     def redact(self, text: str) -> Redacted:
-        """`text` as a document of its own."""
+        """Redact a text as a document of its own."""
         return self.document().redact(text)
 
     def value(self, value: Any) -> Any:
-        """A copy of a JSON value, as a document of its own."""
+        """Return a redacted copy of a JSON value, as a document of its own."""
         return self.document().value(value)
 
     def document(self) -> Document:
-        """Several texts that belong together: one value has one placeholder in all of them."""
+        """Return a document for several related texts, in which each value has one placeholder."""
         return Document(self)
 
     def find(self, text: str) -> list[tuple[int, int, str, Callable[[str], str]]]:
-        """What is found, in its order, nothing twice: start, end, name, and how one value is told from another.
+        """Return the matches in a text in order, without overlaps: start, end, rule name, `canonical`.
 
-        Where two rules overlap all that either found is one, under the name of the rule that comes first.
+        Matches that overlap are merged, under the name of the rule that comes first.
         """
-        spans = self._found_elsewhere(text)
+        spans = self._external_spans(text)
         rest = text
-        for _ in range(_PASSES):  # what is found bounds what stands beside it: `<account> <card>`
-            some = self._spans(rest)
-            if not some:
+        for _ in range(_PASSES):  # a match can delimit another one beside it: `<account> <card>`
+            new = self._spans(rest)
+            if not new:
                 break
-            spans += some
-            rest = _masked(rest, some)
+            spans += new
+            rest = _masked(rest, new)
         spans.sort(key=lambda span: span[:3])
         merged: list[_Span] = []
         for span in spans:
             if merged and span[0] < merged[-1][1]:
                 last = merged[-1]
-                first = min(last, span, key=lambda each: each[2])
+                first = min(last, span, key=lambda candidate: candidate[2])
                 merged[-1] = (last[0], max(last[1], span[1]), *first[2:])
             else:
                 merged.append(span)
@@ -116,18 +120,18 @@ class Redactor:
                 spans.extend((start, end, rank, rule.name, rule.canonical) for start, end in rule.spans(text))
         return spans
 
-    def _found_elsewhere(self, text: str) -> list[_Span]:
+    def _external_spans(self, text: str) -> list[_Span]:
         spans: list[_Span] = []
         for finder in self.finders:
-            for each in finder(text):
-                name, start, end = _of_finder(each)
+            for found in finder(text):
+                name, start, end = _of_finder(found)
                 if 0 <= start < end <= len(text):
                     spans.append((start, end, len(self.rules), name, str))
         return spans
 
 
 class Document:
-    """Texts and values of one conversation. It remembers what it struck out for as long as it lives."""
+    """Texts and values of one conversation; holds the redacted values in memory while it exists."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -136,57 +140,57 @@ class Document:
         self.counts: Counter[str] = Counter()
 
     def redact(self, text: str) -> Redacted:
-        """`text` as it may be kept."""
-        self._heed(text)
+        """Redact a text."""
+        self._reserve_placeholders(text)
         found = self._redactor.find(text)
         if not found:
             return Redacted(text)
         pieces: list[str] = []
         at = 0
         for start, end, name, canonical in found:
-            pieces += (text[at:start], self._instead(name, canonical(text[start:end])))
+            pieces += (text[at:start], self._replacement(name, canonical(text[start:end])))
             at = end
         self.counts.update(name for _, _, name, _ in found)
         pieces.append(text[at:])
         return Redacted("".join(pieces), tuple(Found(name, start, end) for start, end, name, _ in found))
 
     def text(self, text: str) -> str:
-        """`redact`, the text alone."""
+        """Redact a text and return only the text."""
         return self.redact(text).text
 
     def value(self, value: Any) -> Any:
-        """A copy of a JSON value with its texts (keys too) as they may be kept; however deep it is.
+        """Return a copy of a JSON value with its texts and keys redacted, at any depth.
 
-        Texts and numbers in a field that is named as a secret's are struck out whole, all those deeper in it too; so is
-        a whole number that a rule knows.
+        Strings and numbers in a field with a secret's name are redacted whole, including everything nested in it; so is
+        a whole number that matches a rule.
         """
         root: list[Any] = [value]
-        todo: list[tuple[Any, Any, Any, bool]] = [(root, 0, value, False)]
-        while todo:
-            home, key, each, is_secret = todo.pop()
-            if isinstance(each, str):
-                home[key] = self._struck(each) if is_secret and each else self.text(each)
-            elif isinstance(each, Mapping):
-                pairs = list(cast("Mapping[Any, Any]", each).items())
+        pending: list[tuple[Any, Any, Any, bool]] = [(root, 0, value, False)]
+        while pending:
+            parent, key, item, is_secret = pending.pop()
+            if isinstance(item, str):
+                parent[key] = self._redact_whole(item) if is_secret and item else self.text(item)
+            elif isinstance(item, Mapping):
+                pairs = list(cast("Mapping[Any, Any]", item).items())
                 new: dict[Any, Any] = {}
-                named = [(self.text(name) if isinstance(name, str) else name, name, item) for name, item in pairs]
+                named = [(self.text(name) if isinstance(name, str) else name, name, nested) for name, nested in pairs]
                 new.update((safe, None) for safe, _, _ in named)
-                home[key] = new
-                todo += [
-                    (new, safe, item, is_secret or (isinstance(name, str) and is_secret_name(name)))
-                    for safe, name, item in reversed(named)
+                parent[key] = new
+                pending += [
+                    (new, safe, nested, is_secret or (isinstance(name, str) and is_secret_name(name)))
+                    for safe, name, nested in reversed(named)
                 ]
-            elif isinstance(each, (list, tuple)):
-                items = cast("Sequence[Any]", each)
+            elif isinstance(item, (list, tuple)):
+                items = cast("Sequence[Any]", item)
                 copy: list[Any] = [None] * len(items)
-                home[key] = copy
-                todo += [(copy, place, items[place], is_secret) for place in reversed(range(len(items)))]
-            elif is_secret and isinstance(each, (int, float)) and not isinstance(each, bool):
-                home[key] = self._struck(hex(each) if isinstance(each, int) and _is_huge(each) else str(each))
-            elif isinstance(each, int) and not isinstance(each, bool) and abs(each) >= _LARGE_NUMBER:
-                home[key] = self._number(each)
+                parent[key] = copy
+                pending += [(copy, index, items[index], is_secret) for index in reversed(range(len(items)))]
+            elif is_secret and isinstance(item, (int, float)) and not isinstance(item, bool):
+                parent[key] = self._redact_whole(hex(item) if isinstance(item, int) and _is_huge(item) else str(item))
+            elif isinstance(item, int) and not isinstance(item, bool) and abs(item) >= _LARGE_NUMBER:
+                parent[key] = self._number(item)
             else:
-                home[key] = each
+                parent[key] = item
         return root[0]
 
     def _number(self, value: int) -> Any:
@@ -196,19 +200,19 @@ class Document:
         found = self._redactor.find(text)
         return self.text(text) if found and found[0][:2] == (0, len(text)) else value
 
-    def _struck(self, text: str) -> str:
+    def _redact_whole(self, text: str) -> str:
         if _PLACEHOLDER.fullmatch(text) or text == self._redactor.placeholder:
-            self._heed(text)
+            self._reserve_placeholders(text)
             return text
         self.counts[_KNOWN] += 1
-        return self._instead(_KNOWN, text)
+        return self._replacement(_KNOWN, text)
 
-    def _heed(self, text: str) -> None:
-        """Placeholders of an earlier time are not to be taken for those of this document."""
+    def _reserve_placeholders(self, text: str) -> None:
+        """Skip the numbers of placeholders that the text contains already, from an earlier redaction."""
         for name, number in _PLACEHOLDER.findall(text):
             self._last[name] = max(self._last[name], int(number))
 
-    def _instead(self, name: str, value: str) -> str:
+    def _replacement(self, name: str, value: str) -> str:
         if self._redactor.placeholder is not None:
             return self._redactor.placeholder
         key = (name, value)
@@ -219,7 +223,7 @@ class Document:
 
 
 def redact(text: str, rules: Sequence[RedactionRule] = DEFAULT_RULES) -> Redacted:
-    """`text` without secrets and personal data.
+    """Redact secrets and personal data in a text.
 
     >>> redact("write to ann@example.org, then to ann@example.org").text
     'write to [email 1], then to [email 1]'
@@ -233,7 +237,7 @@ def _redactor(rules: tuple[RedactionRule, ...]) -> Redactor:
 
 
 def _masked(text: str, spans: Sequence[_Span]) -> str:
-    """The same text, of the same length, without what was found."""
+    """Return a text of the same length with the spans blanked."""
     pieces: list[str] = []
     at = 0
     for start, end, *_ in sorted(spans, key=lambda span: span[:2]):
@@ -245,7 +249,7 @@ def _masked(text: str, spans: Sequence[_Span]) -> str:
 
 
 def _is_huge(value: int) -> bool:
-    return value.bit_length() > 200  # Python writes no number of more than 4300 digits
+    return value.bit_length() > 200  # Python does not convert numbers of more than 4300 digits
 
 
 def _of_finder(found: Any) -> tuple[str, int, int]:

@@ -1,4 +1,4 @@
-"""One rule: what something that must not be kept looks like, and what makes it sure."""
+"""A redaction rule: what a value looks like, and how a match is confirmed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ Accept: TypeAlias = "Callable[[str], Sequence[tuple[int, int]]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedactionRule:
-    """`name` is what stands in the placeholder: `[email 1]`.
+    """A rule that finds one kind of value.
 
-    Of a match of `pattern` the group `part` is taken (0: all of it). `accept` is given what matched and returns where
-    in it something is: starts and ends in their order, none for nothing. `anchors` are lower-case texts of which one
-    must occur somewhere, before the pattern is tried at all. `canonical` makes one of two ways to write a value.
+    Loom's own patterns take linear time on any text: they start where a run of their characters starts, and their
+    repetitions are bounded or possessive. Write custom patterns in the same way.
 
-    Loom's own patterns take linear time on any text: they begin where their run of characters begins, their
-    repetitions are bounded or possessive. A rule of one's own should be written in the same way.
+    Attributes:
+        name: Name in the placeholder, such as `email` in `[email 1]`.
+        pattern: The pattern.
+        kind: "secret", "personal" or "own".
+        part: Group of the pattern that is redacted; 0 for the whole match.
+        accept: Confirms a match: takes the matched text and returns the spans (start, end) to redact, in order.
+        anchors: Lower-case texts, one of which must occur in a text before the pattern is tried.
+        canonical: Maps the notations of one value to one text.
     """
 
     name: str
@@ -34,28 +39,28 @@ class RedactionRule:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable() or set(self.name) & set("[]"):
-            raise ValueError(f"a rule's name is printable and has no brackets, not {self.name!r}")
+            raise ValueError(f"a rule's name must be printable and without brackets, not {self.name!r}")
         if self.kind not in KINDS:
-            raise ValueError(f"a rule is of the kind {', '.join(KINDS)}, not {self.kind!r}")
+            raise ValueError(f"a rule's kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it is found in `text`."""
+        """Yield where the rule matches in `text`."""
         if self.accept is None:
             for match in self.pattern.finditer(text):
                 start, end = match.span(self.part)
                 if start < end:
                     yield start, end
             return
-        at = 0
-        while (match := self.pattern.search(text, at)) is not None:
+        position = 0
+        while (match := self.pattern.search(text, position)) is not None:
             start, end = match.span(self.part)
-            taken = self.accept(text[start:end])
-            yield from ((start + begin, start + last) for begin, last in taken)
-            # Where it is none, it may begin later in what matched.
-            at = start + taken[-1][1] if taken else match.start() + 1
+            accepted = self.accept(text[start:end])
+            yield from ((start + begin, start + last) for begin, last in accepted)
+            # A rejected match may contain another one that starts later.
+            position = start + accepted[-1][1] if accepted else match.start() + 1
 
     def concerns(self, lowered: str) -> bool:
-        """Whether the text, in lower case, can hold any."""
+        """Return whether a text, in lower case, can contain a match."""
         return not self.anchors or any(anchor in lowered for anchor in self.anchors)
 
 
@@ -70,11 +75,25 @@ def rule(
     anchors: tuple[str, ...] = (),
     canonical: Callable[[str], str] = str,
 ) -> RedactionRule:
-    """A rule of a pattern's text. Raises `ValueError` where that is none."""
+    """Make a rule from a pattern's text.
+
+    Args:
+        name: Name in the placeholder.
+        pattern: The regular expression.
+        kind: "secret", "personal" or "own".
+        ignore_case: Whether case is ignored.
+        part: Group of the pattern that is redacted.
+        accept: Confirms a match; see `RedactionRule`.
+        anchors: Texts, one of which must occur; see `RedactionRule`.
+        canonical: Maps the notations of one value to one text.
+
+    Raises:
+        ValueError: The pattern is not a regular expression.
+    """
     try:
         compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
     except re.error as error:
-        raise ValueError(f"the pattern of {name!r} is no regular expression: {error}") from error
+        raise ValueError(f"the pattern of {name!r} is not a regular expression: {error}") from error
     return RedactionRule(
         name=name,
         pattern=compiled,

@@ -1,4 +1,4 @@
-"""What gives access: keys, tokens, passwords, private keys, and what is too random to be words."""
+"""Rules for secrets: keys, tokens, passwords, private keys, and random-looking text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _rule = partial(_rule, kind="secret")
 _NAMED_VALUE: Final = r"""[\w.~+/=\-!#$%^*@:]"""
 
 KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
-    # RFC 7468; headers of RFC 1421 and line ends written as \n included. One that was cut off goes to the text's end.
+    # RFC 7468; headers of RFC 1421 and line ends written as \n included. A truncated key extends to the text's end.
     _rule(
         "private key",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+"
@@ -63,7 +63,7 @@ KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
         part=1,
         anchors=("://",),
     ),
-    # Published forms of providers' keys.
+    # Documented formats of providers' keys.
     _rule("api key", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})", anchors=("gh", "github")),
     _rule("api key", r"\bglpat-[\w-]{20,255}", anchors=("glpat-",)),
     _rule("api key", r"\bsk-[\w-]{20,255}", anchors=("sk-",)),
@@ -87,7 +87,7 @@ KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
         anchors=("absk", "bedrock-api-key-"),
     ),
 )
-"""Forms that are documented and mean nothing else: these are struck out of reports, too."""
+"""Documented formats that mean nothing else; these are redacted in reports, too."""
 
 _NAMED: Final = (
     _rule(
@@ -106,8 +106,8 @@ _NAMED: Final = (
         part=1,
         anchors=("secret", "key", "token"),
     ),
-    # As it is said: "my password is Sw0rdfish!9". A digit among letters or signs tells it from "is wrong" and "is 12
-    # characters".
+    # In prose: "my password is Sw0rdfish!9". A digit among letters or symbols distinguishes it from "is wrong" and
+    # "is 12 characters".
     _rule(
         "password",
         r"(?<![a-z])(?:password|passwd|passphrase|passcode|pwd)s?\s{1,4}(?:is|was|are|were|will be)\s{1,4}[\"'“‘`]?"
@@ -129,24 +129,25 @@ _NAMED: Final = (
 _RANDOM_FROM: Final = 24
 _LEAST_BITS: Final = 3.7
 _LEAST_CHANGES: Final = 0.4
-_LOOKED_AT: Final = 4096
+_EXAMINED: Final = 4096
 
 
 def _random(token: str) -> list[tuple[int, int]]:
-    """All of a token that is too random to be words, an identifier or a path.
+    """Return the span of a token that is too random to be words, an identifier or a path.
 
-    It must hold small and capital letters and digits, at least 3.7 bits a character (Shannon, over its own letters;
-    24 characters drawn from 62 have 4.3 on average), and change between these classes at every second or third step,
-    as chance does (0.62) and CamelCase does not. So hexadecimal ids are left: traces are found by them.
+    It must contain lower-case and upper-case letters and digits, have at least 3.7 bits per character (Shannon entropy
+    over its own letters; 24 characters drawn from 62 have 4.3 on average), and change between these classes at 40 % of
+    the steps or more: random text does so at 62 %, CamelCase much less. Hexadecimal ids are not matched, because traces
+    are found by them.
     """
-    seen = token[:_LOOKED_AT]
-    classes = "".join("a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else "" for c in seen)
+    examined = token[:_EXAMINED]
+    classes = "".join("a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else "" for c in examined)
     if len(set(classes)) < 3:
         return []
     changes = sum(a != b for a, b in pairwise(classes)) / (len(classes) - 1)
     if changes < _LEAST_CHANGES:
         return []
-    counts, total = Counter(seen), len(seen)
+    counts, total = Counter(examined), len(examined)
     bits = -sum(count / total * log2(count / total) for count in counts.values())
     return [(0, len(token))] if bits >= _LEAST_BITS else []
 
@@ -158,17 +159,17 @@ HIGH_ENTROPY: Final = _rule(
 )
 
 SECRETS: Final[tuple[RedactionRule, ...]] = (*KNOWN_FORMS, *_NAMED, HIGH_ENTROPY)
-"""Everything that gives access, what looks random included."""
+"""All rules for secrets, including random-looking text."""
 
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_\-. ])(?:secret|password|passwd|passphrase|pwd|authorization|cookie|credentials?|"
     r"(?:api|access|private|secret|account|shared)[_\- ]?key|"
     r"(?:auth|access|refresh|session|id|bearer|security)[_\- ]?token|"
-    r"(?<!_to_first_)(?<!_per_)token)$"  # a time to the first token and a price per token are no secrets
+    r"(?<!_to_first_)(?<!_per_)token)$"  # a time to the first token and a price per token are not secrets
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a field of this name holds a secret, whatever that looks like (`clientSecret`, `api_key`)."""
+    """Return whether a field of this name holds a secret, whatever its value (`clientSecret`, `api_key`)."""
     return len(name) <= 100 and _SECRET_NAME.search(_CAMEL.sub("_", name).lower()) is not None

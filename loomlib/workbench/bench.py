@@ -234,7 +234,7 @@ class Workbench:
         from ..plugins import find_plugins
         from .plugin_view import PluginView
 
-        return PluginView(find_plugins().check().knowing(self.context.plugins).lines())
+        return PluginView(find_plugins().check().merge_problems(self.context.plugins).lines())
 
     def blueprints(self) -> pd.DataFrame:
         """Return the templates that `deploy` knows by name; variants have planted faults for evaluation exercises."""

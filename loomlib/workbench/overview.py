@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..metrics import AgentFigures, Bin, Figures, Headline, Window, headlines, said, sentence
+from ..metrics import AgentFigures, Bin, Figures, Headline, Window, headlines, sentence, value_text
 from .frames import rows_frame
 from .overview_page import BINS_SHOWN, overview_page, table_html
 
@@ -189,8 +189,8 @@ class AgentOverview:
                     f"{each.start:%Y-%m-%d %H:%M:%S}",
                     str(each.n),
                     str(each.failed),
-                    said("duration_p50_ms", each.p50),
-                    said("duration_p90_ms", each.p90),
+                    value_text("duration_p50_ms", each.p50),
+                    value_text("duration_p90_ms", each.p90),
                 )
                 for each in self.bins[-BINS_SHOWN:]
             ],

@@ -64,9 +64,9 @@ def test_a_flaky_night_is_no_alarm(failed: int, n: int, state: str) -> None:
     assert errors().judge(estimate_share(failed, n)) == state
 
 
-def test_below_the_wanted_n_nothing_is_decided() -> None:
+def test_below_min_n_nothing_is_decided() -> None:
     assert errors(min_n=100).judge(estimate_share(80, 80)) == UNCLEAR
-    assert "fewer than the 100 wanted" in errors(min_n=100).sentence(UNCLEAR, estimate_share(80, 80))
+    assert "fewer than 100 observations" in errors(min_n=100).sentence(UNCLEAR, estimate_share(80, 80))
 
 
 def test_no_traffic_is_a_number_too() -> None:
@@ -106,7 +106,7 @@ def test_a_rule_comes_back_as_it_was_stored() -> None:
     assert rule.name == "p90 answer of a above 900 ms"
 
 
-def test_an_alarm_is_told_once_then_reminded_of_and_its_end_is_told_once(store: Store) -> None:
+def test_an_alarm_is_sent_once_with_reminders_and_its_end_is_sent_once(store: Store) -> None:
     store.alerts.add("local", "errors", errors(remind_every=timedelta(hours=6)).to_dict(), at=NOON)
     inbox = Inbox()
 
@@ -122,23 +122,23 @@ def test_an_alarm_is_told_once_then_reminded_of_and_its_end_is_told_once(store: 
     assert inbox.titles[1:] == ["Loom: STILL IN ALARM · errors"]
     check(9, 0, 300)
     check(10, 0, 300)
-    assert inbox.titles[2:] == ["Loom: over · errors"]
+    assert inbox.titles[2:] == ["Loom: RESOLVED · errors"]
     kinds = [(each.kind, each.state) for each in reversed(store.alerts.events("local"))]
     assert kinds == [
-        ("state", OK), ("state", ALARM), ("told", ALARM), ("state", UNCLEAR), ("state", ALARM), ("reminder", ALARM),
-        ("state", OK), ("told", OK),
+        ("state", OK), ("state", ALARM), ("notified", ALARM), ("state", UNCLEAR), ("state", ALARM), ("reminder", ALARM),
+        ("state", OK), ("notified", OK),
     ]  # fmt: skip
 
 
-def test_who_could_not_be_told_is_told_at_the_next_check(store: Store) -> None:
+def test_a_failed_notification_is_sent_at_the_next_check(store: Store) -> None:
     store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
     inbox = Inbox()
     inbox.broken = "could not be reached"
     first = check_alerts(store, "local", shares(30, 90), inbox, now=NOON)
-    assert (first.checked[0].told, first.checked[0].problems) == ((), ("'team' could not be reached",))
+    assert (first.checked[0].notified, first.checked[0].problems) == ((), ("'team' could not be reached",))
     assert first.exit_code == 2
     inbox.broken = ""
-    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + HOUR).checked[0].told == ("team",)
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + HOUR).checked[0].notified == ("team",)
     assert len(inbox.titles) == 1
 
 
@@ -165,14 +165,14 @@ def both(store: Store, **more: Any) -> AlertRule:
 MINUTE = timedelta(minutes=1)
 
 
-def test_who_was_not_reached_is_tried_again_alone_and_in_the_end_given_up(store: Store) -> None:
+def test_a_failed_address_is_retried_alone_and_given_up_in_the_end(store: Store) -> None:
     both(store, remind_every=timedelta(hours=24))
     inbox = Inboxes("night")
 
     def check(at: timedelta) -> Any:
         return check_alerts(store, "local", shares(30, 90), inbox, now=NOON + at).checked[0]
 
-    assert (check(timedelta(0)).told, inbox.told) == (("team",), [("team", "ALARM · errors")])
+    assert (check(timedelta(0)).notified, inbox.told) == (("team",), [("team", "ALARM · errors")])
     assert check(MINUTE / 2).problems == ()  # too soon
     tries, at = 1, MINUTE
     while check(at).problems[-1].endswith("could not be reached"):
@@ -181,38 +181,42 @@ def test_who_was_not_reached_is_tried_again_alone_and_in_the_end_given_up(store:
     assert (tries, inbox.told) == (MOST_TRIES - 1, [("team", "ALARM · errors")])
     inbox.broken.clear()
     last = check(timedelta(hours=23))
-    assert (last.told, len(last.problems)) == ((), 1)
-    assert "is not tried again until there is something new" in last.problems[0]
-    assert [each.kind for each in store.alerts.events("local")].count("given up") == 1
-    assert check(timedelta(days=30)).told == ("team", "night")
+    assert (last.notified, len(last.problems)) == ((), 1)
+    assert "not retried until the alert changes" in last.problems[0]
+    assert [each.kind for each in store.alerts.events("local")].count("gave up") == 1
+    assert check(timedelta(days=30)).notified == ("team", "night")
     assert inbox.told[1:] == [("team", "STILL IN ALARM · errors"), ("night", "STILL IN ALARM · errors")]
     assert check(timedelta(days=30, hours=1)).problems == ()
 
 
-def test_who_is_reached_later_is_told_once_and_the_end_goes_to_those_who_know(store: Store) -> None:
+def test_a_late_delivery_is_sent_once_and_the_end_goes_to_those_notified(store: Store) -> None:
     both(store)
     inbox = Inboxes("night")
     check_alerts(store, "local", shares(30, 90), inbox, now=NOON)
     inbox.broken.clear()
     again = [check_alerts(store, "local", shares(30, 90), inbox, now=NOON + hours * HOUR) for hours in (1, 2)]
-    assert [each.checked[0].told for each in again] == [("night",), ()]
+    assert [each.checked[0].notified for each in again] == [("night",), ()]
     inbox.broken.add("night")
     over = check_alerts(store, "local", shares(0, 300), inbox, now=NOON + 3 * HOUR)
-    assert over.checked[0].told == ("team",)
+    assert over.checked[0].notified == ("team",)
     inbox.broken.clear()
-    assert check_alerts(store, "local", shares(0, 300), inbox, now=NOON + 4 * HOUR).checked[0].told == ("night",)
+    assert check_alerts(store, "local", shares(0, 300), inbox, now=NOON + 4 * HOUR).checked[0].notified == ("night",)
     assert inbox.told == [
-        ("team", "ALARM · errors"), ("night", "ALARM · errors"), ("team", "over · errors"), ("night", "over · errors"),
+        ("team", "ALARM · errors"), ("night", "ALARM · errors"), ("team", "RESOLVED · errors"),
+        ("night", "RESOLVED · errors"),
     ]  # fmt: skip
 
 
-def test_who_never_heard_of_an_alarm_does_not_hear_of_its_end(store: Store) -> None:
+def test_an_address_that_never_got_the_alarm_does_not_get_its_end(store: Store) -> None:
     both(store)
     inbox = Inboxes("night")
     check_alerts(store, "local", shares(30, 90), inbox, now=NOON)
     inbox.broken.clear()
-    assert check_alerts(store, "local", shares(0, 300), inbox, now=NOON + HOUR).checked[0].told == ("team",)
-    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + 2 * HOUR).checked[0].told == ("team", "night")
+    assert check_alerts(store, "local", shares(0, 300), inbox, now=NOON + HOUR).checked[0].notified == ("team",)
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + 2 * HOUR).checked[0].notified == (
+        "team",
+        "night",
+    )
 
 
 def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store: Store) -> None:
@@ -222,8 +226,11 @@ def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store
         row, ALARM, at=NOON, untold={"kind": "alarm", "tries": {"team": 0, "night": 0}}
     )
     inbox = Inboxes()
-    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE / 4).checked[0].told == ()
-    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE).checked[0].told == ("team", "night")
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE / 4).checked[0].notified == ()
+    assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE).checked[0].notified == (
+        "team",
+        "night",
+    )
 
 
 def test_a_teller_that_breaks_reaches_nobody_and_shows_no_address(store: Store) -> None:
@@ -233,7 +240,7 @@ def test_a_teller_that_breaks_reaches_nobody_and_shows_no_address(store: Store) 
         raise RuntimeError("json://user:hunter2@example.com")
 
     found = check_alerts(store, "local", shares(30, 90), notify, now=NOON).checked[0]
-    assert (found.told, len(found.problems)) == ((), 2)
+    assert (found.notified, len(found.problems)) == ((), 2)
     assert "RuntimeError" in found.problems[0]
     assert "hunter2" not in repr(found)
 
@@ -322,11 +329,11 @@ def test_apprise_tells_a_loopback_server_and_the_address_is_nowhere(
     rule = AlertRule("error_rate", above=0.05, name="errors", notify=["team", "night", "odd", "nobody"])
     store.alerts.add("local", "errors", rule.to_dict(), at=NOON)
     found = check_alerts(store, "local", shares(30, 90), apprise_notify(addresses), now=NOON)
-    assert found.checked[0].told == ("team",)
+    assert found.checked[0].notified == ("team",)
     assert len(found.problems) == 3
     assert [each["path"] for each in got] == ["/hook-s3cr3t", "/broken-s3cr3t"]
     assert got[0]["title"] == "Loom: ALARM · errors"
-    assert "above the limit beyond doubt" in got[0]["message"]
+    assert "the whole interval is above the limit" in got[0]["message"]
     told = [repr(found), caplog.text, repr(store.alerts.list("local")), repr(store.alerts.events("local"))]
     assert not [each for each in told if "s3cr3t" in each]
     assert b"s3cr3t" not in (tmp_path / "loom.db").read_bytes()

@@ -80,7 +80,7 @@ def test_every_kind_has_its_hook(install: Install) -> None:
     assert plugins.problems == ()
     for kind in HOOKS:
         assert "one" in plugins.names(kind)
-        assert plugins.given(kind, "one")() == kind
+        assert plugins.entry(kind, "one")() == kind
     with pytest.raises(ValueError, match="evaluators"):
         plugins.names("gadgets")
     with pytest.raises(ValueError):
@@ -88,7 +88,7 @@ def test_every_kind_has_its_hook(install: Install) -> None:
 
 
 def test_where_no_panels_are_installed_their_distribution_is_named() -> None:
-    with pytest.raises(PluginError, match=r"No panel is called 'test'\. Try: pip install loom-widgets"):
+    with pytest.raises(PluginError, match=r"There is no panel 'test'\. Try: pip install loom-widgets"):
         Plugins((), {}, []).get("panels", "test")
 
 
@@ -126,16 +126,16 @@ def test_asking_for_a_broken_plugin_by_name_repeats_its_error(install: Install) 
         with pytest.raises(PluginError, match=r"is broken: ModuleNotFoundError.*Try: pip install some_module"):
             plugins.get("evaluators", name)
     with pytest.raises(
-        PluginError, match=r"No evaluator is called 'kindness'; a broken plugin may have it: .*some_mod"
+        PluginError, match=r"There is no evaluator 'kindness'; a broken plugin may provide it: .*some_mod"
     ):
         plugins.get("evaluators", "kindness")
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_known_ones(install: Install) -> None:
     install("loom-polite", POLITE)
-    with pytest.raises(PluginError, match=r"No evaluator is called 'politness'\. Try: politeness"):
+    with pytest.raises(PluginError, match=r"There is no evaluator 'politness'\. Try: politeness"):
         load_plugins().get("evaluators", "politness")
-    with pytest.raises(PluginError, match="install a plugin that gives a span source"):
+    with pytest.raises(PluginError, match="install a plugin that provides a span source"):
         load_plugins().get("span_sources", "jaeger")
 
 
@@ -150,10 +150,13 @@ def test_an_unknown_name_is_answered_with_the_nearest_known_ones(install: Instal
         ("@hookimpl\ndef loom_models():\n    raise SystemExit(3)", "SystemExit: 3"),
         (
             "@hookimpl\ndef loom_models():\n    return None",
-            "TypeError: a dict of name → factory was expected, not NoneType",
+            "TypeError: expected a dict of name → factory, not NoneType",
         ),
-        ("@hookimpl\ndef loom_models():\n    return {'one': 'text'}", "'one': 'text' is no name → factory"),
-        ("@hookimpl\ndef loom_models():\n    return {1: print}", "is no name → factory"),
+        (
+            "@hookimpl\ndef loom_models():\n    return {'one': 'text'}",
+            "'one': 'text' is not a pair of name and factory",
+        ),
+        ("@hookimpl\ndef loom_models():\n    return {1: print}", "is not a pair of name and factory"),
         ("@hookimpl\ndef loom_models(surprise):\n    return {}", "PluginValidationError"),
         ("@hookimpl\ndef loom_moddels():\n    return {}", "Loom has no hook loom_moddels; it has loom_evaluators"),
     ],
@@ -195,7 +198,7 @@ def test_a_thing_that_cannot_be_made_is_reported_each_time_and_listed_once(insta
     assert only(plugins).target == "loom_late → panel 'late'"
 
 
-def test_reports_and_blueprints_may_be_paths_and_are_looked_at_when_asked_for(install: Install, tmp_path: Path) -> None:
+def test_reports_and_blueprints_may_be_paths_and_are_checked_when_used(install: Install, tmp_path: Path) -> None:
     install(
         "loom-paths",
         """
@@ -211,9 +214,9 @@ def test_reports_and_blueprints_may_be_paths_and_are_looked_at_when_asked_for(in
     plugins = load_plugins()
     assert plugins.problems == ()
     for kind, name, wrong in (
-        ("reports", "nightly", r"an \.ipynb file was expected at .*nightly\.ipynb"),
-        ("blueprints", "echo", r"a folder with an agent\.py was expected at /templates/echo"),
-        ("blueprints", "late", "was expected at /templates/late"),
+        ("reports", "nightly", r"expected an \.ipynb file at .*nightly\.ipynb"),
+        ("blueprints", "echo", r"expected a folder with an agent\.py at /templates/echo"),
+        ("blueprints", "late", "expected a folder with an agent.py at /templates/late"),
     ):
         with pytest.raises(PluginError, match=wrong):
             plugins.get(kind, name)
@@ -250,18 +253,18 @@ def test_built_ins_come_first_and_keep_their_names(install: Install) -> None:
 
     plugins = load_plugins([SimpleNamespace(__name__="loomlib.evaluators", loom_evaluators=loom_evaluators)])
     assert plugins.get("evaluators", "politeness") == "Loom's own"
-    assert only(plugins).error == "'politeness' is given by loomlib already"
+    assert only(plugins).error == "loomlib provides 'politeness' already"
     assert [each.distribution for each in others(plugins)] == ["loomlib", "loom-polite"]
 
 
-def test_of_two_plugins_with_one_name_the_first_keeps_it_and_the_second_is_told(install: Install) -> None:
+def test_of_two_plugins_with_one_name_the_first_keeps_it_and_the_second_is_reported(install: Install) -> None:
     install("loom-a-polite", POLITE.replace("polite {", "first {"))
     install("loom-b-polite", POLITE)
     plugins = load_plugins()
     assert plugins.get("evaluators", "politeness") == "first 1"
     assert (only(plugins).distribution, only(plugins).error) == (
         "loom-b-polite",
-        "'politeness' is given by loom-a-polite already",
+        "loom-a-polite provides 'politeness' already",
     )
 
 
@@ -294,8 +297,8 @@ def test_a_plugin_that_is_skipped_is_not_imported_and_says_so(
     monkeypatch.setenv("LOOM_SKIP_PLUGINS", "loom-other, Loom-Hanging")
     plugins = load_plugins()
     assert plugins.names("evaluators") == ("politeness",)
-    assert only(plugins).error == "LOOM_SKIP_PLUGINS names it"
-    with pytest.raises(PluginError, match=r"LOOM_SKIP_PLUGINS names it.*Try: take loom-hanging out of LOOM_SKIP"):
+    assert only(plugins).error == "skipped by LOOM_SKIP_PLUGINS"
+    with pytest.raises(PluginError, match=r"skipped by LOOM_SKIP_PLUGINS.*Try: remove loom-hanging from LOOM_SKIP"):
         plugins.get("panels", "loom-hanging")
 
 

@@ -47,11 +47,11 @@ def test_what_is_made_is_clean_code(tmp_path: Path) -> None:
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
     made = make_plugin("loom-twice", tmp_path)
     (made.folder / "mine.txt").write_text("keep")
-    with pytest.raises(PluginError, match=r"there already.*loom-twice.*--to"):
+    with pytest.raises(PluginError, match=r"The folder exists.*loom-twice.*--to"):
         make_plugin("Loom_Twice", tmp_path)
     assert (made.folder / "mine.txt").read_text() == "keep"
     (tmp_path / "loom-link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(PluginError, match="there already"):
+    with pytest.raises(PluginError, match="The folder exists"):
         make_plugin("loom-link", tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["loom-link", "loom-twice"]
 
@@ -77,7 +77,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_no_distribution_can_have_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(PluginError, match=r"(can be called that|too long).*Try: letters"):
+    with pytest.raises(PluginError, match=r"(Not a valid|too long).*Try: letters"):
         make_plugin(name, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -96,7 +96,7 @@ def test_names_that_loom_gives_itself_are_not_given_again(tmp_path: Path) -> Non
     assert '"loom_report": make_command' in (made.folder / "loom_report" / "plugin.py").read_text()
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_with_a_mend(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PluginError, match=r"could not be written.*--to"):
+    with pytest.raises(PluginError, match=r"Cannot write the plugin.*--to"):
         make_plugin("loom-nowhere", tmp_path / "file")

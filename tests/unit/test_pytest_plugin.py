@@ -86,7 +86,7 @@ def test_a_wrong_set_or_evaluator_is_said_in_words(place: pytest.Pytester) -> No
     result.stderr.fnmatch_lines(["ERROR: *no-such-set.json*"])
     result = run(place, "--loom-evaluator", "trajectry", "-k", "0")
     result.assert_outcomes(errors=1, deselected=5)
-    result.stdout.fnmatch_lines(["*the evaluation cannot be begun: *trajectry*"])
+    result.stdout.fnmatch_lines(["*cannot start the evaluation: *trajectry*"])
     alone = place.runpytest_subprocess("-p", "loomlib.pytest_plugin", "--loom-evalset", "sums.json")
     alone.stderr.fnmatch_lines(["ERROR: --loom-evalset needs --loom-agent*"])
 

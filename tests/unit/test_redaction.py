@@ -208,14 +208,14 @@ def test_rules_of_ones_own_come_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('[[rules]]\nname = "a"\npattern = "("', "no regular expression"),
+        ('[[rules]]\nname = "a"\npattern = "("', "not a regular expression"),
         ('[[rules]]\nname = "a"\npattern = "b"\npart = 3', "0 groups"),
         ('[[rules]]\nname = "a"\npattern = "b"\npart = "x"', "no group 'x'"),
-        ('[[rules]]\nname = "a[1]"\npattern = "b"', "no brackets"),
-        ('[[rules]]\nname = "a"\npatern = "b"', "no patern"),
+        ('[[rules]]\nname = "a[1]"\npattern = "b"', "without brackets"),
+        ('[[rules]]\nname = "a"\npatern = "b"', "Unknown field of a rule: patern"),
         ('[[rules]]\nname = "a"', "a name and a pattern"),
         ("rules = 3", "no list of rules"),
-        ("[[rules", "cannot be read"),
+        ("[[rules", "Cannot read the redaction rules"),
     ],
 )
 def test_a_file_with_a_mistake_says_which(tmp_path: Path, text: str, words: str) -> None:

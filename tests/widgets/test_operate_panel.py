@@ -74,7 +74,7 @@ def test_a_stretch_of_time_is_looked_at_and_written_as_code(watched: Watched, fo
     assert part in watched.panel.code
     compile(watched.panel.code, "copied", "exec")
     if "2020" in str(form):
-        assert watched.panel.status == "Nothing was asked in this time."
+        assert watched.panel.status == "No invocations in this period."
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import loomlib
 from loomlib.errors import LoomError
-from loomlib.metrics import NUMBERS, TITLES, Figures, said
+from loomlib.metrics import NUMBERS, TITLES, Figures, value_text
 from loomlib.presentation.formats import plural
 
 from .kit import Cancel, Form, action
@@ -203,7 +203,7 @@ class OperatePanel(AlertActions):
         told = view.to_dict()
         bins = [
             {**{key: plain(value) for key, value in row.items()}, "said": {
-                "p50_ms": said("duration_p50_ms", each.p50), "p90_ms": said("duration_p90_ms", each.p90),
+                "p50_ms": value_text("duration_p50_ms", each.p50), "p90_ms": value_text("duration_p90_ms", each.p90),
             }}
             for each, row in zip(view.bins, told["latency"], strict=True)
         ]  # fmt: skip
@@ -246,7 +246,7 @@ class OperatePanel(AlertActions):
 
 
 def _said(figures: Figures) -> dict[str, str]:
-    return {name: said(name, figures.number(name)) for name in NUMBERS}
+    return {name: value_text(name, figures.number(name)) for name in NUMBERS}
 
 
 def _headline(found: Any) -> dict[str, str]:

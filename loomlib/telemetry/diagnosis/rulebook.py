@@ -90,7 +90,7 @@ class PluginRules(Protocol):
 
     def names(self, kind: str) -> tuple[str, ...]: ...
     def get(self, kind: str, name: str, /, *given: Any, **arguments: Any) -> Any: ...
-    def blame(self, kind: str, name: str, error: BaseException | str) -> PluginError: ...
+    def report(self, kind: str, name: str, error: BaseException | str) -> PluginError: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ def _plugged(plugins: PluginRules, name: str) -> Rule:
     try:
         rule = plugins.get("rules", name)
         if not isinstance(rule, Rule):
-            raise plugins.blame("rules", name, f"a Rule was expected, not {type(rule).__name__}")
+            raise plugins.report("rules", name, f"a Rule was expected, not {type(rule).__name__}")
         return replace(rule, name=name)
     except PluginError as error:
         return Rule(name=name, title=name, asks=str(error), check=_Failing(error))

@@ -54,19 +54,19 @@ def test_all_of_its_faults_are_in_the_list_with_a_mend(command: Command, tmp_pat
     for said in (
         "loom_evaluators: Unprintable",
         "loom_models: SystemExit: 3",
-        "loom_panels: TypeError: a dict of name → factory was expected, not list",
+        "loom_panels: TypeError: expected a dict of name → factory, not list",
         "Loom has no hook loom_gadgets",
     ):
         assert said in hooks
     things = broken["loom_broken.things"]["error"]
     for said in (
-        "'exact' is given by loomlib already",
-        "'calculator' is given by loomlib already",
-        "'up' is given by loomlib already",
+        "loomlib provides 'exact' already",
+        "loomlib provides 'calculator' already",
+        "loomlib provides 'up' already",
         "7: <function fails",
-        "a folder with an agent.py was expected at /nowhere/at/all",
-        "an .ipynb file was expected at /nowhere/report.ipynb",
-        "a click command was expected, not str",
+        "expected a folder with an agent.py at /nowhere/at/all",
+        "expected an .ipynb file at /nowhere/report.ipynb",
+        "expected a click command, not str",
     ):
         assert said in things
     assert {each["status"] for each in listed if each["distribution"] != "loom-broken"} == {"ok"}
@@ -84,10 +84,10 @@ def test_every_command_goes_on(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("broken-command", "a click command was expected, not str"),
+        ("broken-command", "expected a click command, not str"),
         ("broken-made-command", "ValueError"),
         ("broken-import", "The plugin 'broken-import' is broken: ModuleNotFoundError"),
-        ("nobody", "a broken plugin may have it"),
+        ("nobody", "a broken plugin may provide it"),
     ],
 )
 def test_a_command_of_a_broken_plugin_repeats_its_error(command: Command, tmp_path: Path, name: str, said: str) -> None:
@@ -113,16 +113,16 @@ def test_laboratory_work_goes_on(bench: loom.Workbench) -> None:
     ("ask", "said"),
     [
         (lambda bench: make_evaluator("broken_evaluator"), "ValueError"),
-        (lambda bench: make_evaluator("nobodys"), "a broken plugin may have it.*Unprintable"),
-        (lambda bench: bench.deploy("broken_blueprint"), "a folder with an agent.py was expected"),
+        (lambda bench: make_evaluator("nobodys"), "a broken plugin may provide it.*Unprintable"),
+        (lambda bench: bench.deploy("broken_blueprint"), "expected a folder with an agent.py"),
         (lambda bench: bench.deploy("nobodys"), f"may have it.*{MISSING}"),
-        (lambda bench: find_report("broken_report"), "an .ipynb file was expected"),
+        (lambda bench: find_report("broken_report"), "expected an .ipynb file"),
         (lambda bench: find_report("nobodys"), f"may have it.*{MISSING}"),
         (lambda bench: bench.panel("broken_panel"), "ValueError"),
         (lambda bench: bench.panel("broken-import"), f"is broken: ModuleNotFoundError.*{MISSING}"),
         (
             lambda bench: bench.agent("echo").telemetry.traces(last=1, source="broken_spans"),
-            "a function of a call was expected",
+            "expected a function of an invocation",
         ),
     ],
 )
@@ -137,7 +137,7 @@ def test_asking_by_name_repeats_the_error_with_the_mend(
 
 def test_a_service_with_a_broken_model_says_whose_it_is(command: Command, tmp_path: Path) -> None:
     ran = command(tmp_path / "home", "up", "--model", "broken_model", code=1)
-    assert "a model with converse and converse_stream was expected, not str" in ran.stderr
+    assert "expected a model with converse and converse_stream, not str" in ran.stderr
     assert "loom-broken" in ran.stderr
 
 

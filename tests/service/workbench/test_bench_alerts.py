@@ -56,7 +56,7 @@ def test_the_command_line_adds_lists_checks_and_removes(
     checked = run("check")
     assert checked.returncode == 2, checked.stderr
     assert json.loads(checked.stdout)["alerts"][0]["state"] == "alarm"
-    assert [each["kind"] for each in json.loads(run("history", "cli").stdout)] == ["not told", "state"]
+    assert [each["kind"] for each in json.loads(run("history", "cli").stdout)] == ["not notified", "state"]
     assert run("remove", "cli").returncode == 0
     assert run("check").returncode == 0
     assert run("add", "error_rate", "--above", "5").returncode == 1

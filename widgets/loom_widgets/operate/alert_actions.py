@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.alerts import ALARM, AlertRule
 from loomlib.errors import LoomError
-from loomlib.metrics import NUMBERS, TITLES, said_limit
+from loomlib.metrics import NUMBERS, TITLES, limit_text
 from loomlib.presentation.formats import plural
 
 from ..kit import Form, Panel, action
@@ -77,7 +77,7 @@ class AlertActions(Panel):
                 if event["kind"] == "state":
                     stands.setdefault(event["alert"], event["sentence"])
         for row in rows:
-            row["rule"] = f"{TITLES[row['number']]} {row['side']} {said_limit(row['number'], row['limit'])}"
+            row["rule"] = f"{TITLES[row['number']]} {row['side']} {limit_text(row['number'], row['limit'])}"
             row["sentence"] = stands.get(row["alert"]) or "Not checked yet."
         alarms = sum(row["state"] == ALARM for row in rows)
         self.tables.put("alerts", rows)

@@ -99,7 +99,7 @@ def test_a_plugins_span_source_is_asked_by_name_in_python_and_on_the_command_lin
     asked = ("--home", str(plugged.settings.home), "trace", "archived", "--source", "archive")
     done = loom_command.run(*asked, environment=os.environ)
     assert (done.returncode, "union of 1 chat span" in done.stdout) == (0, True), done.stdout + done.stderr
-    with pytest.raises(PluginError, match=r"No span source is called 'achive'.*Try: archive"):
+    with pytest.raises(PluginError, match=r"There is no span source 'achive'.*Try: archive"):
         inv.trace(source="achive")
 
 

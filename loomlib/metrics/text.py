@@ -1,4 +1,4 @@
-"""The numbers as a reader wants them: value, interval, n, and what must be said beside it."""
+"""Metrics as text: values with units, intervals and n."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ TITLES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """One number on top of a page: its name (of `NUMBERS`, or "agents"), title, value, and a note below."""
+    """A tile at the top of a page.
+
+    Attributes:
+        name: The metric (one of `NUMBERS`), or "agents".
+        title: The metric's title.
+        value: The value as text.
+        note: A note below the value.
+    """
 
     name: str
     title: str
@@ -32,32 +39,45 @@ class Headline:
 
 
 def headlines(figures: Figures, *, agents: int | None = None) -> tuple[Headline, ...]:
-    """The numbers on top; those that are not known say why."""
+    """Return the tiles at the top of a page; an unknown value says why.
+
+    Args:
+        figures: The metrics.
+        agents: Number of agents, for a tile of its own.
+    """
     open_calls = f", {figures.open} under way" if figures.open else ""
-    cut_off = f", {figures.interrupted} interrupted" if figures.interrupted else ""
-    found = [] if agents is None else [Headline(name="agents", title="agents", value=number(agents, 0))]
-    found.append(
+    interrupted = f", {figures.interrupted} interrupted" if figures.interrupted else ""
+    tiles = [] if agents is None else [Headline(name="agents", title="agents", value=number(agents, 0))]
+    tiles.append(
         Headline(
             name="invocations",
             title=TITLES["invocations"],
             value=number(figures.invocations, 0),
-            note=f"in {plural(figures.sessions, 'session')}{open_calls}{cut_off}",
+            note=f"in {plural(figures.sessions, 'session')}{open_calls}{interrupted}",
         )
     )
     known = f"of {number(figures.cold_start_mean.n, 0)} of {plural(figures.sessions, 'session')}"
     for name, note in (
         ("cold_start_mean_ms", known),
         ("cold_start_p90_ms", known),
-        ("error_rate", f"{number(figures.failed, 0)} of {number(figures.failed + figures.complete, 0)} ended calls"),
+        (
+            "error_rate",
+            f"{number(figures.failed, 0)} of {number(figures.failed + figures.complete, 0)} ended invocations",
+        ),
         ("duration_p50_ms", f"n = {number(figures.duration_p50.n, 0)}"),
         ("duration_p90_ms", f"n = {number(figures.duration_p90.n, 0)}"),
     ):
-        found.append(Headline(name=name, title=TITLES[name], value=said(name, figures.number(name)), note=note))
-    return (*found, Headline(name="cost", title="cost", value=_cost(figures), note=_cost_note(figures)))
+        tiles.append(Headline(name=name, title=TITLES[name], value=value_text(name, figures.number(name)), note=note))
+    return (*tiles, Headline(name="cost", title="cost", value=_cost(figures), note=_cost_note(figures)))
 
 
-def said(name: str, estimate: Estimate) -> str:
-    """A number of `NUMBERS` with unit and interval, or why it is not known."""
+def value_text(name: str, estimate: Estimate) -> str:
+    """Return a metric's value with unit and interval, or why it is unknown.
+
+    Args:
+        name: The metric, one of `NUMBERS`.
+        estimate: Its value.
+    """
     unit = NUMBERS[name]
     if estimate.value is None or estimate.low is None or estimate.high is None:
         needed = f" (n = {estimate.n}, {estimate.needed_n} needed)" if estimate.needed_n and estimate.n else ""
@@ -67,12 +87,17 @@ def said(name: str, estimate: Estimate) -> str:
     if unit == "ms":
         return estimate.text("ms")
     if unit == "USD":
-        return f"{'at least ' if estimate.open_above else ''}{said_limit(name, estimate.value)}"
+        return f"{'at least ' if estimate.open_above else ''}{limit_text(name, estimate.value)}"
     return number(estimate.value, 0)
 
 
-def said_limit(name: str, value: float) -> str:
-    """A limit in the unit of a number: 5 %, 900 ms, $2.00."""
+def limit_text(name: str, value: float) -> str:
+    """Return a limit in the unit of a metric, such as 5 %, 900 ms or $2.00.
+
+    Args:
+        name: The metric, one of `NUMBERS`.
+        value: The limit.
+    """
     unit = NUMBERS[name]
     if unit == "share":
         return percent(value)
@@ -84,21 +109,21 @@ def said_limit(name: str, value: float) -> str:
 
 
 def sentence(figures: Figures) -> str:
-    """How it went, in one or two sentences."""
+    """Summarize metrics in one or two sentences."""
     if not figures.invocations:
-        return "Nothing was asked in this time."
+        return "No invocations in this period."
     ended = figures.failed + figures.complete
     parts = [f"{plural(figures.invocations, 'invocation')} in {plural(figures.sessions, 'session')}"]
     if ended:
-        share = said("error_rate", figures.error_rate)
+        share = value_text("error_rate", figures.error_rate)
         parts.append("none failed" if not figures.failed else f"{number(figures.failed, 0)} failed ({share})")
-    told = ", ".join(parts) + "."
+    text = ", ".join(parts) + "."
     if figures.cold_start_mean.is_known:
-        cold = said("cold_start_mean_ms", figures.cold_start_mean)
-        told += f" A new session cost {cold} on average before the agent started."
+        cold = value_text("cold_start_mean_ms", figures.cold_start_mean)
+        text += f" A new session took {cold} on average until the agent started."
     elif figures.sessions:
-        told += f" Cold start: {said('cold_start_mean_ms', figures.cold_start_mean)}."
-    return told
+        text += f" Cold start: {value_text('cold_start_mean_ms', figures.cold_start_mean)}."
+    return text
 
 
 def _cost(figures: Figures) -> str:
@@ -109,7 +134,7 @@ def _cost(figures: Figures) -> str:
 
 def _cost_note(figures: Figures) -> str:
     ended = figures.failed + figures.complete + figures.interrupted
-    parts = [f"{number(figures.priced, 0)} of {number(ended - figures.unreached, 0)} calls priced"]
+    parts = [f"{number(figures.priced, 0)} of {number(ended - figures.unreached, 0)} invocations priced"]
     parts += [f"{number(figures.simulated, 0)} simulated"] if figures.simulated else []
-    parts += [f"{number(figures.unreached, 0)} never reached the agent and cost nothing"] if figures.unreached else []
+    parts += [f"{number(figures.unreached, 0)} did not reach the agent and cost nothing"] if figures.unreached else []
     return ", ".join(parts)

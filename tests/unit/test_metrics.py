@@ -124,7 +124,7 @@ def test_agents_are_kept_apart_and_added_up(store: Store) -> None:
     assert (found.total.invocations, found.total.sessions, found.total.failed) == (2, 2, 1)
     assert [found.by_agent[id].invocations for id in (first, second, idle)] == [1, 1, 0]
     assert found.by_agent[idle].error_rate.reason == "no calls"
-    assert sentence(found.by_agent[idle]) == "Nothing was asked in this time."
+    assert sentence(found.by_agent[idle]) == "No invocations in this period."
 
 
 def test_a_cost_is_the_sum_of_what_is_known_and_says_how_much_is_not(store: Store) -> None:
@@ -171,7 +171,7 @@ def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_looked_for(
     assert store.figures.unpriced(other, None, None, limit=10) == ()
     store.figures.put_cost(ran, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
     note = next(each.note for each in headlines(read_figures(store, [id], Window()).total) if each.name == "cost")
-    assert note == "1 of 2 calls priced, 3 never reached the agent and cost nothing"
+    assert note == "1 of 2 invocations priced, 3 did not reach the agent and cost nothing"
 
 
 def test_a_call_whose_trace_is_missing_for_good_is_not_looked_for_again(store: Store) -> None:
@@ -197,7 +197,7 @@ def test_calls_at_which_nobody_looked_are_listed_newest_first(store: Store) -> N
 def test_a_window_is_aware_of_its_zone_and_not_empty() -> None:
     with pytest.raises(ValueError, match="time zone"):
         Window(since=datetime(2026, 1, 1))
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="since must be before until"):
         Window(since=NOON, until=NOON)
     assert Window.of(timedelta(hours=1), now=NOON).since == NOON - timedelta(hours=1)
     assert str(Window()) == "all time"
