@@ -19,7 +19,7 @@ def ask_samples(agent: Agent, prompts: str = "") -> int:
     `prompts` are separated by commas; without any, the samples of the agent's blueprint. Each is asked in a session of
     its own, then all of them again in one conversation, so that there are cold and warm calls, and a session to follow.
     """
-    if agent.store.invocations.list(agent.entry.id, limit=1):
+    if agent.context.store.invocations.list(agent.entry.id, limit=1):
         return 0
     asked = [prompt.strip() for prompt in prompts.split(",") if prompt.strip()] or _samples(agent)
     for prompt in asked:
@@ -41,7 +41,7 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
 def study_traces(agent: Agent, result: StudyResult) -> Traces:
     """The traces of a study's calls, fetched together; a call that was never sent has none."""
     ids = [each.invocation_id for each in result.calls if each.invocation_id is not None]
-    found = (agent.store.invocations.get(id) for id in ids)
+    found = (agent.context.store.invocations.get(id) for id in ids)
     rows = [row for row in found if row is not None]
     return Traces(find_traces(agent.context, agent.entry, rows), agent_name=agent.name, labels=agent.labels)
 

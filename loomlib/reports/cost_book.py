@@ -72,7 +72,7 @@ class CostBook:
         cut: list[str] = []
         for agent in agents:
             table = price_table(prices or None, home=agent.context.settings.home)
-            stored = agent.store.invocations.list(agent.entry.id, limit=MOST_INVOCATIONS)
+            stored = agent.context.store.invocations.list(agent.entry.id, limit=MOST_INVOCATIONS)
             rows = [row for row in stored if (day := day_of(row.client_invoke_time)) is not None and day >= since]
             if len(rows) == MOST_INVOCATIONS:
                 cut.append(agent.name)

@@ -88,6 +88,12 @@ def _display(data: Mapping[str, Any]) -> str:
     return f'<pre class="plain">{safe_text(_text(data["text/plain"]))}</pre>'
 
 
+def trace_types(figures: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return plotly's types of the traces in these figures; a trace without a type is a scatter."""
+    traces = [trace for figure in figures for trace in cast("Iterable[Mapping[str, Any]]", figure.get("data", ()))]
+    return {str(trace.get("type", "scatter")) for trace in traces}
+
+
 def _figure(figure: Mapping[str, Any], html: str) -> str:
     """The figure's data for the page's script, under its title as text: a title inside the drawing never wraps.
 

@@ -1,13 +1,11 @@
 """The page of a report: one self-contained HTML file that opens with the answer.
 
-The page's Content-Security-Policy forbids every address and every script but the two that are named by their hash, so
+The page's Content-Security-Policy forbids every address, and every script but two that are named by their hash, so
 neither a missing network nor hostile text in an output changes what a reader sees.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,23 +16,24 @@ from jinja2 import Environment
 from markupsafe import Markup
 from nbconvert.filters import Highlight2HTML  # pyright: ignore[reportUnknownVariableType]
 
+from .chart_library import chart_library, script_source
 from .notebook import Notebook, source_of, tags_of
-from .outputs import PLOTLY_MIME, render_outputs
+from .outputs import PLOTLY_MIME, render_outputs, trace_types
 from .safe_html import safe_html, safe_markdown
 
 ANSWER_TAG = "answer"
-"""A cell with this tag has its output moved to the top of the page; prose with it is the notebook's alone."""
+"""The output of a cell with this tag is moved to the top of the page; prose with it stays in the notebook."""
 
 APPENDIX_TAG = "appendix"
-"""A cell with this tag comes after the others, below the evidence."""
+"""A cell with this tag is moved below the others."""
 
-_LEFT_OUT = {"injected-parameters", "papermill-error-cell-tag", "parameters", "page-omit"}
-"""Cells that the page tells in its own words: the parameters and the failure."""
+_OMITTED = {"injected-parameters", "papermill-error-cell-tag", "parameters", "page-omit"}
+"""Cells that the page omits: it has its own table of parameters and its own message of a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """What a page says about how it was made; `failure` and `summary` are empty when there are none."""
+    """How a report was run; `failure` and `summary` are empty when there are none."""
 
     report: str
     command: str
@@ -48,7 +47,7 @@ class PageFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A piece of the page's body: prose, or folded code with its visible output."""
+    """A part of the page's body: prose, or output with its folded code."""
 
     kind: str
     markup: Markup
@@ -56,14 +55,21 @@ class _Part:
 
 
 def render_page(notebook: Notebook, facts: PageFacts) -> str:
-    """The executed `notebook` as one HTML file, about 5 MB when it has charts (plotly.js, once) and 30 kB when not."""
-    cells = _told_cells(notebook, to_the_end=not facts.failure)
+    """Render the executed notebook as one HTML file: under 1.5 MB with Loom's charts, about 30 kB without any.
+
+    Args:
+        notebook: The executed notebook.
+        facts: How it was run.
+    """
+    cells = _reported_cells(notebook, to_the_end=not facts.failure)
     title, question = _opening(cells, facts.report)
     answers, parts = _split(cells)
-    needs_plotly = any(PLOTLY_MIME in output.get("data", {}) for cell in cells for output in cell.get("outputs", ()))
-    scripts = [_plotly_script(), _template("page.js")] if needs_plotly else []
+    charts = [data[PLOTLY_MIME] for cell in cells for data in _output_data(cell) if PLOTLY_MIME in data]
+    library = chart_library(trace_types(charts)) if charts else None
+    script = _template("page.js") if charts else ""
+    allowed = f"{library.source} {script_source(script.encode())}" if library else "'none'"
     policy = (
-        f"default-src 'none'; script-src {' '.join(map(_hash, scripts)) or chr(39) + 'none' + chr(39)}; "
+        f"default-src 'none'; script-src {allowed}; "
         "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
     )
     # Autoescape is on; what is marked safe below went through `safe_html` or is Loom's own file.
@@ -76,13 +82,14 @@ def render_page(notebook: Notebook, facts: PageFacts) -> str:
         facts=facts,
         policy=policy,
         style=Markup(_template("page.css")),  # noqa: S704
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
+        library=library.content if library else "",
+        script=Markup(script),  # noqa: S704
     )
 
 
-def _told_cells(notebook: Notebook, *, to_the_end: bool) -> list[Notebook]:
-    """The cells that have something to tell; of a report that broke, those up to where it broke."""
-    cells = [cell for cell in notebook.cells if source_of(cell).strip() and not _LEFT_OUT.intersection(tags_of(cell))]
+def _reported_cells(notebook: Notebook, *, to_the_end: bool) -> list[Notebook]:
+    """Return the cells that the page shows; of a report that failed, those up to the failure."""
+    cells = [cell for cell in notebook.cells if source_of(cell).strip() and not _OMITTED.intersection(tags_of(cell))]
     if to_the_end:
         return cells
     ran = [place for place, cell in enumerate(cells) if cell.get("execution_count") or cell.get("outputs")]
@@ -90,7 +97,7 @@ def _told_cells(notebook: Notebook, *, to_the_end: bool) -> list[Notebook]:
 
 
 def _opening(cells: Sequence[Notebook], report: str) -> tuple[str, str]:
-    """The first cell asks the question: its heading is the page's title, the rest stands below it."""
+    """Return title and question: the first cell's heading, and the text below it."""
     first = cells[0] if cells else None
     fallback = report.replace("_", " ").capitalize()
     if first is None or first.cell_type != "markdown":
@@ -128,18 +135,11 @@ def _highlighted(source: str) -> Markup:
 
 
 def _template(name: str) -> str:
-    return files("loomlib.reports").joinpath("template", name).read_text("utf-8")
+    return files("loomlib.reports").joinpath("templates", name).read_text("utf-8")
 
 
-def _plotly_script() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return get_plotlyjs()
-
-
-def _hash(script: str) -> str:
-    """The CSP source for exactly this inline script (CSP Level 3, §6.7.3)."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+def _output_data(cell: Notebook) -> list[Mapping[str, Any]]:
+    return [output.get("data", {}) for output in cell.get("outputs", ())]
 
 
 _HIGHLIGHT = Highlight2HTML()

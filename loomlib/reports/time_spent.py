@@ -48,7 +48,7 @@ class TimeSpent:
     @classmethod
     def of(cls, agent: Agent, *, last: int = 20, session_id: str = "") -> TimeSpent:
         """The `last` stored invocations (of a session); `LoomError` when there is none."""
-        rows = [*agent.store.invocations.list(agent.entry.id, session_id or None, limit=max(1, last))]
+        rows = [*agent.context.store.invocations.list(agent.entry.id, session_id or None, limit=max(1, last))]
         rows.reverse()
         if not rows:
             raise LoomError("No invocation is stored", on=session_id or agent.name, try_='agent.invoke("…")')
@@ -149,7 +149,7 @@ class TimeSpent:
         ]
         if any("simulated" in label for label in self.agent.labels):
             told.append("The model is simulated: its part of the time is a setting, not a measurement.")
-        if self.agent.scope == "local":
+        if self.agent.context.where == "local":
             told.append(
                 "The agent ran on this machine: network, microVM and AWS's own queues are not in these numbers."
             )

@@ -78,7 +78,7 @@ class ToolScaling:
         asked = [count for count in sorted(counts) for _ in range(repeats)]
         made = [agent.invoke(f"Read {count} sensors at once", session_id=session_id) for count in asked]
         agent.end_session(session_id)
-        rows = [agent.store.invocations.get(each.record.id) for each in made]
+        rows = [agent.context.store.invocations.get(each.record.id) for each in made]
         answered = [(count, row) for count, row in zip(asked, rows, strict=True) if row and row.status == "complete"]
         views = find_traces(agent.context, agent.entry, [row for _, row in answered])
         return cls(

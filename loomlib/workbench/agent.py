@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..agents import record_from_row
-from ..aws.runtimes import delete_runtime, stop_session
+from ..aws import runtimes
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
@@ -19,21 +18,22 @@ from .invocation import Invocation
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry, AsyncEventStream, EventStream, InvocationRecord
+    from ..agents import AgentEntry, AsyncEventStream, EventStream
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
-    from ..store import Store
-    from ..telemetry import AgentStart
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
     from .agent_telemetry import AgentTelemetry
     from .context import Context
     from .eval_target import AgentTarget
+    from .study_target import StudyTarget
 
 _RENAMED = {
     "runtime_id": "entry.runtime_id",
     "qualifiers": "entry.qualifiers",
+    "scope": "context.where",
+    "store": "context.store",
     "approve": "approvals.approve",
     "reject": "approvals.reject",
     "capture": "evals.capture",
@@ -277,7 +277,7 @@ class Agent:
 
     def end_session(self, session_id: str) -> bool:
         """End a runtime session (StopRuntimeSession); return False when it had ended already."""
-        return stop_session(
+        return runtimes.stop_session(
             self.context.clients, self.arn, session_id, qualifier=self.qualifier, region=self.entry.region
         )
 
@@ -293,12 +293,8 @@ class Agent:
             delete_runtime: Delete the deployed runtime as well.
         """
         if delete_runtime:
-            self.delete_runtime()
+            runtimes.delete_runtime(self.context.clients, self.entry.runtime_id, region=self.entry.region)
         self.context.catalog.remove(self.entry)
-
-    def delete_runtime(self) -> None:
-        """Delete the deployed runtime and leave the agent in the catalog; a missing runtime is not an error."""
-        delete_runtime(self.context.clients, self.entry.runtime_id, region=self.entry.region)
 
     def evaluate(self, evalset: EvalSet, evaluators: Any = (), repeats: int = 1, **options: Any) -> EvalRun:
         """Ask every case of a set, score the answers, and store everything.
@@ -322,43 +318,11 @@ class Agent:
         self.refresh()
         return AgentTarget(self.context, self.entry, self.qualifier)
 
-    # What a study measures (loomlib.latency.MeasuredAgent).
+    def study_target(self) -> StudyTarget:
+        """Return this agent as a latency study measures it (`loomlib.latency.MeasuredAgent`)."""
+        from .study_target import StudyTarget
 
-    @property
-    def scope(self) -> str:
-        """The service that the agent belongs to: "local" or "aws"."""
-        return self.context.where
-
-    @property
-    def store(self) -> Store:
-        """Where the agent's invocations and studies are stored."""
-        return self.context.store
-
-    async def measure(
-        self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
-    ) -> InvocationRecord:
-        """Make one timed call of a study."""
-        return await self.context.invoker.ainvoke(
-            self.entry,
-            prompt,
-            session_id=session_id,
-            qualifier=self.qualifier,
-            timeout_s=timeout_s,
-            labels=(*self.labels, *labels),
-        )
-
-    def agent_start(self, invocation_id: int) -> AgentStart:
-        """Find the agent's start for a stored invocation; wait as long as the settings allow."""
-        row = self.context.store.invocations.get(invocation_id)
-        if row is None:
-            raise LoomError("No such invocation is stored", on=str(invocation_id))
-        return Invocation(record_from_row(row), self.context, self.entry).latency()
-
-    async def is_alive(self) -> bool:
-        """Whether the service accepts connections."""
-        from .liveness import accepts_connections
-
-        return await accepts_connections(self.context.clients, self.entry.region)
+        return StudyTarget(self.context, self.entry, self.qualifier)
 
     if not TYPE_CHECKING:
 

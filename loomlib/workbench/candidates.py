@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ..aws.runtimes import delete_runtime
 from ..errors import AgentNotFoundError
 
 if TYPE_CHECKING:
@@ -72,5 +73,5 @@ class AgentCandidates:
     def discard(self, built: Agent) -> None:
         """Delete the runtime of a dropped candidate; its invocations stay in the store."""
         if not self._keep_dropped:
-            built.delete_runtime()
+            delete_runtime(self._bench.clients, built.entry.runtime_id, region=built.entry.region)
             built.refresh()

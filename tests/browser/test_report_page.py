@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from nbformat import v4
 from playwright.sync_api import Browser
 
 from loomlib.reports import ReportOutcome, run_report
+from loomlib.reports.outputs import PLOTLY_MIME
+from loomlib.reports.page import PageFacts, render_page
 from loomlib.settings import Settings
 
 from .conftest import Watched, show, turned, watch
@@ -34,6 +38,44 @@ def test_tables_and_charts_are_there_without_any_network(sample: ReportOutcome, 
     assert page.locator("td.num").first.evaluate("cell => getComputedStyle(cell).textAlign") == "right"
     assert watched.errors == []
     assert watched.outside == []
+
+
+def test_a_page_with_charts_is_at_most_1_5_mb(sample: ReportOutcome, latency: ReportOutcome) -> None:
+    for outcome in (sample, latency):
+        assert Path(outcome.html).stat().st_size <= 1_500_000
+
+
+def test_a_browser_that_cannot_inflate_says_so_and_keeps_the_tables(sample: ReportOutcome, watched: Watched) -> None:
+    page = watched.page
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(Path(sample.html).as_uri())
+    page.get_by_text("The charts on this page were not drawn").wait_for()
+    assert page.locator("table.dataframe td").all_inner_texts()[:3] == ["cold", "12", "318.25"]
+
+
+def test_without_javascript_the_page_says_where_the_numbers_are(sample: ReportOutcome, chromium: Browser) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(Path(sample.html).as_uri())
+    page.get_by_text("The charts on this page were not drawn").wait_for()
+    context.close()
+
+
+def test_a_chart_beyond_the_small_bundle_is_drawn_by_the_whole_of_plotly(tmp_path: Path, watched: Watched) -> None:
+    figure = {
+        "data": [
+            {"type": "sankey", "node": {"label": ["a", "b"]}, "link": {"source": [0], "target": [1], "value": [2]}}
+        ]
+    }
+    cell = v4.new_code_cell("figure", outputs=[v4.new_output("display_data", {PLOTLY_MIME: figure})])
+    facts = PageFacts(
+        report="other", command="loom report other", parameters={}, begun_at=datetime.now(UTC), took_s=1.0, versions={}
+    )
+    file = tmp_path / "page.html"
+    file.write_text(render_page(v4.new_notebook(cells=[cell]), facts), "utf-8")
+    show(watched.page, file, charts=1)
+    assert watched.page.locator(".sankey-link").count() == 1
+    assert watched.errors == []
 
 
 def test_the_answer_is_on_the_first_screen(sample: ReportOutcome, watched: Watched) -> None:

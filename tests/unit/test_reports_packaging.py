@@ -18,9 +18,10 @@ def test_the_wheel_holds_the_notebooks_and_the_pages_template(tmp_path: Path) ->
     assert {
         "loomlib/notebooks/00_start_here.ipynb",
         "loomlib/notebooks/reports/latency_study.ipynb",
-        "loomlib/reports/template/page.html.j2",
-        "loomlib/reports/template/page.css",
-        "loomlib/reports/template/page.js",
+        "loomlib/reports/templates/page.html.j2",
+        "loomlib/reports/templates/page.css",
+        "loomlib/reports/templates/page.js",
+        "loomlib/reports/templates/plotly-cartesian-4.1.1.min.js.gz",
         "loomlib/notebooks/panels/test.ipynb",
         "loomlib/notebooks/panels/loom.svg",
         "loomlib/plugins/template/pyproject.toml.template",

@@ -10,6 +10,7 @@ import pytest
 import loom_widgets
 import loomlib as loom
 from loomlib import local
+from loomlib.aws.runtimes import delete_runtime
 
 from .conftest import Watched
 
@@ -80,7 +81,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
     assert watched.ask("register", arn=f"  {arn}\n")["name"] == "calculator"
     assert "calculator" in names(watched)
     # Deleted behind the panel's back, then refreshed: it says so and goes on.
-    empty.agent("calculator").delete_runtime()
+    delete_runtime(empty.clients, empty.agent("calculator").entry.runtime_id, region=empty.region)
     watched.ask("refresh")
     assert watched.ask("look", arn=arn)["gone"] is True
     assert "calculator is DELETED" in watched.panel.status

@@ -36,7 +36,7 @@ def behind_front(
 async def burst(agent: loom.Agent, count: int, **more: object) -> Counter[str]:
     runs = await asyncio.gather(*(agent.ainvoke("?", **more) for _ in range(count)))  # type: ignore[arg-type]
     for run in runs:
-        stored = agent.store.invocations.get(run.record.id)
+        stored = agent.context.store.invocations.get(run.record.id)
         assert stored is not None
         assert (stored.status, stored.failure) == (run.status, run.failure)
     return Counter(run.failure or "ok" for run in runs)
@@ -97,13 +97,15 @@ async def test_bursts_of_500_and_429_cost_one_request_each(
         assert await burst(unlucky, 20, session_id=session) == {"ok": 11, "service_error": 5, "throttle": 4}
         assert front.invocations == 20
         last = unlucky.history.last(session_id=session)
-        failed = [row for row in unlucky.store.invocations.list(session_id=session) if row.failure == "service_error"]
+        failed = [
+            row for row in unlucky.context.store.invocations.list(session_id=session) if row.failure == "service_error"
+        ]
         assert last.session_id == session
         assert "InternalServerException on purpose" in (failed[0].error_message or "")
 
         before = front.invocations
         result = await LatencyStudy(unlucky, cold=2, warm=2, sticky=8, find_starts=False, study_id="bad").arun(Silent())
-        sent = [row for row in unlucky.store.invocations.list(limit=None) if "study:bad" in row.labels]
+        sent = [row for row in unlucky.context.store.invocations.list(limit=None) if "study:bad" in row.labels]
         assert front.invocations - before == len(sent)
         refused = Counter(row.failure for row in sent if row.failure)
         assert set(refused) == {"service_error", "throttle"}

@@ -143,7 +143,7 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
     for writer in writers:
         out, err = writer.communicate(timeout=120)
         assert writer.returncode == 0, out + err
-    rows = agent.store.invocations.list(agent_id=agent.entry.id, limit=None)
+    rows = agent.context.store.invocations.list(agent_id=agent.entry.id, limit=None)
     asked = Counter(row.session_id[:3] for row in rows if row.session_id.endswith("s" * 33))
     assert asked == {f"{name}-{number}": 10 for name in "pq" for number in range(2)}
     assert {row.status for row in rows if row.session_id.endswith("s" * 33)} == {"complete"}
@@ -161,7 +161,7 @@ def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_ano
     with house.open():  # the connect() cell, run again
         run('agent.invoke("from elsewhere", session_id="e" * 40)', house, agent)
         inv = agent.invoke("kept?")
-    (seen,) = run("print(agent.store.invocations.get(int(sys.argv[3])))", house, agent, inv.record.id)
+    (seen,) = run("print(agent.context.store.invocations.get(int(sys.argv[3])))", house, agent, inv.record.id)
     assert inv.session_id in seen
 
 

@@ -44,7 +44,7 @@ def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
     assert looks == []
     assert again.breakdown() == first.breakdown()
     assert again.to_dict() == first.to_dict()
-    kept = calculator.store.traces.get(inv.record.id)
+    kept = calculator.context.store.traces.get(inv.record.id)
     assert kept is not None
     assert (kept.state, kept.is_complete, kept.span_count) == ("found", True, len(first.trace.spans))
 

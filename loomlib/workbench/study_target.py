@@ -1,0 +1,71 @@
+"""An agent as a latency study measures it (`loomlib.latency.MeasuredAgent`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..aws.runtimes import stop_session
+from .capturing import stored_row
+from .liveness import accepts_connections
+from .tracing import find_start
+
+if TYPE_CHECKING:
+    from ..agents import AgentEntry, InvocationRecord
+    from ..store import Store
+    from ..telemetry import AgentStart
+    from .context import Context
+
+
+class StudyTarget:
+    """One endpoint of an agent with the operations that a study needs; made by `Agent.study_target()`.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent.
+        qualifier: The endpoint.
+    """
+
+    def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
+        self._context, self._entry = context, entry
+        self.name, self.arn, self.qualifier = entry.name, str(entry.arn), qualifier
+        self.labels, self.scope = context.labels, context.where
+
+    @property
+    def store(self) -> Store:
+        """Where studies and invocations are stored."""
+        return self._context.store
+
+    async def measure(
+        self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
+    ) -> InvocationRecord:
+        """Make one timed call; a failed call is a record with status "error".
+
+        Args:
+            prompt: The prompt.
+            session_id: The runtime session.
+            labels: Labels of the call, beside the workbench's.
+            timeout_s: Seconds without a byte after which the call fails.
+        """
+        return await self._context.invoker.ainvoke(
+            self._entry,
+            prompt,
+            session_id=session_id,
+            qualifier=self.qualifier,
+            timeout_s=timeout_s,
+            labels=(*self.labels, *labels),
+        )
+
+    def end_session(self, session_id: str) -> bool:
+        """End a runtime session; return False when it had ended already."""
+        clients, region = self._context.clients, self._entry.region
+        return stop_session(clients, self.arn, session_id, qualifier=self.qualifier, region=region)
+
+    def agent_start(self, invocation_id: int) -> AgentStart:
+        """Find the agent's start for a stored call; wait as long as the settings allow."""
+        row = stored_row(self._context, invocation_id)
+        return find_start(self._context, self._context.catalog.get(row.agent_arn), invocation_id)
+
+    async def is_alive(self) -> bool:
+        """Return whether the service accepts connections."""
+        return await accepts_connections(self._context.clients, self._entry.region)
