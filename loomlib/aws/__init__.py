@@ -1,4 +1,4 @@
-"""AWS: connections and clients, errors translated once, the measured transport. The only room that knows botocore."""
+"""Clients, signing, streaming transport and deployment for AWS. The only package that imports botocore."""
 
 from .connection import Clients, Connection
 from .deploy import deploy_package

@@ -6,6 +6,6 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(endpoint: str) -> bool:
-    """Whether an address is on this machine's loopback."""
+    """Return whether an address is on this machine's loopback interface."""
     host = urlsplit(endpoint).hostname or ""
     return host == "localhost" or host.startswith("127.") or host == "::1"

@@ -1,4 +1,4 @@
-"""Where AWS is: a region, a profile, and (for any other address) the environment that says so."""
+"""Connections to AWS: region, profile, and environment variables for any other endpoint."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MEASURED_CONNECTIONS = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Which AWS to talk to. `environment` holds endpoint variables and credentials in AWS's own names.
+    """Which AWS to connect to.
 
-    It is applied to the clients of this connection only; the process's environment stays as it is. Empty means AWS as
-    boto3 finds it: the credentials chain, the profile, the region.
+    `environment` has endpoint variables and credentials under AWS's names. It applies to the clients of this connection
+    only. Empty means boto3's defaults: credentials chain, profile, region.
     """
 
     region: str | None = None
@@ -33,10 +33,9 @@ class Connection:
 
 
 class Clients:
-    """boto3 clients of one connection, each made once and shared; safe to use from several threads.
+    """boto3 clients of one connection, created once and shared between threads.
 
-    Nothing is imported or contacted before the first client is asked for. No client retries: a hidden retry would be
-    inside a measured time.
+    The first client imports boto3. No client retries: a hidden retry would be part of a measured time.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -48,35 +47,35 @@ class Clients:
 
     @property
     def region(self) -> str:
-        """The connection's region; raises `MissingCredentialsError` when nobody named one."""
+        """The region of the connection. Raises `MissingCredentialsError` when none is configured."""
         if self.connection.region:
             return self.connection.region
         env = self.connection.environment
-        found = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or self._session().region_name
-        if not found:
+        region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or self._session().region_name
+        if not region:
             raise MissingCredentialsError(
                 "No AWS region", try_="connect(region=…), AWS_REGION, or a profile with a region"
             )
-        return str(found)
+        return str(region)
 
     def control(self, region: str | None = None) -> Any:
-        """The client of `bedrock-agentcore-control`."""
+        """Return the client of `bedrock-agentcore-control`."""
         return self.client("bedrock-agentcore-control", region)
 
     def data(self, region: str | None = None) -> Any:
-        """The client of `bedrock-agentcore`."""
+        """Return the client of `bedrock-agentcore`."""
         return self.client("bedrock-agentcore", region)
 
     def logs(self, region: str | None = None) -> Any:
-        """The client of CloudWatch Logs."""
+        """Return the client of CloudWatch Logs."""
         return self.client("logs", region)
 
     def s3(self, region: str | None = None) -> Any:
-        """The client of S3."""
+        """Return the client of S3."""
         return self.client("s3", region)
 
     def client(self, service: str, region: str | None = None) -> Any:
-        """A client of any service, in the connection's region unless another is named."""
+        """Return the client of a service, in the connection's region unless `region` is given."""
         from botocore.config import Config
 
         from .errors import translated
@@ -102,23 +101,23 @@ class Clients:
             return self._clients[service, where]
 
     def data_endpoint(self, region: str | None = None) -> str:
-        """The address of the data plane, as boto3 itself resolves it (so `AWS_ENDPOINT_URL_…` counts)."""
+        """Return the address of the data plane as boto3 resolves it, `AWS_ENDPOINT_URL_…` included."""
         return str(self.data(region).meta.endpoint_url)
 
     def credentials(self) -> ReadOnlyCredentials:
-        """The credentials of this moment, refreshed when they are about to expire (which may use the network)."""
+        """Return the current credentials, refreshed when they are about to expire (which may use the network)."""
         from .errors import translated
 
         with translated("Reading AWS credentials", on=self.connection.profile or "default chain"), self._lock:
-            found = self._session().get_credentials()
-            if found is None:
+            credentials = self._session().get_credentials()
+            if credentials is None:
                 raise MissingCredentialsError(
                     "No AWS credentials", try_="aws sso login, AWS_PROFILE, or loom.connect()"
                 )
-            return found.get_frozen_credentials()
+            return credentials.get_frozen_credentials()
 
     def account_id(self, *, anew: bool = False) -> str:
-        """The account that the credentials belong to, asked of STS once; `anew` asks whether they still do."""
+        """Return the account of the credentials (GetCallerIdentity), cached unless `anew`."""
         from .errors import translated
 
         with translated("Asking STS who we are", on=self.region):
@@ -127,13 +126,13 @@ class Clients:
             return self._account
 
     def close(self) -> None:
-        """Close the connections that are kept open; the next client that is asked for opens its own."""
+        """Close the open connections; the next client opens its own."""
         with self._lock:
             while self._clients:
                 self._clients.popitem()[1].close()
 
     def ca_bundle(self) -> str | None:
-        """The file of certificate authorities that was configured for AWS, None for the system's."""
+        """Return the configured file of certificate authorities, or None for the system's."""
         configured = self._session()._session.get_config_variable("ca_bundle")  # boto3 has no public way to it
         return str(configured or os.environ.get("REQUESTS_CA_BUNDLE") or "") or None
 

@@ -1,4 +1,4 @@
-"""One answer of a model in a fixed form: bedrock-runtime's Converse, the same call locally and on AWS."""
+"""One response of a model (Converse of bedrock-runtime), local and on AWS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from .errors import translated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolForm:
-    """A tool that the model is made to call: its input is the answer. `schema` is the JSON schema of an object."""
+    """A tool that the model must call so that its input is structured output.
+
+    `schema` is the JSON schema of an object.
+    """
 
     name: str
     description: str
@@ -21,9 +24,10 @@ class ToolForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """What a model answered. `content` are Converse's own blocks; `calls` the inputs of the tools it called, in order.
+    """A model's response.
 
-    `is_simulated`: the answer comes from the local scripted model. `latency_ms` is what the service measured.
+    `content` are Converse's content blocks; `calls` the names and inputs of tool calls, in order. `is_simulated` marks
+    a response of the local scripted model. `latency_ms` is the service's own measurement.
     """
 
     text: str
@@ -50,16 +54,30 @@ def converse(
     temperature: float | None = None,
     region: str | None = None,
 ) -> ModelAnswer:
-    """The answer of `model_id` to `messages` (Converse's form). Needs `bedrock:InvokeModel`. Nothing is retried.
+    """Send `messages` to a model and return its response. Nothing is retried.
 
-    Raises `AwsError`'s kin.
+    Needs `bedrock:InvokeModel`.
+
+    Args:
+        clients: The connection.
+        model_id: The id of a model or inference profile.
+        messages: Messages in Converse's form.
+        system: The system prompt.
+        tools: Tools that the model may call.
+        tool_choice: Converse's `toolChoice`.
+        max_tokens: The limit on output tokens.
+        temperature: The sampling temperature.
+        region: The region, if it is not the connection's.
+
+    Raises:
+        AwsError: The request failed.
     """
     request: dict[str, Any] = {"modelId": model_id, "messages": [dict(message) for message in messages]}
     if system:
         request["system"] = [{"text": system}]
     limits = {"maxTokens": max_tokens, "temperature": temperature}
-    if kept := {name: value for name, value in limits.items() if value is not None}:
-        request["inferenceConfig"] = kept
+    if inference := {name: value for name, value in limits.items() if value is not None}:
+        request["inferenceConfig"] = inference
     if tools:
         specs = [
             {"toolSpec": {"name": t.name, "description": t.description, "inputSchema": {"json": dict(t.schema)}}}
@@ -75,8 +93,8 @@ def _answer(answer: Mapping[str, Any]) -> ModelAnswer:
     content: list[dict[str, Any]] = answer.get("output", {}).get("message", {}).get("content", [])
     usage: dict[str, Any] = answer.get("usage", {})
     additional: object = answer.get("additionalModelResponseFields")
-    told: object = cast("dict[str, object]", additional).get("loom") if isinstance(additional, dict) else None
-    simulated = isinstance(told, dict) and bool(cast("dict[str, object]", told).get("simulated"))
+    details: object = cast("dict[str, object]", additional).get("loom") if isinstance(additional, dict) else None
+    simulated = isinstance(details, dict) and bool(cast("dict[str, object]", details).get("simulated"))
     return ModelAnswer(
         text="".join(str(block["text"]) for block in content if "text" in block),
         calls=tuple(
@@ -96,5 +114,5 @@ def _answer(answer: Mapping[str, Any]) -> ModelAnswer:
 
 
 def _input(given: object) -> dict[str, Any]:
-    """A tool's input; what is no object is none, and the tool's form says what is missing."""
+    """Return a tool's input; anything but an object becomes empty, and validation reports the missing fields."""
     return dict(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else {}

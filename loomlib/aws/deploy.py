@@ -1,4 +1,4 @@
-"""Direct code deployment: the zip to S3, then a runtime of that code, or a new version of the one that has the name."""
+"""Direct code deployment: upload a zip file to S3, then create a runtime or a new version of it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,22 @@ def deploy_package(
     timeout_s: float = 300.0,
     progress: Callable[[str], None] | None = None,
 ) -> RuntimeDescription:
-    """The runtime `name` running `package`, once it is READY; a runtime of that name gets a new version.
+    """Deploy a package and wait until the runtime is READY. An existing runtime of that name gets a new version.
 
-    `role_arn` is the role the agent runs as (left out: a role that only the local service accepts). `progress` is told
-    the steps: "uploading", then AWS's statuses.
+    Args:
+        clients: The connection.
+        name: The runtime's name.
+        package: The agent's code.
+        role_arn: The role that the agent runs as; by default one that only the local service accepts.
+        environment: Environment variables of the agent.
+        description: The runtime's description.
+        idle_timeout_s: Seconds after which an idle session ends (`idleRuntimeSessionTimeout`).
+        bucket: The bucket for the code; by default one per account and region.
+        timeout_s: Seconds to wait for READY.
+        progress: Called with each step: "uploading", then AWS's statuses.
+
+    Raises:
+        AwsError: A request or the deployment failed.
     """
     if progress is not None:
         progress("uploading")
@@ -60,7 +72,7 @@ def deploy_package(
 
 
 def upload_package(clients: Clients, name: str, package: Package, *, bucket: str | None = None) -> tuple[str, str]:
-    """The bucket and key under which the package now lies. A missing bucket is made, with public access blocked."""
+    """Upload a package and return its bucket and key. A missing bucket is created, with public access blocked."""
     where = bucket or f"loom-code-{clients.account_id()}-{clients.region}"
     key = f"{name}/{package.digest[:16]}.zip"
     s3 = clients.s3()
@@ -114,6 +126,6 @@ def _create_or_update(clients: Clients, name: str, request: dict[str, Any]) -> s
 
 
 def _python() -> str:
-    """This interpreter's version in AgentCore's words, within the versions it offers (3.10 to 3.14)."""
+    """Return this interpreter's version as AgentCore names it, limited to the supported range (3.10 to 3.14)."""
     minor = min(max(sys.version_info.minor, 10), 14)
     return f"PYTHON_3_{minor}"

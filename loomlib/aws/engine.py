@@ -1,7 +1,7 @@
 """One background event loop that carries every measured request of the process.
 
-A notebook's main thread runs a loop of its own and is busy with other work; here a thread does nothing but the network,
-so that bytes are stamped when they come, and the same engine serves synchronous callers and any number of event loops.
+A notebook's main thread runs its own loop and does other work. This thread does nothing but network I/O, so that bytes
+are stamped when they arrive, and it serves synchronous callers and any number of event loops.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ class Engine:
         self._thread.start()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start `work` on the engine's loop; from any thread. Cancelling the future cancels the work."""
+        """Start `work` on the engine's loop, from any thread. Cancelling the future cancels the work."""
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("The engine is closed")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call_soon(self, action: Callable[[], None]) -> None:
-        """Run `action` on the engine's loop; from any thread. A closed engine has nothing left to act on."""
+        """Run `action` on the engine's loop, from any thread; no effect on a closed engine."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(action)
 
     async def session(self, key: str, make: Callable[[], ClientSession]) -> ClientSession:
-        """The HTTP session kept under `key`, made on first use. Call it on the engine's loop only."""
-        kept = self._sessions.get(key)
-        if kept is None or kept.closed:
-            kept = self._sessions[key] = make()
-        return kept
+        """Return the HTTP session for `key`, created at first use. Call it on the engine's loop only."""
+        session = self._sessions.get(key)
+        if session is None or session.closed:
+            session = self._sessions[key] = make()
+        return session
 
     @property
     def is_closed(self) -> bool:
@@ -53,7 +53,7 @@ class Engine:
         return self._loop.is_closed()
 
     def close(self) -> None:
-        """End what is under way, close every connection and stop the thread. Closing twice is no error."""
+        """Cancel pending work, close every connection and stop the thread. Closing twice has no effect."""
         if self._loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._wind_down(), self._loop).result(timeout=10)
@@ -84,7 +84,7 @@ _lock = threading.Lock()
 
 
 def shared_engine() -> Engine:
-    """The process's engine. A forked child gets its own: threads and sockets do not survive a fork."""
+    """Return the engine of this process. A forked child gets its own: threads and sockets do not survive a fork."""
     global _shared, _shared_pid
     with _lock:
         if _shared is None or _shared_pid != os.getpid() or _shared.is_closed:

@@ -1,4 +1,4 @@
-"""AWS's failures, translated once into Loom's."""
+"""Translation of AWS's errors into Loom's."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _START_AGAIN = "start the local AgentCore again: `loom up`, or loom.connect() in
 
 
 def bounded(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """`text`, with its middle left out when it is longer than `limit` characters."""
+    """Return `text` with its middle left out when it is longer than `limit` characters."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -82,7 +82,7 @@ def bounded(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 
 def error_class(status: int, code: str = "") -> type[AwsError]:
-    """The error for an HTTP status and, where it says more, AWS's error code."""
+    """Return the error class for an HTTP status and AWS's error code, which is more specific."""
     if code in _BY_CODE:
         return _BY_CODE[code]
     if status in _BY_STATUS:
@@ -95,27 +95,27 @@ def error_class(status: int, code: str = "") -> type[AwsError]:
 def error_from_response(
     status: int, *, what: str, on: str, code: str = "", message: str = "", request_id: str = ""
 ) -> AwsError:
-    """The error that an HTTP answer means, with AWS's own message kept."""
+    """Build the error for an HTTP response, with AWS's message."""
     kind = error_class(status, code)
-    said = bounded(message.strip()) or f"HTTP {status}"
-    told = f"{what}: {code}: {said}" if code else f"{what}: {said}"
-    advice = rule_in(said) if kind is RequestRejectedError else ""
-    return kind(told, on=on, try_=advice or _ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
+    text = bounded(message.strip()) or f"HTTP {status}"
+    full = f"{what}: {code}: {text}" if code else f"{what}: {text}"
+    advice = rule_in(text) if kind is RequestRejectedError else ""
+    return kind(full, on=on, try_=advice or _ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
 
 
 def failure(kind: type[AwsError], what: str, *, on: str = "", try_: str = "", code: str = "") -> AwsError:
-    """An error of `kind` with the advice that belongs to it, unless another is given."""
+    """Build an error of `kind`, with the advice for its kind unless `try_` is given."""
     return kind(bounded(what), on=on, try_=try_ or _ADVICE.get(kind, ""), code=code)
 
 
 def unreachable(what: str, address: str, *, on: str = "") -> AwsError:
-    """Nothing takes connections at `address`: on this machine's loopback that is a local AgentCore that has stopped."""
+    """Build the error for an address that accepts no connection; on loopback, a local AgentCore that has stopped."""
     return failure(TransportError, what, on=on, try_=_START_AGAIN if is_loopback(address) else "")
 
 
 @contextmanager
 def translated(what: str, *, on: str) -> Generator[None]:
-    """Turn whatever botocore raises inside the block into Loom's errors. `what` was tried, `on` what."""
+    """Translate botocore's exceptions inside the block into Loom's errors. `what` was attempted, on `on`."""
     from boto3.exceptions import Boto3Error
     from botocore import exceptions as vendor
     from botocore.parsers import ResponseParserError
@@ -129,8 +129,8 @@ def translated(what: str, *, on: str) -> Generator[None]:
     except (vendor.ProfileNotFound, vendor.TokenRetrievalError, vendor.CredentialRetrievalError) as error:
         raise failure(MissingCredentialsError, f"{what}: {error}", on=on) from error
     except vendor.ParamValidationError as error:
-        said = "; ".join(str(error).splitlines()[1:]) or str(error)
-        raise failure(RequestRejectedError, f"{what}: {said}", on=on, try_=rule_in(said)) from error
+        reason = "; ".join(str(error).splitlines()[1:]) or str(error)
+        raise failure(RequestRejectedError, f"{what}: {reason}", on=on, try_=rule_in(reason)) from error
     except vendor.ReadTimeoutError as error:
         raise failure(RequestTimeoutError, f"{what}: no answer from {_address(error)} in time", on=on) from error
     except vendor.ConnectTimeoutError as error:
@@ -138,8 +138,8 @@ def translated(what: str, *, on: str) -> Generator[None]:
     except vendor.EndpointConnectionError as error:
         raise unreachable(f"{what}: nothing answers at {_address(error)}", _address(error), on=on) from error
     except vendor.ConnectionClosedError as error:
-        said = f"{_address(error)} closed the connection without an answer"
-        raise failure(TransportError, f"{what}: {said}", on=on) from error
+        reason = f"{_address(error)} closed the connection without an answer"
+        raise failure(TransportError, f"{what}: {reason}", on=on) from error
     except (vendor.HTTPClientError, vendor.ConnectionError) as error:
         raise failure(TransportError, f"{what}: {error}", on=on) from error
     except ResponseParserError as error:
@@ -149,20 +149,20 @@ def translated(what: str, *, on: str) -> Generator[None]:
 
 
 def _address(error: Any) -> str:
-    """Where a request went, without the path, which names what it was about."""
+    """Return the scheme and host that a request went to, without the path, which may contain names."""
     asked = urlsplit(str(error.kwargs.get("endpoint_url", "")))
     return f"{asked.scheme}://{asked.netloc}"
 
 
 def _from_client_error(error: Any, what: str, on: str) -> AwsError:
     answer: dict[str, Any] = error.response
-    said: dict[str, Any] = answer.get("Error", {})
+    details: dict[str, Any] = answer.get("Error", {})
     about: dict[str, Any] = answer.get("ResponseMetadata", {})
     return error_from_response(
         int(about.get("HTTPStatusCode", 0)),
         what=what,
         on=on,
-        code=str(said.get("Code", "")),
-        message=str(said.get("Message", "")),
+        code=str(details.get("Code", "")),
+        message=str(details.get("Message", "")),
         request_id=str(about.get("RequestId", "")),
     )

@@ -1,4 +1,4 @@
-"""AgentCore Evaluations: Evaluate with reference inputs, and the evaluators that there are."""
+"""AgentCore Evaluations: Evaluate with reference inputs, and the available evaluators."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ EVALUATOR_ID: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What is expected of a session, or of one trace of it: an answer, assertions, names of tools in order.
+    """The expectation for a session or one of its traces: an answer, assertions, names of tools in order.
 
-    Tool arguments cannot be told to AgentCore.
+    AgentCore accepts no expected tool arguments.
     """
 
     session_id: str
@@ -58,14 +58,14 @@ class Reference:
     tool_names: tuple[str, ...] | None = None
 
     def request(self) -> dict[str, Any]:
-        """Its form in Evaluate; texts longer than AWS takes are cut at 100,000 characters."""
+        """Return the reference in Evaluate's form; texts are cut at AWS's limit of 100,000 characters."""
         where = {"sessionId": self.session_id, **({"traceId": self.trace_id} if self.trace_id else {})}
         given: dict[str, Any] = {"context": {"spanContext": where}}
         if self.expected_response:
             given["expectedResponse"] = {"text": self.expected_response[:_LONGEST_TEXT]}
         if self.assertions:
-            texts = [each[:_LONGEST_TEXT] for each in self.assertions if each][:_MOST_ASSERTIONS]
-            given["assertions"] = [{"text": each} for each in texts]
+            texts = [text[:_LONGEST_TEXT] for text in self.assertions if text][:_MOST_ASSERTIONS]
+            given["assertions"] = [{"text": text} for text in texts]
         if self.tool_names is not None:
             given["expectedTrajectory"] = {"toolNames": list(self.tool_names[:_MOST_TOOLS])}
         return given
@@ -73,9 +73,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationResult:
-    """One result of Evaluate. `value` is None when it failed: `error_code` and `error_message` then say why.
+    """One result of Evaluate. A failed evaluation has no `value`; `error_code` and `error_message` give the reason.
 
-    `ignored` names fields of reference inputs that the evaluator did not use.
+    `ignored` names the fields of reference inputs that the evaluator did not use.
     """
 
     evaluator_id: str
@@ -103,32 +103,36 @@ def evaluate(
     references: Sequence[Reference] = (),
     region: str | None = None,
 ) -> tuple[EvaluationResult, ...]:
-    """What an evaluator says of a session's spans (ADOT's form), of all of it or of these traces or spans.
+    """Evaluate a session's spans (in ADOT's form) with one evaluator: the whole session, or the given traces or spans.
 
-    More than ten ids take several calls. Needs `bedrock-agentcore:Evaluate`. Raises `RequestRejectedError` for what AWS
-    would not take (nothing is sent then) and `AwsError`'s kin. A result with an error is a value, not raised.
+    More than ten ids take several requests. A result with an error is returned, not raised. Needs
+    `bedrock-agentcore:Evaluate`.
+
+    Raises:
+        RequestRejectedError: AWS would reject the request; nothing is sent.
+        AwsError: The request failed.
     """
     _check(evaluator_id, spans, trace_ids, span_ids)
     kind, ids = ("traceIds", list(trace_ids)) if trace_ids else ("spanIds", list(span_ids))
     batches = [ids[at : at + MOST_TARGETS] for at in range(0, len(ids), MOST_TARGETS)] or [[]]
-    found: list[EvaluationResult] = []
+    results: list[EvaluationResult] = []
     for batch in batches:
         request: dict[str, Any] = {
             "evaluatorId": evaluator_id,
-            "evaluationInput": {"sessionSpans": [dict(each) for each in spans]},
+            "evaluationInput": {"sessionSpans": [dict(span) for span in spans]},
         }
         if batch:
             request["evaluationTarget"] = {kind: batch}
         if references:
-            request["evaluationReferenceInputs"] = [each.request() for each in references]
+            request["evaluationReferenceInputs"] = [reference.request() for reference in references]
         with translated("Evaluating a session", on=evaluator_id):
             answer: dict[str, Any] = clients.data(region).evaluate(**request)
-        found += [_result(each) for each in answer.get("evaluationResults", ())]
-    return tuple(found)
+        results += [_result(result) for result in answer.get("evaluationResults", ())]
+    return tuple(results)
 
 
 def evaluator_level(clients: Clients, evaluator_id: str, *, region: str | None = None) -> str:
-    """SESSION, TRACE or TOOL_CALL; asked of GetEvaluator unless it is one of AWS's own."""
+    """Return an evaluator's level: SESSION, TRACE or TOOL_CALL (GetEvaluator, unless it is one of AWS's own)."""
     if evaluator_id in BUILTIN_LEVELS:
         return BUILTIN_LEVELS[evaluator_id]
     with translated("Reading an evaluator", on=evaluator_id):
@@ -136,15 +140,15 @@ def evaluator_level(clients: Clients, evaluator_id: str, *, region: str | None =
 
 
 def list_evaluators(clients: Clients, *, region: str | None = None) -> dict[str, str]:
-    """The evaluators of the account and AWS's own: level by id."""
-    found: dict[str, str] = {}
+    """Return the levels of the account's and AWS's evaluators, by id."""
+    levels: dict[str, str] = {}
     more: dict[str, Any] = {}
     while True:
         with translated("Listing evaluators", on="AgentCore Evaluations"):
             answer: dict[str, Any] = clients.control(region).list_evaluators(**more)
-        found |= {str(each["evaluatorId"]): str(each.get("level", "")) for each in answer["evaluators"]}
+        levels |= {str(evaluator["evaluatorId"]): str(evaluator.get("level", "")) for evaluator in answer["evaluators"]}
         if not answer.get("nextToken"):
-            return found
+            return levels
         more = {"nextToken": answer["nextToken"]}
 
 
@@ -178,5 +182,5 @@ def _result(answer: Mapping[str, Any]) -> EvaluationResult:
         output_tokens=usage.get("outputTokens"),
         error_code=str(answer.get("errorCode", "")),
         error_message=str(answer.get("errorMessage", "")),
-        ignored=tuple(str(each) for each in answer.get("ignoredReferenceInputFields", ())),
+        ignored=tuple(str(name) for name in answer.get("ignoredReferenceInputFields", ())),
     )

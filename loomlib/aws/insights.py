@@ -1,4 +1,4 @@
-"""CloudWatch Logs Insights: a query is started, asked after until it is done, and stopped when that takes too long."""
+"""CloudWatch Logs Insights: start a query, poll it, and stop it when it takes too long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_PAUSE_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """The rows of a query, all values as text, as Insights gives them; `scanned` and `matched` count log events."""
+    """The rows of a query, all values as text; `scanned` and `matched` count log events."""
 
     rows: tuple[Mapping[str, str], ...] = field(repr=False)
     scanned: int = 0
@@ -40,10 +40,24 @@ def run_query(
     wait_s: float = 60.0,
     progress: Callable[[str], None] | None = None,
 ) -> QueryResult:
-    """The result of `query` over log groups, from `start_s` to `end_s` (Unix seconds, both included).
+    """Run an Insights query and return its rows.
 
-    Raises `ResourceNotFoundError` for a group that does not exist, `RequestRejectedError` for a query that Insights does not
-    understand, `RequestTimeoutError` when it is not done within `wait_s` (it is stopped then), `ServiceFailedError` when it failed.
+    Args:
+        clients: The connection.
+        groups: Names of log groups.
+        query: The query, in CloudWatch Logs Insights syntax.
+        start_s: Start of the time range in Unix seconds, inclusive.
+        end_s: End of the time range in Unix seconds, inclusive.
+        limit: The largest number of rows.
+        region: The region, if it is not the connection's.
+        wait_s: Seconds to wait for the result.
+        progress: Called with a line of progress.
+
+    Raises:
+        ResourceNotFoundError: A group does not exist.
+        RequestRejectedError: Insights rejected the query.
+        RequestTimeoutError: The query did not finish within `wait_s`; it is stopped.
+        ServiceFailedError: The query failed.
     """
     with translated("Starting a Logs Insights query", on=", ".join(groups)):
         started: dict[str, Any] = clients.logs(region).start_query(
@@ -83,7 +97,7 @@ def _result(answer: Mapping[str, Any]) -> QueryResult:
     counts: Mapping[str, Any] = answer.get("statistics") or {}
     return QueryResult(
         rows=tuple(
-            {str(each["field"]): str(each.get("value", "")) for each in row if each.get("field") != "@ptr"}
+            {str(field["field"]): str(field.get("value", "")) for field in row if field.get("field") != "@ptr"}
             for row in answer.get("results", ())
         ),
         scanned=int(counts.get("recordsScanned") or 0),

@@ -1,4 +1,4 @@
-"""CloudWatch Logs as Loom reads it: every page, one quoted term, and nothing believed about the backend's filter."""
+"""CloudWatch Logs: every page, one quoted term, and matches that are checked again here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVENTS_A_PAGE: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """One event as CloudWatch keeps it. Times are Unix milliseconds."""
+    """A stored log event. Times are Unix milliseconds."""
 
     event_id: str
     stream: str
@@ -31,7 +31,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStream:
-    """A log stream. Times are Unix milliseconds; AWS updates the last one within an hour or so."""
+    """A log stream. Times are Unix milliseconds; AWS updates the last one within about an hour."""
 
     name: str
     first_event_ms: int | None = None
@@ -50,46 +50,48 @@ def filter_events(
     prefix: str | None = None,
     most_pages: int | None = None,
 ) -> list[StoredEvent]:
-    """The events of `group` that contain `term`, from `start_ms` up to `end_ms` (both included), oldest first.
+    """Return the events of `group` that contain `term`, from `start_ms` to `end_ms` (both inclusive), oldest first.
 
-    Of `streams`, or of those whose names begin with `prefix` (the service takes one of the two).
+    `streams` or `prefix` limits them to some streams (the service accepts one of the two). The term is sent as one
+    quoted term and checked again here, because backends match JSON patterns and several terms differently. An event
+    that two pages repeat is returned once.
 
-    `term` goes to the service as one quoted term, whose matching is checked again here (JSON patterns and several
-    terms are matched differently by different backends). An event that two pages repeat is returned once. Raises
-    `ResourceNotFoundError` for a group that does not exist, and `RequestTimeoutError` with the code `TOO_MANY_PAGES` after `most_pages`
-    of them: CloudWatch may look through a busy group a few megabytes a page, most of them empty.
+    Raises:
+        ResourceNotFoundError: The group does not exist.
+        RequestTimeoutError: `most_pages` pages were read (code `TOO_MANY_PAGES`): CloudWatch may read a busy group in
+            pages of a few megabytes, most of them empty.
     """
     chosen: list[Sequence[str] | None] = [None]
     if streams is not None:
         chosen = [streams[at : at + _STREAMS_A_CALL] for at in range(0, len(streams), _STREAMS_A_CALL)]
-    kept: dict[tuple[str, str], StoredEvent] = {}
+    events: dict[tuple[str, str], StoredEvent] = {}
     query = _query(group, term, start_ms, end_ms)
-    for some in chosen:
-        for event in _pages(clients, group, region, query | _streams(some, prefix), most_pages):
+    for batch in chosen:
+        for event in _pages(clients, group, region, query | _streams(batch, prefix), most_pages):
             wanted = (
                 (term is None or term in event.message)
                 and (start_ms is None or event.timestamp_ms >= start_ms)
                 and (end_ms is None or event.timestamp_ms <= end_ms)
-                and (some is None or event.stream in some)
+                and (batch is None or event.stream in batch)
                 and (prefix is None or event.stream.startswith(prefix))
             )
             if wanted:
-                kept.setdefault((event.stream, event.event_id or f"no id, {len(kept)}"), event)
-    return sorted(kept.values(), key=lambda event: event.timestamp_ms)
+                events.setdefault((event.stream, event.event_id or f"no id, {len(events)}"), event)
+    return sorted(events.values(), key=lambda event: event.timestamp_ms)
 
 
 def list_streams(
     clients: Clients, group: str, *, region: str | None = None, limit: int | None = None
 ) -> list[LogStream]:
-    """The streams of `group`, the one with the latest event first. Streams of AWS's own validation are left out."""
-    found: list[LogStream] = []
+    """Return the streams of `group`, most recent event first, without the streams of AWS's access checks."""
+    streams: list[LogStream] = []
     query: dict[str, Any] = {"logGroupName": group, "orderBy": "LastEventTime", "descending": True}
     with translated("Listing log streams", on=group):
         while True:
             page: dict[str, Any] = clients.logs(region).describe_log_streams(**query)
             for stream in page.get("logStreams", ()):
                 if "validation" not in stream["logStreamName"].lower():
-                    found.append(
+                    streams.append(
                         LogStream(
                             name=stream["logStreamName"],
                             first_event_ms=stream.get("firstEventTimestamp"),
@@ -97,25 +99,25 @@ def list_streams(
                         )
                     )
             token = page.get("nextToken")
-            if not token or token == query.get("nextToken") or (limit is not None and len(found) >= limit):
+            if not token or token == query.get("nextToken") or (limit is not None and len(streams) >= limit):
                 break
             query["nextToken"] = token
-    found.sort(key=lambda stream: stream.last_event_ms or 0, reverse=True)
-    return found[:limit]
+    streams.sort(key=lambda stream: stream.last_event_ms or 0, reverse=True)
+    return streams[:limit]
 
 
 def first_event_ms(clients: Clients, group: str, stream: str, *, region: str | None = None) -> int | None:
-    """The time of a stream's first event (Unix milliseconds), None when the stream is empty or is not there."""
+    """Return the time of a stream's first event (Unix milliseconds), or None when it is empty or missing."""
     with translated("Describing a log stream", on=stream):
         page: dict[str, Any] = clients.logs(region).describe_log_streams(
             logGroupName=group, logStreamNamePrefix=stream, limit=50
         )
-    found = [each.get("firstEventTimestamp") for each in page.get("logStreams", ()) if each["logStreamName"] == stream]
-    return found[0] if found else None
+    times = [item.get("firstEventTimestamp") for item in page.get("logStreams", ()) if item["logStreamName"] == stream]
+    return times[0] if times else None
 
 
 def has_stream(clients: Clients, group: str, prefix: str, *, region: str | None = None) -> bool:
-    """Whether the group has a stream whose name begins with `prefix`."""
+    """Return whether the group has a stream whose name begins with `prefix`."""
     with translated("Looking for log streams", on=group):
         page: dict[str, Any] = clients.logs(region).describe_log_streams(
             logGroupName=group, logStreamNamePrefix=prefix, limit=1
@@ -124,10 +126,10 @@ def has_stream(clients: Clients, group: str, prefix: str, *, region: str | None 
 
 
 def group_exists(clients: Clients, group: str, *, region: str | None = None) -> bool:
-    """Whether there is a log group of exactly that name."""
+    """Return whether a log group has exactly that name."""
     with translated("Looking for a log group", on=group):
-        found: dict[str, Any] = clients.logs(region).describe_log_groups(logGroupNamePrefix=group, limit=50)
-    return any(each["logGroupName"] == group for each in found.get("logGroups", ()))
+        groups: dict[str, Any] = clients.logs(region).describe_log_groups(logGroupNamePrefix=group, limit=50)
+    return any(item["logGroupName"] == group for item in groups.get("logGroups", ()))
 
 
 def _query(group: str, term: str | None, start_ms: int | None, end_ms: int | None) -> dict[str, Any]:

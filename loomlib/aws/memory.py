@@ -1,7 +1,7 @@
-"""AgentCore Memory's operations: memories, and generators that page through what a memory holds.
+"""Reading operations of AgentCore Memory.
 
-Every generator asks for a page when the one before is used up, so nothing larger than a page is held here. A throttled
-page is asked for again after a pause: reading is not measured, and a large memory has thousands of pages.
+Generators request a page when the previous one is consumed, so no more than a page is in memory. A throttled page is
+requested again after a pause: reading is not measured, and a large memory has thousands of pages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from loomlib.errors import RequestTimeoutError, ResourceNotFoundError, ServiceFa
 
 from .connection import Clients
 from .errors import translated
-from .memory_calls import asked_again, pages, whole_pages
+from .memory_calls import pages, whole_pages, with_retries
 from .memory_shapes import (
     FailedExtraction,
     MemoryDescription,
@@ -36,15 +36,19 @@ LARGEST_TOP_K: Final = 100
 
 
 def list_memories(clients: Clients, *, region: str | None = None) -> Iterator[MemoryDescription]:
-    """Every memory of the account in a region, without strategies."""
+    """Return every memory of the account in a region, without strategies."""
     where = region or clients.region
     for shape in pages(clients.control(region).list_memories, "memories", {}, "Listing memories", where):
         yield memory_of(shape, where)
 
 
 def describe_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> MemoryDescription:
-    """The memory with its strategies. Raises `ResourceNotFoundError`."""
-    answer = asked_again(clients.control(region).get_memory, {"memoryId": memory_id}, "Reading a memory", memory_id)
+    """Return the memory with its strategies.
+
+    Raises:
+        ResourceNotFoundError: There is no such memory.
+    """
+    answer = with_retries(clients.control(region).get_memory, {"memoryId": memory_id}, "Reading a memory", memory_id)
     return memory_of(answer["memory"], region or clients.region)
 
 
@@ -58,10 +62,10 @@ def create_memory(
     role_arn: str | None = None,
     region: str | None = None,
 ) -> MemoryDescription:
-    """A new memory, still CREATING; `strategies` in AWS's form."""
+    """Create a memory and return it while it is CREATING; `strategies` are in AWS's form."""
     asked: dict[str, Any] = {"name": name, "eventExpiryDuration": event_expiry_days}
     if strategies:
-        asked["memoryStrategies"] = [dict(each) for each in strategies]
+        asked["memoryStrategies"] = [dict(strategy) for strategy in strategies]
     if description:
         asked["description"] = description
     if role_arn:
@@ -79,29 +83,34 @@ def wait_until_active(
     wait_s: float = 300.0,
     progress: Callable[[str], None] | None = None,
 ) -> MemoryDescription:
-    """The memory once it is ACTIVE. Raises `ServiceFailedError` when it failed, `RequestTimeoutError` after `wait_s`."""
+    """Wait until the memory is ACTIVE and return it.
+
+    Raises:
+        ServiceFailedError: Creation failed.
+        RequestTimeoutError: It is not ACTIVE after `wait_s`.
+    """
     began, pause_s = time.monotonic(), 0.02
     while True:
-        found = describe_memory(clients, memory_id, region=region)
+        memory = describe_memory(clients, memory_id, region=region)
         waited_s = time.monotonic() - began
-        if found.status == "ACTIVE":
-            return found
-        if found.status in ("FAILED", "DELETING"):
+        if memory.status == "ACTIVE":
+            return memory
+        if memory.status in ("FAILED", "DELETING"):
             raise ServiceFailedError(
-                f"The memory is {found.status}: {found.failure_reason or 'no reason given'}", on=memory_id
+                f"The memory is {memory.status}: {memory.failure_reason or 'no reason given'}", on=memory_id
             )
         if waited_s >= wait_s:
             raise RequestTimeoutError(
-                f"The memory is still {found.status} after {wait_s:g} s", on=memory_id, try_="wait longer"
+                f"The memory is still {memory.status} after {wait_s:g} s", on=memory_id, try_="wait longer"
             )
         if progress is not None:
-            progress(f"memory {found.name} is {found.status.lower()} · {waited_s:.0f} of at most {wait_s:.0f} s")
+            progress(f"memory {memory.name} is {memory.status.lower()} · {waited_s:.0f} of at most {wait_s:.0f} s")
         time.sleep(min(pause_s, wait_s - waited_s))
         pause_s = min(5.0, pause_s * 2)
 
 
 def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> None:
-    """Delete a memory with all it holds; one that is gone is no error."""
+    """Delete a memory with its contents; no error when it is gone."""
     try:
         with translated("Deleting a memory", on=memory_id):
             clients.control(region).delete_memory(memoryId=memory_id)
@@ -110,7 +119,7 @@ def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None
 
 
 def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) -> Iterator[str]:
-    """The ids of all actors."""
+    """Yield the ids of all actors."""
     asked = {"memoryId": memory_id}
     for shape in pages(clients.data(region).list_actors, "actorSummaries", asked, "Listing actors", memory_id):
         yield str(shape["actorId"])
@@ -119,9 +128,9 @@ def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) 
 def iter_sessions(
     clients: Clients, memory_id: str, actor_id: str, *, with_events: bool = False, region: str | None = None
 ) -> Iterator[MemorySession]:
-    """An actor's sessions. An actor that the memory does not know has none.
+    """Yield an actor's sessions; an unknown actor has none.
 
-    Sessions whose events are gone stay listed for about a day; `with_events` leaves them out.
+    Sessions whose events are deleted stay listed for about a day; `with_events` leaves them out.
     """
     asked: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id}
     if with_events:
@@ -144,9 +153,10 @@ def iter_events(
     since: datetime | None = None,
     region: str | None = None,
 ) -> Iterator[MemoryEvent]:
-    """A session's events, newest first. A `branch` comes with what was said before it forked, unless not `parents`.
+    """Yield a session's events, newest first.
 
-    With `since` no page is asked for after one that lies before it as a whole.
+    A `branch` includes the events before it forked, unless `parents` is false. With `since`, no page is requested after
+    one that lies entirely before it.
     """
     asked: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id}
     if branch is not None:
@@ -155,7 +165,7 @@ def iter_events(
     try:
         for page in whole_pages(call, "events", asked, what, session_id):
             events = [event_of(shape) for shape in page]
-            recent = events if since is None else [each for each in events if each.timestamp >= since]
+            recent = events if since is None else [event for event in events if event.timestamp >= since]
             yield from recent
             if events and not recent:
                 return
@@ -173,7 +183,7 @@ def iter_records(
     filters: Sequence[Mapping[str, Any]] = (),
     region: str | None = None,
 ) -> Iterator[MemoryRecord]:
-    """The records of one `namespace` exactly, or of a `path` and all below it (name one of the two)."""
+    """Yield the records of exactly one `namespace`, or of a `path` and everything below it (give one of the two)."""
     asked: dict[str, Any] = {"memoryId": memory_id, **_place(namespace, path)}
     if strategy_id:
         asked["memoryStrategyId"] = strategy_id
@@ -196,7 +206,7 @@ def retrieve_records(
     filters: Sequence[Mapping[str, Any]] = (),
     region: str | None = None,
 ) -> list[MemoryRecord]:
-    """The records nearest in meaning to `query`, best first, each with its score."""
+    """Return the records nearest in meaning to `query`, best first, with their scores."""
     criteria: dict[str, Any] = {"searchQuery": query, "topK": top_k}
     if strategy_id:
         criteria["memoryStrategyId"] = strategy_id
@@ -209,16 +219,20 @@ def retrieve_records(
 
 
 def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str | None = None) -> MemoryRecord:
-    """One record. Raises `ResourceNotFoundError`."""
+    """Return one record.
+
+    Raises:
+        ResourceNotFoundError: There is no such record.
+    """
     asked = {"memoryId": memory_id, "memoryRecordId": record_id}
-    answer = asked_again(clients.data(region).get_memory_record, asked, "Reading a memory record", record_id)
+    answer = with_retries(clients.data(region).get_memory_record, asked, "Reading a memory record", record_id)
     return record_of(answer["memoryRecord"])
 
 
 def iter_failed_extractions(
     clients: Clients, memory_id: str, *, region: str | None = None
 ) -> Iterator[FailedExtraction]:
-    """The extractions that failed and can be started again."""
+    """Yield the extractions that failed and can be started again."""
     call = clients.data(region).list_memory_extraction_jobs
     asked = {"memoryId": memory_id, "maxResults": JOBS_PAGE}
     for shape in pages(call, "jobs", asked, "Listing extraction jobs", memory_id):

@@ -1,4 +1,4 @@
-"""Calls of AgentCore Memory that are made again when throttled, and listings page by page."""
+"""Requests to AgentCore Memory with retries when throttled, and paging."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_PAUSE_S: Final = 0.2
 
 
 def pages(call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
-    """The items of all pages; the next page is asked for when the one before is used up."""
+    """Yield the items of all pages; a page is requested when the previous one is consumed."""
     for page in whole_pages(call, items, asked, what, on):
         yield from page
 
@@ -27,10 +27,10 @@ def pages(call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: 
 def whole_pages(
     call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str
 ) -> Iterator[list[Any]]:
-    """The pages of a listing."""
+    """Yield the pages of a listing."""
     query = {"maxResults": PAGE, **asked}
     while True:
-        answer = asked_again(call, query, what, on)
+        answer = with_retries(call, query, what, on)
         yield answer.get(items) or []
         token = answer.get("nextToken")
         if not token or token == query.get("nextToken"):
@@ -38,8 +38,8 @@ def whole_pages(
         query["nextToken"] = token
 
 
-def asked_again(call: Callable[..., Any], asked: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
-    """The answer; when throttled, asked for again after growing pauses with some chance in them."""
+def with_retries(call: Callable[..., Any], asked: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
+    """Call and return the response; when throttled, retry after growing pauses with jitter."""
     for tried in range(_THROTTLED_TRIES):
         try:
             with translated(what, on=on):

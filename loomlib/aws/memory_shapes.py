@@ -1,6 +1,6 @@
-"""AgentCore Memory's shapes as values: a memory with its strategies, its sessions, events and records.
+"""AgentCore Memory's shapes as values: memories with strategies, sessions, events and records.
 
-Times are aware and in UTC. Texts are what strangers said: they are shown escaped, and never in a repr.
+Times are timezone-aware and in UTC. Texts are untrusted: they are shown escaped and never in a repr.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXTRACTOR_KEY: Final = "x-loom-extractor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStrategy:
-    """One way in which a memory extracts records. `namespaces` are templates, its reflections' among them."""
+    """A strategy of extraction. `namespaces` are templates, those of its reflections included."""
 
     strategy_id: str
     name: str
@@ -32,7 +32,7 @@ class MemoryStrategy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDescription:
-    """A memory; `region` is where it is. ListMemories tells neither `strategies` nor `event_expiry_days` (None)."""
+    """A memory in `region`. ListMemories returns neither `strategies` nor `event_expiry_days` (None)."""
 
     memory_id: str
     arn: str
@@ -49,7 +49,7 @@ class MemoryDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySession:
-    """A session of a memory. Its id is the memory's own: an agent may or may not use its runtime session's."""
+    """A session of a memory. Its id is the memory's own; an agent may use its runtime session's id or another."""
 
     session_id: str
     actor_id: str
@@ -58,7 +58,7 @@ class MemorySession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryMessage:
-    """One message of an event: `role` is AWS's (USER, ASSISTANT, TOOL, OTHER), or BLOB or JSON for other content."""
+    """A message of an event. `role` is AWS's (USER, ASSISTANT, TOOL, OTHER), or BLOB or JSON for other content."""
 
     role: str
     text: str = field(repr=False)
@@ -66,7 +66,7 @@ class MemoryMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEvent:
-    """One event of short-term memory."""
+    """An event of short-term memory."""
 
     event_id: str
     actor_id: str
@@ -79,13 +79,13 @@ class MemoryEvent:
 
     @property
     def text(self) -> str:
-        """All messages' texts, a line each."""
-        return "\n".join(each.text for each in self.messages)
+        """The texts of all messages, one per line."""
+        return "\n".join(message.text for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRecord:
-    """One record of long-term memory. `score` is there when it was searched for."""
+    """A record of long-term memory. `score` is set for search results."""
 
     record_id: str
     text: str = field(repr=False)
@@ -98,14 +98,14 @@ class MemoryRecord:
 
     @property
     def extractor(self) -> str:
-        """Who extracted it, such as "offline extractor"; empty where the service does not say."""
+        """The extractor, such as "offline extractor"; empty where the service does not state it."""
         return str(self.metadata.get(EXTRACTOR_KEY, ""))
 
     @property
-    def told_sources(self) -> tuple[str, ...]:
-        """The events it came from as the service tells them (compare with `told_form`); empty where it does not."""
-        told = self.metadata.get(SOURCE_EVENTS_KEY)
-        return tuple(str(each) for each in told) if isinstance(told, list | tuple) else ()  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+    def stated_sources(self) -> tuple[str, ...]:
+        """The source events as the service states them (compare with `metadata_event_id`); empty where it does not."""
+        sources = self.metadata.get(SOURCE_EVENTS_KEY)
+        return tuple(str(source) for source in sources) if isinstance(sources, list | tuple) else ()  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +121,13 @@ class FailedExtraction:
     event_ids: tuple[str, ...] = ()
 
 
-def told_form(event_id: str) -> str:
-    """An event's id as a record's metadata holds it: `#` is not among the characters allowed there."""
+def metadata_event_id(event_id: str) -> str:
+    """Return an event's id as a record's metadata spells it: `#` is not allowed there."""
     return event_id.replace("#", ":")
 
 
 def memory_of(shape: Mapping[str, Any], region: str) -> MemoryDescription:
-    """A memory of ListMemories or GetMemory; a listing has no name, but the id begins with it."""
+    """Parse a memory of ListMemories or GetMemory; a listing has no name, but the id begins with it."""
     memory_id = str(shape.get("id") or str(shape.get("arn", "")).rpartition("/")[2])
     expiry = shape.get("eventExpiryDuration")
     return MemoryDescription(
@@ -138,7 +138,7 @@ def memory_of(shape: Mapping[str, Any], region: str) -> MemoryDescription:
         region=region,
         created_at=utc(shape["createdAt"]),
         updated_at=utc(shape["updatedAt"]),
-        strategies=tuple(_strategy(each) for each in _list(shape.get("strategies"))),
+        strategies=tuple(_strategy(strategy) for strategy in _list(shape.get("strategies"))),
         event_expiry_days=None if expiry is None else int(expiry),
         description=str(shape.get("description") or ""),
         failure_reason=str(shape.get("failureReason") or ""),
@@ -146,21 +146,21 @@ def memory_of(shape: Mapping[str, Any], region: str) -> MemoryDescription:
 
 
 def session_of(shape: Mapping[str, Any]) -> MemorySession:
-    """A session of ListSessions."""
+    """Parse a session of ListSessions."""
     return MemorySession(
         session_id=str(shape["sessionId"]), actor_id=str(shape["actorId"]), created_at=utc(shape["createdAt"])
     )
 
 
 def event_of(shape: Mapping[str, Any]) -> MemoryEvent:
-    """An event; words that a million events share are kept once."""
+    """Parse an event; strings that many events share are interned."""
     branch = _map(shape.get("branch"))
     return MemoryEvent(
         event_id=str(shape["eventId"]),
         actor_id=intern(str(shape["actorId"])),
         session_id=intern(str(shape["sessionId"])),
         timestamp=utc(shape["eventTimestamp"]),
-        messages=tuple(_message(each) for each in _list(shape.get("payload"))),
+        messages=tuple(_message(message) for message in _list(shape.get("payload"))),
         branch=intern(str(branch.get("name") or "")),
         root_event_id=str(branch.get("rootEventId") or ""),
         metadata={str(key): str(_plain(value)) for key, value in _map(shape.get("metadata")).items()},
@@ -168,12 +168,12 @@ def event_of(shape: Mapping[str, Any]) -> MemoryEvent:
 
 
 def record_of(shape: Mapping[str, Any]) -> MemoryRecord:
-    """A record of GetMemoryRecord, ListMemoryRecords or RetrieveMemoryRecords."""
+    """Parse a record of GetMemoryRecord, ListMemoryRecords or RetrieveMemoryRecords."""
     changed, score = shape.get("timestamp"), shape.get("score")
     return MemoryRecord(
         record_id=str(shape["memoryRecordId"]),
         text=str(_map(shape.get("content")).get("text", "")),
-        namespaces=tuple(intern(str(each)) for each in _list(shape.get("namespaces"))),
+        namespaces=tuple(intern(str(namespace)) for namespace in _list(shape.get("namespaces"))),
         strategy_id=intern(str(shape.get("memoryStrategyId", ""))),
         created_at=utc(shape["createdAt"]),
         updated_at=None if changed is None else utc(changed),
@@ -183,7 +183,7 @@ def record_of(shape: Mapping[str, Any]) -> MemoryRecord:
 
 
 def failed_extraction_of(shape: Mapping[str, Any]) -> FailedExtraction:
-    """A job of ListMemoryExtractionJobs."""
+    """Parse a job of ListMemoryExtractionJobs."""
     messages = _map(shape.get("messages"))
     return FailedExtraction(
         job_id=str(shape["jobID"]),
@@ -192,34 +192,35 @@ def failed_extraction_of(shape: Mapping[str, Any]) -> FailedExtraction:
         strategy_id=str(shape.get("strategyId") or ""),
         status=str(shape.get("status") or ""),
         reason=str(shape.get("failureReason") or ""),
-        event_ids=tuple(dict.fromkeys(str(each["eventId"]) for each in _list(messages.get("messagesList")))),
+        event_ids=tuple(dict.fromkeys(str(message["eventId"]) for message in _list(messages.get("messagesList")))),
     )
 
 
 def utc(moment: datetime) -> datetime:
-    """botocore gives times in the machine's zone."""
+    """Convert a time of botocore, which is in the machine's zone, to UTC."""
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _strategy(shape: Mapping[str, Any]) -> MemoryStrategy:
-    said = _list(shape.get("namespaceTemplates")) or _list(shape.get("namespaces"))
+    templates = _list(shape.get("namespaceTemplates")) or _list(shape.get("namespaces"))
     for reflection in _map(_map(shape.get("configuration")).get("reflection")).values():
-        for each in (reflection, *_map(reflection).values()):
-            said = said + (_list(_map(each).get("namespaceTemplates")) or _list(_map(each).get("namespaces")))
+        for reflected in (reflection, *_map(reflection).values()):
+            fields = _map(reflected)
+            templates = templates + (_list(fields.get("namespaceTemplates")) or _list(fields.get("namespaces")))
     return MemoryStrategy(
         strategy_id=str(shape["strategyId"]),
         name=str(shape["name"]),
         type=str(shape["type"]),
         status=str(shape.get("status") or ""),
-        namespaces=tuple(dict.fromkeys(str(each) for each in said)),
+        namespaces=tuple(dict.fromkeys(str(template) for template in templates)),
         description=str(shape.get("description") or ""),
     )
 
 
 def _message(shape: Mapping[str, Any]) -> MemoryMessage:
     if "conversational" in shape:
-        said = _map(shape["conversational"])
-        return MemoryMessage(role=intern(str(said["role"])), text=str(_map(said.get("content")).get("text", "")))
+        message = _map(shape["conversational"])
+        return MemoryMessage(role=intern(str(message["role"])), text=str(_map(message.get("content")).get("text", "")))
     if "json" in shape:
         return MemoryMessage(role="JSON", text=_text(_map(shape["json"]).get("content")))
     return MemoryMessage(role="BLOB", text=_text(shape.get("blob")))
@@ -230,7 +231,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A metadata value without AWS's wrapping: `{"stringValue": "a"}` is `"a"`."""
+    """Return a metadata value without AWS's wrapping: `"a"` for `{"stringValue": "a"}`."""
     wrapped = _map(value)
     return next(iter(wrapped.values())) if len(wrapped) == 1 else value
 

@@ -1,4 +1,4 @@
-"""CloudWatch metrics: what a namespace says about one resource in a short time."""
+"""CloudWatch metrics of one resource over a short time range."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUERIES_A_CALL: Final = 500  # GetMetricData's limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricTotal:
-    """One metric over a time range: the sum, the mean a minute, and the largest value, in the metric's own unit."""
+    """A metric over a time range: the sum, the mean per minute and the largest value, in the metric's unit."""
 
     name: str
     dimensions: Mapping[str, str]
@@ -33,20 +33,20 @@ class MetricTotal:
 def metric_totals(
     clients: Clients, namespace: str, *, about: str, start: datetime, end: datetime, region: str | None = None
 ) -> list[MetricTotal]:
-    """The metrics of `namespace` that have a dimension whose value contains `about`, those without data left out.
+    """Return the metrics of `namespace` with a dimension whose value contains `about`; those without data are left out.
 
     CloudWatch has them by the minute, some minutes late.
     """
-    found = [
-        each
-        for each in _metrics(clients, namespace, region)
-        if any(about in value for value in _dimensions(each).values())
+    metrics = [
+        metric
+        for metric in _metrics(clients, namespace, region)
+        if any(about in value for value in _dimensions(metric).values())
     ]
     totals: list[MetricTotal] = []
-    for at in range(0, len(found), _QUERIES_A_CALL // 3):
-        some = found[at : at + _QUERIES_A_CALL // 3]
-        values = _values(clients, namespace, some, start, end, region)
-        for place, metric in enumerate(some):
+    for at in range(0, len(metrics), _QUERIES_A_CALL // 3):
+        batch = metrics[at : at + _QUERIES_A_CALL // 3]
+        values = _values(clients, namespace, batch, start, end, region)
+        for place, metric in enumerate(batch):
             samples = sum(values.get((place, "SampleCount"), ()))
             if samples:
                 totals.append(
@@ -58,7 +58,7 @@ def metric_totals(
                         largest=max(values.get((place, "Maximum"), ()), default=0.0),
                     )
                 )
-    return sorted(totals, key=lambda each: (each.name, sorted(each.dimensions.items())))
+    return sorted(totals, key=lambda total: (total.name, sorted(total.dimensions.items())))
 
 
 def _metrics(clients: Clients, namespace: str, region: str | None) -> Iterator[Mapping[str, Any]]:
@@ -97,19 +97,21 @@ def _values(
         for place, metric in enumerate(metrics)
         for statistic in ("SampleCount", "Sum", "Maximum")
     ]
-    places = {str(each["Id"]): (at // 3, ("SampleCount", "Sum", "Maximum")[at % 3]) for at, each in enumerate(queries)}
-    found: dict[tuple[int, str], list[float]] = {}
+    places = {
+        str(query["Id"]): (at // 3, ("SampleCount", "Sum", "Maximum")[at % 3]) for at, query in enumerate(queries)
+    }
+    series: dict[tuple[int, str], list[float]] = {}
     asked: dict[str, Any] = {"MetricDataQueries": queries, "StartTime": start, "EndTime": end}
     while True:
         with translated("Reading metrics", on=namespace):
             page: dict[str, Any] = clients.client("cloudwatch", region).get_metric_data(**asked)
-        for each in page.get("MetricDataResults", ()):
-            found.setdefault(places[str(each["Id"])], []).extend(float(value) for value in each.get("Values", ()))
+        for result in page.get("MetricDataResults", ()):
+            series.setdefault(places[str(result["Id"])], []).extend(float(value) for value in result.get("Values", ()))
         token = page.get("NextToken")
         if not token or token == asked.get("NextToken"):
-            return found
+            return series
         asked["NextToken"] = token
 
 
 def _dimensions(metric: Mapping[str, Any]) -> dict[str, str]:
-    return {str(each["Name"]): str(each["Value"]) for each in metric.get("Dimensions", ())}
+    return {str(dimension["Name"]): str(dimension["Value"]) for dimension in metric.get("Dimensions", ())}

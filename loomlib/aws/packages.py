@@ -1,4 +1,4 @@
-"""An agent's code as AWS's direct code deployment wants it: one zip, the same bytes for the same files."""
+"""Packages for AWS's direct code deployment: one zip file, identical bytes for identical files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """A zip ready to upload, its SHA-256 and the file that is started."""
+    """A zip file ready to upload, its SHA-256 and its entry point."""
 
     data: bytes = field(repr=False)
     digest: str
@@ -43,11 +43,17 @@ class Package:
 
 
 def make_package(path: Path | str, entry_point: str | None = None) -> Package:
-    """The package of a folder, or of a single file such as `agent.py`.
+    """Package a folder, or a single file such as `agent.py`.
 
-    `entry_point` is the file that is started, relative to the folder; found as agent.py, main.py or app.py when left
-    out. Caches, virtual environments, version control, `.env` files (they hold secrets) and links that lead outside
-    stay out. Raises `ValueError` when there is nothing to start.
+    Caches, virtual environments, version control, `.env` files (which hold secrets) and links that lead outside are
+    left out.
+
+    Args:
+        path: The folder or file.
+        entry_point: The file to start, relative to the folder; by default agent.py, main.py or app.py.
+
+    Raises:
+        ValueError: There is nothing to start, or the package exceeds AgentCore's quota.
     """
     source = Path(path).expanduser()
     if not source.exists():
@@ -72,7 +78,7 @@ def make_package(path: Path | str, entry_point: str | None = None) -> Package:
 
 
 def runtime_name(text: str) -> str:
-    """`text` as a runtime's name: letters, digits and underscores, a letter first, 48 characters at most."""
+    """Turn `text` into a runtime name: a letter, then letters, digits and underscores, at most 48 characters."""
     cleaned = re.sub(r"_+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", text)).strip("_")
     if not cleaned:
         raise ValueError(f"{text!r} has no letter or digit to make a runtime's name of")

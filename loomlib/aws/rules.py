@@ -1,4 +1,4 @@
-"""The rules of what a person names, in words: AWS says them as patterns, under its parameters' names.
+"""AWS's rules for names and values as sentences; AWS states them as patterns under its parameter names.
 
 From botocore's service models of bedrock-agentcore and bedrock-agentcore-control.
 """
@@ -28,7 +28,7 @@ _RULES: Final[Mapping[str, str]] = {
 
 
 def rule_in(message: str) -> str:
-    """The rule that a message about a rejected request is about, in words; empty where it names none of these.
+    """Return the rule that a message about a rejected request refers to, or an empty string.
 
     >>> rule_in("1 validation error detected: Value at 'eventExpiryDuration' failed to satisfy constraint: …")
     '3 to 3,650 days'

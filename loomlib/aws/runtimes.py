@@ -1,4 +1,4 @@
-"""Runtimes and endpoints as AWS describes them; sessions ended. Vendor dictionaries become values here."""
+"""Runtimes, endpoints and sessions of AgentCore, as values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAILED_STATES: Final = frozenset({"CREATE_FAILED", "UPDATE_FAILED", "DELETE_FAIL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeDescription:
-    """A runtime. `raw` is AWS's whole answer, JSON-ready, without the values of environment variables."""
+    """A runtime. `raw` is AWS's whole response, JSON-ready, without the values of environment variables."""
 
     arn: str
     runtime_id: str
@@ -33,7 +33,11 @@ class RuntimeDescription:
 
 
 def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> RuntimeDescription:
-    """The runtime as it is now (GetAgentRuntime). Raises `ResourceNotFoundError` when there is none of that id."""
+    """Return the runtime as it is now (GetAgentRuntime).
+
+    Raises:
+        ResourceNotFoundError: There is no such runtime.
+    """
     with translated("Describing the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
     return RuntimeDescription(
@@ -48,7 +52,7 @@ def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = 
 
 
 def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = None) -> list[str]:
-    """The names of the runtime's endpoints, DEFAULT first; only DEFAULT (and a warning) when they cannot be listed."""
+    """Return the names of the runtime's endpoints, DEFAULT first; only DEFAULT, with a warning, when listing fails."""
     names: list[str] = []
     query: dict[str, Any] = {"agentRuntimeId": runtime_id}
     try:
@@ -67,21 +71,24 @@ def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = No
 
 
 def served_version(clients: Clients, runtime_id: str, endpoint: str, *, region: str | None = None) -> str:
-    """The one version that the endpoint serves now; "" while it changes over, and (with a warning) when nobody says."""
+    """Return the version that the endpoint serves.
+
+    Empty while it is being updated, and, with a warning, when it is unknown.
+    """
     try:
         with translated("Describing the runtime's endpoint", on=f"{runtime_id}/{endpoint}"):
-            found: dict[str, Any] = clients.control(region).get_agent_runtime_endpoint(
+            endpoint_description: dict[str, Any] = clients.control(region).get_agent_runtime_endpoint(
                 agentRuntimeId=runtime_id, endpointName=endpoint
             )
     except AwsError as error:
         _log.warning("The endpoint's version is not known: %s", error, extra={"runtime_id": runtime_id})
         return ""
-    live = str(found.get("liveVersion") or "")
-    return live if found.get("targetVersion") in (None, "", live) else ""
+    live = str(endpoint_description.get("liveVersion") or "")
+    return live if endpoint_description.get("targetVersion") in (None, "", live) else ""
 
 
 def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> str | None:
-    """The id of the runtime of that name (names are unique in an account and region), None when there is none."""
+    """Return the id of the runtime of that name (unique in an account and region), or None."""
     query: dict[str, Any] = {"maxResults": 100}
     with translated("Listing runtimes", on=name):
         while True:
@@ -103,9 +110,11 @@ def wait_until_ready(
     timeout_s: float = 300.0,
     progress: Callable[[str], None] | None = None,
 ) -> RuntimeDescription:
-    """The runtime once it is READY; `progress` is told each new status.
+    """Wait until the runtime is READY and return it; `progress` is called with each new status.
 
-    Raises `AwsError` with AWS's reason when creating or updating failed, `RequestTimeoutError` after `timeout_s`.
+    Raises:
+        AwsError: Creating or updating failed, with AWS's reason.
+        RequestTimeoutError: It is not READY after `timeout_s`.
     """
     import time
 
@@ -136,7 +145,7 @@ def wait_until_ready(
 
 
 def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> None:
-    """Delete the runtime; one that is gone already is no error."""
+    """Delete the runtime; no error when it is gone."""
     try:
         with translated("Deleting the runtime", on=runtime_id):
             clients.control(region).delete_agent_runtime(agentRuntimeId=runtime_id, clientToken=_token())
@@ -147,7 +156,7 @@ def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = No
 def runtime_variables(
     clients: Clients, runtime_id: str, names: Collection[str], *, region: str | None = None
 ) -> dict[str, str]:
-    """These environment variables of a runtime, as far as it has them; the others' values are not kept."""
+    """Return the named environment variables of a runtime, those that it has; other values are discarded."""
     with translated("Reading the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
     given: Mapping[str, Any] = answer.get("environmentVariables") or {}
@@ -157,7 +166,7 @@ def runtime_variables(
 def stop_session(
     clients: Clients, arn: str, session_id: str, *, qualifier: str = "DEFAULT", region: str | None = None
 ) -> bool:
-    """End one session (StopRuntimeSession); False when it had ended already."""
+    """End a session (StopRuntimeSession); return False when it had ended already."""
     try:
         with translated("Ending the session", on=session_id):
             clients.data(region).stop_runtime_session(
@@ -173,8 +182,8 @@ def _token() -> str:
 
 
 def _plain(answer: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
-    variables = kept.get("environmentVariables")
+    description = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+    variables = description.get("environmentVariables")
     if isinstance(variables, Mapping):
-        kept["environmentVariables"] = dict.fromkeys(cast("Mapping[str, Any]", variables), REDACTED)
-    return cast("dict[str, Any]", json.loads(json.dumps(kept, default=str)))
+        description["environmentVariables"] = dict.fromkeys(cast("Mapping[str, Any]", variables), REDACTED)
+    return cast("dict[str, Any]", json.loads(json.dumps(description, default=str)))

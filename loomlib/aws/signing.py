@@ -1,4 +1,4 @@
-"""InvokeAgentRuntime as a signed HTTP request, in the form that boto3 would send."""
+"""InvokeAgentRuntime as a signed HTTP request, as boto3 would send it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVICE = "bedrock-agentcore"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequest:
-    """A request that is ready to be written. `endpoint` names the keep-alive session it belongs to."""
+    """A request ready to be sent. `endpoint` identifies its keep-alive session."""
 
     endpoint: str
     url: str
@@ -36,9 +36,9 @@ def sign_invocation(
     content_type: str = "application/json",
     headers: Mapping[str, str] | None = None,
 ) -> SignedRequest:
-    """The request for one invocation, signed (SigV4) with the credentials of this moment.
+    """Build and sign (SigV4) the request of one invocation with the current credentials.
 
-    It may read the network when credentials must be refreshed, and hashes the body: call it in a worker thread.
+    It may use the network to refresh credentials, and it hashes the body: call it in a worker thread.
     """
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest

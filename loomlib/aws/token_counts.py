@@ -1,4 +1,4 @@
-"""Counting the tokens of a request without asking the model: bedrock-runtime's CountTokens."""
+"""Token counts without invoking the model (CountTokens of bedrock-runtime)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ def count_tokens(
     *,
     region: str | None = None,
 ) -> int:
-    """The input tokens of a Converse request as `model` counts them; needs `bedrock:CountTokens`.
+    """Count the input tokens of a Converse request for `model`. Needs `bedrock:CountTokens`.
 
-    CountTokens knows foundation models only, so the prefix of a cross-region inference profile is taken off. Raises
-    `AwsError`'s kin: `RequestRejectedError` for a model that cannot count.
+    CountTokens accepts foundation models only, so the prefix of a cross-region inference profile is removed.
+
+    Raises:
+        RequestRejectedError: The model cannot count tokens.
+        AwsError: The request failed.
     """
     converse: dict[str, Any] = {"messages": [dict(message) for message in messages]}
     if system:

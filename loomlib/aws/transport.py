@@ -1,4 +1,4 @@
-"""The measured request: one POST, its answer stamped as the socket gives it. Never retried, never decompressed."""
+"""The measured request: one POST, its response stamped as the socket delivers it; no retries, no decompression."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _READ_AT_ONCE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Bytes of the body, and the moment (`time.perf_counter_ns`) at which the socket gave them."""
+    """Bytes of the body, and the time (`time.perf_counter_ns`) at which the socket delivered them."""
 
     at_ns: int
     data: bytes = field(repr=False)
@@ -36,7 +36,7 @@ class Arrival:
 
 @dataclass(slots=True)
 class _Connecting:
-    """Filled by aiohttp's tracing while the request is on its way."""
+    """Filled by aiohttp's tracing while the connection is opened."""
 
     started_ns: int = 0
     ended_ns: int = 0
@@ -44,10 +44,10 @@ class _Connecting:
 
 
 class Answer:
-    """An answer whose head has come. `sent_ns` and `head_ns` are `time.perf_counter_ns` readings.
+    """A response whose head has arrived. `sent_ns` and `head_ns` are readings of `time.perf_counter_ns`.
 
-    `connect_ms` is what the connection cost (resolving, TCP, TLS), 0 on a reused one. It lies between `sent_ns` and
-    the first byte, so a time to first byte contains it.
+    `connect_ms` is the time to open the connection (DNS, TCP, TLS), 0 for a reused one. It lies between `sent_ns` and
+    the first byte, so a time to first byte includes it.
     """
 
     def __init__(self, response: ClientResponse, sent_ns: int, head_ns: int, connecting: _Connecting) -> None:
@@ -59,7 +59,7 @@ class Answer:
         self.connect_ms = max(0, connecting.ended_ns - connecting.started_ns) / 1e6
 
     async def arrivals(self) -> AsyncIterator[Arrival]:
-        """The body as it arrives, one `Arrival` for each time the socket gave bytes."""
+        """Yield the body as it arrives, one `Arrival` for each read from the socket."""
         read = self._response.content.readany
         while data := await read():
             yield Arrival(time.perf_counter_ns(), data)
@@ -74,14 +74,21 @@ async def stream_invocation(
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     on_send: Callable[[int], None] | None = None,
 ) -> AsyncGenerator[Answer]:
-    """Send `request` and yield its answer. Call it on the engine's loop.
+    """Send `request` and yield its response. Call it on the engine's loop.
 
-    `on_send` is told the moment (`time.perf_counter_ns`) right before the request is handed to the network: what comes
-    before it (credentials, signature, TLS settings) is not in the times, what comes after it is.
+    Leaving the block before the end of the body closes the connection.
 
-    `read_timeout_s` bounds every wait for bytes, not the whole answer. Leaving the block before the end of the body
-    closes the connection. Raises `TransportError` (no connection, or cut before the framing said it was complete) and
-    `RequestTimeoutError`.
+    Args:
+        engine: The engine whose loop is running.
+        request: The signed request.
+        read_timeout_s: Seconds to wait for bytes each time; it does not bound the whole response.
+        connect_timeout_s: Seconds to wait for a connection.
+        on_send: Called with the time (`time.perf_counter_ns`) right before the request is handed to the network.
+            Credentials, signature and TLS settings come before it and are in no measured time.
+
+    Raises:
+        TransportError: No connection, or one that closed before the response was complete.
+        RequestTimeoutError: A time-out passed.
     """
     import aiohttp
 

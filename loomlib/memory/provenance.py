@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, Final
 
-from ..aws.memory_shapes import MemoryEvent, MemoryRecord, told_form
+from ..aws.memory_shapes import MemoryEvent, MemoryRecord, metadata_event_id
 from ..embeddings import MODEL_NAME, embed
 from ..presentation.formats import plural
 from .namespaces import Owner, owner_of
@@ -107,7 +107,7 @@ def find_provenance(
     actor = owner.actor_id or None if owner else None
     session = owner.session_id or None if owner and actor else None
     scanned = _Counted(reader.events(actor, session=session, limit=scan, progress=progress))
-    if record.told_sources:
+    if record.stated_sources:
         sources, missing = _told(record, scanned)
         state = "told" if sources else "told_but_gone"
     else:
@@ -139,11 +139,11 @@ class _Counted:
 
 
 def _told(record: MemoryRecord, events: Iterable[MemoryEvent]) -> tuple[list[Source], tuple[str, ...]]:
-    wanted = {told_form(each) for each in record.told_sources}
+    wanted = {metadata_event_id(each) for each in record.stated_sources}
     found: list[MemoryEvent] = []
     for event in events:
-        if told_form(event.event_id) in wanted:
-            wanted.discard(told_form(event.event_id))
+        if metadata_event_id(event.event_id) in wanted:
+            wanted.discard(metadata_event_id(event.event_id))
             found.append(event)
             if not wanted:
                 break

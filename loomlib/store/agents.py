@@ -34,8 +34,10 @@ class Agents:
         available_qualifiers: Sequence[str] = (),
         raw_metadata: Mapping[str, Any] | None = None,
     ) -> AgentRow:
-        """Insert or update the agent of this `scope` and `arn` and return it; `registered_at` keeps the first
-        registration."""
+        """Insert or update the agent of this `scope` and `arn` and return it.
+
+        `registered_at` keeps the time of the first registration.
+        """
         now = datetime.now(UTC)
         values: dict[str, Any] = {
             "runtime_id": runtime_id,

@@ -122,8 +122,11 @@ class EvalAnswers:
             return [StoredResult._make(record) for record in records]
 
     def figures_of_run(self, run_id: str) -> list[AnswerFigures]:
-        """Return repeat, place, duration (ms), input tokens, output tokens and cost (US dollars) of each successful
-        answer."""
+        """Return the figures of each successful answer of a run.
+
+        Returns:
+            Repeat, place, duration (ms), input tokens, output tokens and cost (US dollars).
+        """
         columns = [eval_answers.c[name] for name in ("duration_ms", "input_tokens", "output_tokens", "cost")]
         chosen = (
             select(eval_results.c.repeat, eval_results.c.place, *columns)
@@ -193,8 +196,9 @@ class EvalAnswers:
 
     @contextmanager
     def stream_run(self, run_id: str) -> Generator[tuple[Iterator[ResultColumns], Iterator[ScoreColumns]], None, None]:
-        """Open two streams for the block: the columns of the run's results in order, and those of the scores of its
-        answers in the same order.
+        """Open two streams for the block: the columns of the run's results, and those of the scores of its answers.
+
+        Both are in the order of the results.
         """
         of_results = (
             select(*_RESULT_COLUMNS)

@@ -70,8 +70,10 @@ class StoredAnswer(NamedTuple):
 
 
 class StoredResult(NamedTuple):
-    """The answer that a run uses for a case (`place` is its position in the set) and a repeat, and the judges that
-    failed."""
+    """The answer that a run uses for a case and a repeat, and the judges that failed.
+
+    `place` is the position of the case in the set.
+    """
 
     run_id: str
     repeat: int

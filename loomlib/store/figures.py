@@ -98,8 +98,10 @@ class Figures:
         return {agent: count for agent, count in self._all(chosen.group_by(invocations.c.agent_id))}
 
     def cold_starts(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, list[float]]:
-        """Return the known cold-start latencies in milliseconds by agent, one per session: that of its first
-        invocation."""
+        """Return the known cold-start latencies in milliseconds by agent.
+
+        There is one per session: that of its first invocation.
+        """
         earlier = invocations.alias("earlier")
         opened_before = (
             select(earlier.c.id)
@@ -201,8 +203,7 @@ class Figures:
         return tuple(id for (id,) in self._all(chosen))
 
     def unstarted(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """Return the ids of the newest answered first invocations of sessions whose agent start was not searched for
-        yet."""
+        """Return the ids of answered first invocations of sessions, newest first, whose start was not searched for."""
         earlier = invocations.alias("earlier")
         opened_before = select(earlier.c.id).where(
             earlier.c.session_id == invocations.c.session_id, earlier.c.id < invocations.c.id

@@ -211,8 +211,10 @@ class Invocations:
             return {id: trace_id for id, trace_id in connection.execute(chosen.order_by(invocations.c.id))}
 
     def sessions(self, agent_id: int, limit: int | None = 100) -> tuple[SessionRow, ...]:
-        """Return the agent's sessions, most recently used first, with the cold start of each session's first
-        invocation."""
+        """Return the agent's sessions, most recently used first.
+
+        `cold_start_latency_ms` is that of a session's first invocation.
+        """
         one = invocations.alias("one")
         first = func.min(invocations.c.id).label("first_id")
         failed = func.sum(case((invocations.c.status == "error", 1), else_=0)).label("failed")

@@ -79,8 +79,10 @@ class InvocationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
-    """A runtime session, summarized from its invocations: how many, how many failed, first and last time (Unix
-    seconds)."""
+    """A runtime session, summarized from its invocations: how many, how many failed, first and last time.
+
+    Times are Unix seconds.
+    """
 
     session_id: str
     qualifier: str

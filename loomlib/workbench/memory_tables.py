@@ -69,7 +69,7 @@ def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> tuple[Any
     """A record; `source_events` counts those that the service tells, None where it tells none."""
     return (
         record.text, ", ".join(record.namespaces), strategies.get(record.strategy_id, record.strategy_id),
-        record.created_at, record.updated_at, record.extractor, len(record.told_sources) or None,
+        record.created_at, record.updated_at, record.extractor, len(record.stated_sources) or None,
         {key: value for key, value in record.metadata.items() if not key.startswith("x-loom-")} or None,
         record.record_id,
     )  # fmt: skip

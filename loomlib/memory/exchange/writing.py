@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ...aws import memory_writing as service
-from ...aws.memory_shapes import SOURCE_EVENTS_KEY, told_form
+from ...aws.memory_shapes import SOURCE_EVENTS_KEY, metadata_event_id
 from ...errors import LoomError
 from ..faces import frame_of, html_rows, text_rows
 from .importing import moment_of
@@ -97,7 +97,7 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
                 asked = [_event(preview, journal, each, extract) for each in todo]
                 refused, error = _write_events(preview, journal, todo, asked, writers)
             else:
-                sources = sources or {told_form(old): told_form(new) for old, new in journal.done.items()}
+                sources = sources or {metadata_event_id(old): metadata_event_id(new) for old, new in journal.done.items()}
                 refused, error = _write_records(preview, journal, todo, strategies, sources)
             written[kind] += len(todo) - len(refused)
             failed[kind] += len(refused)

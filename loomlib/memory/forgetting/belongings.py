@@ -8,7 +8,7 @@ from typing import Final
 
 from ...aws import memory as service
 from ...aws import memory_writing as writing
-from ...aws.memory_shapes import MemoryRecord, told_form
+from ...aws.memory_shapes import MemoryRecord, metadata_event_id
 from ..namespaces import Place, actor_places, every_path, filled, place_of
 from ..reading import MemoryReader
 
@@ -63,7 +63,7 @@ def belongings(
     Found by the strategies' templates, by sessions where a template names only these, and by the source events that
     the service tells (`events` are the actor's). What might as well be another actor's is `UNSURE`.
     """
-    mine = {told_form(each) for each in events}
+    mine = {metadata_event_id(each) for each in events}
     strangers = _strangers(reader, actor_id)
     seen: set[str] = set()
     places = [*actor_places(reader.memory, actor_id), *_of_sessions(reader, actor_id, sessions)]
@@ -79,7 +79,7 @@ def belongings(
             _tell(progress, len(seen))
     for path in every_path(reader.memory):
         for record in _listed(reader, Place(template="", path=path)):
-            if record.record_id in seen or not (told := {told_form(each) for each in record.told_sources}) & mine:
+            if record.record_id in seen or not (told := {metadata_event_id(each) for each in record.stated_sources}) & mine:
                 continue
             seen.add(record.record_id)
             alone = told <= mine

@@ -38,7 +38,7 @@ def find_crossed(seen: Seen, tenant: Callable[[str], str]) -> Iterator[Finding]:
             continue
         whose = owner.actor_id
         for record in records:
-            told = [seen.actor_of_event[each] for each in record.told_sources if each in seen.actor_of_event]
+            told = [seen.actor_of_event[each] for each in record.stated_sources if each in seen.actor_of_event]
             if wrong := [each for each in told if each != whose]:
                 pairs[whose, wrong[0], "told"].append(seen.of_record(record))
             elif named is not None and (other := _names_another(named, record.text, whose)):

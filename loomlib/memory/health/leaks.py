@@ -89,7 +89,7 @@ def _writers(seen: Seen, names: list[str]) -> set[str]:
     found: set[str] = set()
     for name in names:
         for record in seen.namespaces[name]:
-            found |= {actor for each in record.told_sources if (actor := seen.actor_of_event.get(each))}
+            found |= {actor for each in record.stated_sources if (actor := seen.actor_of_event.get(each))}
     return found
 
 

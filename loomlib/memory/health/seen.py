@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from ...aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, told_form
+from ...aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, metadata_event_id
 from ...redaction import Redactor
 from ..faces import safe_id
 from ..namespaces import Owner, owner_of
@@ -60,7 +60,7 @@ class Seen:
     @cached_property
     def actor_of_event(self) -> Mapping[str, str]:
         """The actor of an event, by its id as records tell it."""
-        return {told_form(each.event_id): each.actor_id for each in self.events}
+        return {metadata_event_id(each.event_id): each.actor_id for each in self.events}
 
     def shown(self, text: str) -> str:
         """A text as evidence: secrets and personal data struck out, cut."""

@@ -103,7 +103,7 @@ def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str,
         "created": record.created_at.isoformat(),
         "updated": None if record.updated_at is None else record.updated_at.isoformat(),
         "extractor": record.extractor,
-        "sources": len(record.told_sources) or None,
+        "sources": len(record.stated_sources) or None,
         "score": record.score,
         "id": record.record_id,
     }
