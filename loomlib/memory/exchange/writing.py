@@ -97,7 +97,9 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
                 asked = [_event(preview, journal, each, extract) for each in todo]
                 refused, error = _write_events(preview, journal, todo, asked, writers)
             else:
-                sources = sources or {metadata_event_id(old): metadata_event_id(new) for old, new in journal.done.items()}
+                sources = sources or {
+                    metadata_event_id(old): metadata_event_id(new) for old, new in journal.done.items()
+                }
                 refused, error = _write_records(preview, journal, todo, strategies, sources)
             written[kind] += len(todo) - len(refused)
             failed[kind] += len(refused)

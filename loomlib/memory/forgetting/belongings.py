@@ -79,10 +79,13 @@ def belongings(
             _tell(progress, len(seen))
     for path in every_path(reader.memory):
         for record in _listed(reader, Place(template="", path=path)):
-            if record.record_id in seen or not (told := {metadata_event_id(each) for each in record.stated_sources}) & mine:
+            if (
+                record.record_id in seen
+                or not (stated := {metadata_event_id(id) for id in record.stated_sources}) & mine
+            ):
                 continue
             seen.add(record.record_id)
-            alone = told <= mine
+            alone = stated <= mine
             because = "told to come from events of this actor" + ("" if alone else " and of others")
             yield Belonging(record=record, how=BY_SOURCE if alone else UNSURE, because=because)
             _tell(progress, len(seen))
