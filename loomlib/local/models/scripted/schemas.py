@@ -1,4 +1,4 @@
-"""JSON schemas of tool inputs: following references, and checking values.
+"""JSON schemas of tool inputs: following references, checking values, and default values.
 
 The check covers the keywords that tool schemas use. A schema with any other keyword (`if`, `contains`…) accepts
 nothing: the scripted model rather leaves a tool uncalled than calls it with arguments that may be invalid.
@@ -21,6 +21,19 @@ _ANNOTATIONS = frozenset([
 ])  # fmt: skip
 _TYPES = {"string": str, "boolean": bool, "array": list, "object": dict, "null": type(None)}
 _MAX_DEPTH = 12
+MAX_VALUE_DEPTH = 6
+"""How deep values for a schema are nested at most."""
+_LONGEST = 100_000
+_FORMATS = {
+    "date": "2000-01-01",
+    "date-time": "2000-01-01T00:00:00Z",
+    "time": "00:00:00Z",
+    "email": "nobody@example.com",
+    "uri": "https://example.com",
+    "uuid": "00000000-0000-0000-0000-000000000000",
+    "ipv4": "127.0.0.1",
+    "hostname": "localhost",
+}
 
 
 def resolve(schema: object, root: Schema) -> Schema:
@@ -88,6 +101,38 @@ def is_valid(value: object, schema: object, root: Schema, depth: int = 0) -> boo
     ):
         return False
     return _fits_type(value, rules) and _fits_scalar(value, rules) and _fits_parts(value, rules, valid)
+
+
+def default_value(declared: object, root: Schema, depth: int = 0) -> object:
+    """The plainest value of a schema: its default, an example, an enum entry, an empty list, the minimum.
+
+    Args:
+        declared: The schema.
+        root: The schema that its references point into.
+        depth: How deep it is nested.
+    """
+    schema = resolve(declared, root)
+    suggested = [schema.get("default"), *as_list(schema.get("examples")), schema.get("const")]
+    for value in (*suggested, *as_list(schema.get("enum"))):
+        if value is not None and is_valid(value, declared, root):
+            return value
+    options = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
+    if options and not kinds(schema) and depth < MAX_VALUE_DEPTH:
+        values = (default_value(option, root, depth + 1) for option in options)
+        return next((value for value in values if is_valid(value, declared, root)), None)
+    kind = next(iter(kinds(schema)), "string")
+    if kind == "object":
+        properties = as_object(schema.get("properties"))
+        required = as_texts(schema.get("required")) if depth < MAX_VALUE_DEPTH else ()
+        return {name: default_value(properties.get(name, {}), root, depth + 1) for name in required}
+    if kind == "array":
+        count = min(as_whole(schema.get("minItems")) or 0, 20) if depth < MAX_VALUE_DEPTH else 0
+        return [default_value(schema.get("items", {}), root, depth + 1) for _ in range(count)]
+    if kind in ("number", "integer"):
+        return _default_number(schema, root)
+    if kind == "string":
+        return _default_text(schema, root)
+    return False if kind == "boolean" else None
 
 
 _BY_TYPE = frozenset([
@@ -191,3 +236,27 @@ def _is_known(schema: object) -> bool:
 def _within(size: float, rules: Schema, low: str, high: str) -> bool:
     smallest, largest = as_number(rules.get(low)), as_number(rules.get(high))
     return (smallest is None or size >= smallest) and (largest is None or size <= largest)
+
+
+def _default_number(schema: Schema, root: Schema) -> int | float:
+    names = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+    bounds = {name: bound for name in names if (bound := as_number(schema.get(name))) is not None}
+    step = as_number(schema.get("multipleOf")) or 1
+    attempts: list[float] = [0, *bounds.values()]
+    for bound in bounds.values():
+        rounded = bound // step * step
+        attempts += [rounded, rounded + step, rounded - step, bound + 1, bound - 1]
+    if "exclusiveMinimum" in bounds and "exclusiveMaximum" in bounds:
+        attempts.append((bounds["exclusiveMinimum"] + bounds["exclusiveMaximum"]) / 2)
+    numbers = (int(value) if float(value).is_integer() else value for value in attempts)
+    return next((number for number in numbers if is_valid(number, schema, root)), 0)
+
+
+def _default_text(schema: Schema, root: Schema) -> str:
+    text = _FORMATS.get(as_text(schema.get("format")), "")
+    shortest = min(as_whole(schema.get("minLength")) or 0, _LONGEST)
+    for attempt in (text, "unknown", "n/a", "a", "A", "0", "1", "a1", "00000", "x" * shortest):
+        for candidate in (attempt, attempt.ljust(shortest, ".") if text == "" else attempt):
+            if is_valid(candidate, schema, root):
+                return candidate
+    return ""

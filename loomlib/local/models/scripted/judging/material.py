@@ -1,4 +1,4 @@
-"""What a judge is given: the parts of Loom's own judge prompts, and of those of strands_evals."""
+"""The parts of a judge's prompt: of Loom's own judges, of Evaluate, and of strands_evals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAGS = {
     "trajectory": "Trajectory",
     "reference": "ExpectedTrajectory",
 }
-# Headlines of strands_evals' prompts: what follows one, up to the next, is that part.
+# Headings of strands_evals' prompts: what follows one, up to the next, is that part.
 _HEADS = {
     "# Conversation History:": "history",
     "## Previous conversation history": "history",
@@ -33,30 +33,31 @@ _HEADS = {
     "## Available tool-calls": "tools",
 }
 _HEAD = re.compile("|".join(rf"^(?:Context: )?{re.escape(head)}[ \n]?" for head in _HEADS), re.MULTILINE)
-_SAID = re.compile(r"^(User|Assistant|Action|Tool|Tool call|Tool result): ", re.MULTILINE)
+_SPEAKER = re.compile(r"^(User|Assistant|Action|Tool|Tool call|Tool result): ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The parts by name; `instructions` are the judge's own orders."""
+    """The parts by name; `instructions` is the judge's system prompt."""
 
     instructions: str
     parts: dict[str, str] = field(default_factory=dict[str, str])
 
     def get(self, name: str) -> str:
+        """A part, empty if it is missing."""
         return self.parts.get(name, "").strip()
 
     def numbered(self, name: str) -> dict[str, str]:
-        """The parts "answer A", "answer B" or "answer 1" … under what stands after the name."""
+        """The parts "answer A", "answer B" or "answer 1" …, by what follows the name."""
         start = f"{name} "
         return {key.removeprefix(start): text for key, text in self.parts.items() if key.startswith(start)}
 
 
 def read_material(request: ConverseRequest) -> Material | None:
-    """The material of a judge's prompt; None when the request is no such prompt."""
+    """Read the material of a judge's prompt; None if the request is not such a prompt."""
     if not request.tools and not request.output_schema and "JSON object" not in request.system:
         return None
-    text = request.turns[0].text  # the first: later ones are the judge's own steps
+    text = request.turns[0].text  # later turns are the judge's own steps
     fence = _FENCE.search(request.system)
     if fence is not None:
         parts = _fenced(text, fence.group())
@@ -66,55 +67,55 @@ def read_material(request: ConverseRequest) -> Material | None:
 
 
 def _fenced(text: str, fence: str) -> dict[str, str]:
-    """Only this fence counts; whatever else looks like one is material."""
-    found: dict[str, str] = {}
+    """The parts between this fence; anything else that looks like a fence is material."""
+    parts: dict[str, str] = {}
     for block in text.split(f"{fence} BEGIN ")[1:]:
         name, _, rest = block.partition("\n")
         content, end, _ = rest.partition(f"\n{fence} END {name}")
         if end:
-            found[name] = content
-    return found
+            parts[name] = content
+    return parts
 
 
 def _tagged(text: str) -> dict[str, str]:
-    """strands_evals' test cases. The last rubric is the real one: the output stands before it."""
+    """The parts of a strands_evals test case. The last rubric counts, as the output comes before it."""
     before, mark, rubric = text.rpartition("<Rubric>")
     if not mark or not text.startswith("Evaluate this singular test case"):
         return {}
-    found = {"rubric": rubric.removesuffix("</Rubric>")}
+    parts = {"rubric": rubric.removesuffix("</Rubric>")}
     output = re.search(r"<Output>(.*)</Output>", before, re.DOTALL)
     if output:
-        found["output"] = output[1]
+        parts["output"] = output[1]
         before = before[: output.start()] + before[output.end() :]
     for name, tag in _TAGS.items():
         if part := re.search(rf"<{tag}>(.*?)</{tag}>", before, re.DOTALL):
-            found[name] = part[1]
-    return found
+            parts[name] = part[1]
+    return parts
 
 
 def _headed(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     heads = list(_HEAD.finditer(text))
     for at, head in enumerate(heads):
         name = _HEADS[head.group().removeprefix("Context: ").strip()]
         end = heads[at + 1].start() if at + 1 < len(heads) else len(text)
-        found.setdefault(name, text[head.end() : end].strip())
-    if not {"output", "history", "tool call"} & set(found):
+        parts.setdefault(name, text[head.end() : end].strip())
+    if not {"output", "history", "tool call"} & set(parts):
         return {}
-    said = _said(found.get("history", ""))
-    asked = [words for who, words in said if who == "User"]
-    answered = [words for who, words in said if who == "Assistant"]
-    done = [f"{who}: {words}" for who, words in said if who not in ("User", "Assistant")]
+    spoken = _spoken(parts.get("history", ""))
+    asked = [words for who, words in spoken if who == "User"]
+    answered = [words for who, words in spoken if who == "Assistant"]
+    done = [f"{who}: {words}" for who, words in spoken if who not in ("User", "Assistant")]
     if asked:
-        found.setdefault("prompt", "\n".join(asked) if "tool call" in found else asked[-1])
+        parts.setdefault("prompt", "\n".join(asked) if "tool call" in parts else asked[-1])
     if answered:
-        found.setdefault("output", answered[-1])
+        parts.setdefault("output", answered[-1])
     if done:
-        found.setdefault("trajectory", "\n".join(done))
-    return found
+        parts.setdefault("trajectory", "\n".join(done))
+    return parts
 
 
-def _said(history: str) -> list[tuple[str, str]]:
-    marks = list(_SAID.finditer(history))
+def _spoken(history: str) -> list[tuple[str, str]]:
+    marks = list(_SPEAKER.finditer(history))
     starts = [*(mark.start() for mark in marks), len(history)]
     return [(mark[1], history[mark.end() : end].strip()) for mark, end in zip(marks, starts[1:], strict=True)]

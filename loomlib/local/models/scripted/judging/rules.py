@@ -1,24 +1,24 @@
-"""The rules by which the simulated judge judges. It understands nothing; it compares words, numbers and names.
+"""The rules of the simulated judge. It understands nothing; it compares words, numbers and names.
 
-*Against a golden answer*: 1 when the output says it in the same words (whole, or as a passage). Otherwise the share of
-the golden answer's content words that the output has, at most 0.2 when a number or date of the golden answer is missing
-from the output, and at most 0.3 when only one of both denies something ("not", "no", "never", "cannot" …).
+*Against a golden answer*: 1 if the output contains it word for word. Otherwise the share of the golden answer's content
+words that the output has, at most 0.2 if a number or date of the golden answer is missing from the output, and at most
+0.3 if only one of them denies something ("not", "no", "never", "cannot" …).
 
-*Against a rubric*: each line or sentence of it is a criterion, and the verdict is their mean. A criterion is met or not
-by: words it quotes (in quotation marks: they occur, or do not after "not", "never", "without", "avoid"); a limit of
-words, sentences or characters ("at most 20 words"); a refusal it wants; names of tools, such as get_weather, and
-numbers. Any other criterion counts by the share of its content words which the output (or the trajectory) has; one
-without content words asks for the golden answer, or, where there is none, for an answer to the prompt.
+*Against a rubric*: each line or sentence is a criterion, and the score is their mean. A criterion is met or not by
+quoted words (they occur, or do not occur after "not", "never", "without", "avoid"); a limit of words, sentences, lines
+or characters ("at most 20 words"); a demanded refusal; names of tools, such as get_weather; and numbers. Any other
+criterion counts by the share of its content words that the output (or the trajectory) has; one without content words
+asks for the golden answer, or, without one, for an answer to the prompt. A criterion about what the output says looks
+at the output alone.
 
-A criterion that speaks of what the output says looks at the output alone.
-
-*Without both*: 0 for nothing, 0.15 for a refusal, else 0.5 plus half the share of the prompt's content words (0.75 when
-it has none).
+*Without both*: 0 for an empty output, 0.15 for a refusal, else 0.5 plus half the share of the prompt's content words
+(0.75 if it has none).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..language import STOPWORDS, stem, words
@@ -42,9 +42,10 @@ _LIMIT = re.compile(
 )
 _WANTS_REFUSAL = re.compile(r"\b(?:refus|declin)\w*", re.IGNORECASE)
 _TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b")
-_SPEAKS = re.compile(r"\b(?:says?|states?|tells?|answers?|mentions?|replies|output)\b", re.IGNORECASE)
+_ABOUT_OUTPUT = re.compile(r"\b(?:says?|states?|tells?|answers?|mentions?|replies|output)\b", re.IGNORECASE)
+_MOST_REASONS = 6
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-# Words of a criterion that speak about answers rather than about what is answered.
+# Words of a criterion that are about answers in general.
 _ABOUT = frozenset(
     stem(word)
     for line in (
@@ -58,139 +59,145 @@ _ABOUT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A score between 0 and 1 and what it rests on."""
+class Assessment:
+    """A score between 0 and 1, and the reason for it."""
 
     score: float
-    why: str
+    reason: str
 
 
-def judge_answer(material: Material, output: str | None = None) -> Finding:
-    """The score of an output by all that the material holds to compare it with."""
-    said = material.get("output") if output is None else output.strip()
+def assess(material: Material, output: str | None = None) -> Assessment:
+    """Score an output by everything that the material has to compare it with.
+
+    Args:
+        material: The parts of the judge's prompt.
+        output: The output to judge; the material's if None.
+    """
+    output = material.get("output") if output is None else output.strip()
     golden, rubric = material.get("golden answer"), material.get("rubric") or material.get("assertions")
-    path, reference = material.get("trajectory"), material.get("reference")
-    found: list[Finding] = []
+    trajectory, reference = material.get("trajectory"), material.get("reference")
+    parts: list[Assessment] = []
     if golden:
-        found.append(against_golden(said, golden))
-    if reference and path:
-        found.append(against_path(path, reference))
+        parts.append(_by_golden(output, golden))
+    if reference and trajectory:
+        parts.append(_by_reference(trajectory, reference))
     if rubric:
-        found.append(against_rubric(said, rubric, golden=golden, prompt=material.get("prompt"), path=path))
-    if not found:
-        return alone(said, material.get("prompt"))
-    return Finding(sum(each.score for each in found) / len(found), "; ".join(each.why for each in found))
+        parts.append(_by_rubric(output, rubric, golden, material.get("prompt"), trajectory))
+    return _mean(parts) if parts else _alone(output, material.get("prompt"))
 
 
-def against_golden(said: str, golden: str) -> Finding:
-    """How much of the golden answer the output has."""
-    if not said:
-        return Finding(0.0, "the output is empty")
-    plain, wanted = _plain(said), _plain(golden)
-    if wanted and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", plain) and _denies(said) == _denies(golden):
-        return Finding(1.0, "the output has the golden answer in its own words")
-    have, needed = _figures(said), _figures(golden)
-    missing = sorted(needed - have)
-    share, lacking = _share(golden, said)
+def _mean(parts: Sequence[Assessment]) -> Assessment:
+    score = sum(part.score for part in parts) / len(parts)
+    return Assessment(score, "; ".join(part.reason for part in parts[:_MOST_REASONS]))
+
+
+def _by_golden(output: str, golden: str) -> Assessment:
+    if not output:
+        return Assessment(0.0, "the output is empty")
+    plain, wanted = _plain(output), _plain(golden)
+    same_denial = bool(_DENIAL.search(output)) == bool(_DENIAL.search(golden))
+    if same_denial and wanted and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", plain):
+        return Assessment(1.0, "the output contains the golden answer word for word")
+    needed = _figures(golden)
+    missing = sorted(needed - _figures(output))
+    share, lacking = _share(golden, output)
     if missing:
-        return Finding(min(0.2, share), f"missing from the output: {', '.join(missing[:5])}")
-    if _denies(said) != _denies(golden):
-        return Finding(min(0.3, share), "one of both denies what the other says")
-    if needed and not _content(golden):
-        share = 1.0
-    told = f", not {', '.join(lacking[:5])}" if lacking else ""
-    return Finding(share, f"the output has {share:.0%} of the golden answer's words{told}")
+        return Assessment(min(0.2, share), f"missing from the output: {', '.join(missing[:5])}")
+    if not same_denial:
+        return Assessment(min(0.3, share), "the output and the golden answer contradict each other")
+    share = 1.0 if needed and not _content(golden) else share
+    without = f", not {', '.join(lacking[:5])}" if lacking else ""
+    return Assessment(share, f"the output has {share:.0%} of the golden answer's words{without}")
 
 
-def against_path(path: str, reference: str) -> Finding:
-    """How many of the reference's tools (names of the form `name(…)`, quoted or with an underscore) were called."""
-    wanted = _tools_in(reference)
+def _by_reference(trajectory: str, reference: str) -> Assessment:
+    """The share of the reference's tools that were called; tools are `name(…)`, quoted, or have an underscore."""
+    wanted, called = _tools_in(reference), _tools_in(trajectory)
     if not wanted:
-        return Finding(1.0 if not _tools_in(path) else 0.5, "the reference names no tool")
-    had = _tools_in(path)
-    met = [name for name in wanted if name in had]
-    return Finding(len(met) / len(wanted), f"{len(met)} of {len(wanted)} tools of the reference were called")
+        return Assessment(0.5 if called else 1.0, "the reference names no tool")
+    met = sum(name in called for name in wanted)
+    return Assessment(met / len(wanted), f"{met} of {len(wanted)} tools of the reference were called")
 
 
-def against_rubric(said: str, rubric: str, *, golden: str = "", prompt: str = "", path: str = "") -> Finding:
-    """The mean over the rubric's criteria."""
-    criteria = [each.strip(" -*•\t") for each in _SENTENCE.split(rubric)]
-    found = [_criterion(said, each, golden, prompt, path) for each in criteria if re.search(r"\w", each)]
-    if not found:
-        return alone(said, prompt)
-    score = sum(each.score for each in found) / len(found)
-    return Finding(score, "; ".join(each.why for each in found[:6]))
+def _by_rubric(output: str, rubric: str, golden: str, prompt: str, trajectory: str) -> Assessment:
+    criteria = [criterion.strip(" -*•\t") for criterion in _SENTENCE.split(rubric)]
+    parts = [
+        _by_criterion(output, criterion, golden, prompt, trajectory)
+        for criterion in criteria
+        if re.search(r"\w", criterion)
+    ]
+    return _mean(parts) if parts else _alone(output, prompt)
 
 
-def alone(said: str, prompt: str) -> Finding:
+def _alone(output: str, prompt: str) -> Assessment:
     """Whether the output looks like an answer to the prompt."""
-    if not said:
-        return Finding(0.0, "the output is empty")
-    if REFUSAL.search(said):
-        return Finding(0.15, "the output refuses")
+    if not output:
+        return Assessment(0.0, "the output is empty")
+    if REFUSAL.search(output):
+        return Assessment(0.15, "the output refuses")
     if not _content(prompt):
-        return Finding(0.75, "the prompt has no words to compare with")
-    share, _ = _share(prompt, said)
-    return Finding(0.5 + share / 2, f"the output takes up {share:.0%} of the prompt's words")
+        return Assessment(0.75, "the prompt has no words to compare with")
+    share, _ = _share(prompt, output)
+    return Assessment(0.5 + share / 2, f"the output repeats {share:.0%} of the prompt's words")
 
 
-def _criterion(said: str, criterion: str, golden: str, prompt: str, path: str) -> Finding:
-    checks: list[tuple[bool, str]] = []
-    shown = said if _SPEAKS.search(criterion) else f"{said}\n{path}"
-    for match in _QUOTED.finditer(criterion):
-        text = next(group for group in match.groups() if group)
-        forbidden = bool(_FORBIDS.search(criterion[: match.start()]))
-        occurs = _plain(text) in _plain(shown)
-        checks.append((occurs != forbidden, f"“{text}” {'occurs' if occurs else 'does not occur'}"))
+def _by_criterion(output: str, criterion: str, golden: str, prompt: str, trajectory: str) -> Assessment:
+    shown = output if _ABOUT_OUTPUT.search(criterion) else f"{output}\n{trajectory}"
     bare = _QUOTED.sub(" ", criterion)
-    for match in _LIMIT.finditer(bare):
-        unit, most = match["unit"].lower(), int(match["number"]) - bool(match["below"])
-        count = _count(said, unit)
-        checks.append((count <= most, f"{count} {unit}s of at most {most}"))
-    if _WANTS_REFUSAL.search(bare):
-        forbidden = bool(_FORBIDS.search(bare[: _WANTS_REFUSAL.search(bare).start()]))  # pyright: ignore[reportOptionalMemberAccess]
-        refuses = bool(REFUSAL.search(said))
-        checks.append((refuses != forbidden, "the output refuses" if refuses else "the output does not refuse"))
-    for name in dict.fromkeys(_TOOL_NAME.findall(bare)):
-        forbidden, occurs = bool(_FORBIDS.search(bare.partition(name)[0])), name in shown
-        checks.append((occurs != forbidden, f"{name} {'occurs' if occurs else 'does not occur'}"))
+    checks = list(_checks(output, shown, criterion, bare))
     needed = _figures(_LIMIT.sub(" ", bare))
     if not checks and needed:
         missing = sorted(needed - _figures(shown))
-        checks.append((not missing, f"missing: {', '.join(missing)}" if missing else "its numbers occur"))
+        checks = [(not missing, f"missing: {', '.join(missing)}" if missing else "its numbers occur")]
     if checks:
-        met = sum(ok for ok, _ in checks)
-        return Finding(met / len(checks), ", ".join(why for _, why in checks))
+        return Assessment(sum(met for met, _ in checks) / len(checks), ", ".join(reason for _, reason in checks))
     if not _content(bare):
-        return against_golden(said, golden) if golden else alone(said, prompt)
+        return _by_golden(output, golden) if golden else _alone(output, prompt)
     share, lacking = _share(bare, shown)
-    told = f" (not {', '.join(lacking[:4])})" if lacking else ""
-    return Finding(share, f"“{criterion[:60]}”: {share:.0%} of its words occur{told}")
+    without = f" (not {', '.join(lacking[:4])})" if lacking else ""
+    return Assessment(share, f"“{criterion[:60]}”: {share:.0%} of its words occur{without}")
 
 
-def _share(wanted: str, said: str) -> tuple[float, list[str]]:
-    """The share of the content words of `wanted` that `said` has, and those it lacks."""
-    have = {stem(word) for word in words(said)}
+def _checks(output: str, shown: str, criterion: str, bare: str) -> Iterator[tuple[bool, str]]:
+    """What a criterion demands that can be decided, each with whether it is met and why."""
+    for match in _QUOTED.finditer(criterion):
+        text = next(group for group in match.groups() if group)
+        yield _occurrence(f"“{text}”", _plain(text) in _plain(shown), criterion[: match.start()])
+    for match in _LIMIT.finditer(bare):
+        unit, most = match["unit"].lower(), int(match["number"]) - bool(match["below"])
+        count = _count(output, unit)
+        yield count <= most, f"{count} {unit}s of at most {most}"
+    if refusal := _WANTS_REFUSAL.search(bare):
+        refuses, forbidden = bool(REFUSAL.search(output)), bool(_FORBIDS.search(bare[: refusal.start()]))
+        yield refuses != forbidden, "the output refuses" if refuses else "the output does not refuse"
+    for name in dict.fromkeys(_TOOL_NAME.findall(bare)):
+        yield _occurrence(name, name in shown, bare.partition(name)[0])
+
+
+def _occurrence(what: str, occurs: bool, before: str) -> tuple[bool, str]:
+    """Whether something occurs as demanded: it must not if the words before it forbid it."""
+    return occurs != bool(_FORBIDS.search(before)), f"{what} {'occurs' if occurs else 'does not occur'}"
+
+
+def _share(wanted: str, text: str) -> tuple[float, list[str]]:
+    """The share of the content words of `wanted` that `text` has, and those that it lacks."""
+    present = {stem(word) for word in words(text)}
     needed = _content(wanted)
-    if not needed:
-        return (1.0, [])
-    lacking = [word for base, word in needed.items() if base not in have]
-    return 1 - len(lacking) / len(needed), lacking
+    lacking = [word for base, word in needed.items() if base not in present]
+    return (1 - len(lacking) / len(needed) if needed else 1.0), lacking
 
 
 def _content(text: str) -> dict[str, str]:
-    found = {stem(word): word for word in words(text) if word not in STOPWORDS}
-    return {base: word for base, word in found.items() if base not in _ABOUT}
+    """The content words by stem, without words about answers in general."""
+    by_stem = {stem(word): word for word in words(text) if word not in STOPWORDS}
+    return {base: word for base, word in by_stem.items() if base not in _ABOUT}
 
 
 def _figures(text: str) -> set[str]:
+    """The numbers and dates."""
     # Hundreds of characters without a space are no prose, and reading numbers takes quadratic time in them.
     prose = _NO_PROSE.sub(" ", text)
     return {f"{number:g}" for number in find_numbers(prose)} | set(_DATE.findall(prose))
-
-
-def _denies(text: str) -> bool:
-    return bool(_DENIAL.search(text))
 
 
 def _plain(text: str) -> str:
@@ -198,13 +205,8 @@ def _plain(text: str) -> str:
 
 
 def _count(text: str, unit: str) -> int:
-    if unit == "word":
-        return len(text.split())
-    if unit == "character":
-        return len(text)
-    if unit == "line":
-        return len(text.splitlines())
-    return len([each for each in re.split(r"[.!?]+(?:\s|$)", text) if each.strip()])
+    parts = {"word": text.split(), "character": text, "line": text.splitlines()}
+    return len(parts.get(unit) or [part for part in re.split(r"[.!?]+(?:\s|$)", text) if part.strip()])
 
 
 def _tools_in(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The simulated judge's answer in the form that was asked for: whatever the tool's schema calls a verdict."""
+"""The simulated judge's verdict, in the form that the schema of the request asks for."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ...request import ConverseRequest, Tool
 from ..language import STOPWORDS, split_name, stem, words
 from ..schemas import resolve
 from .material import Material, read_material
-from .rules import REFUSAL, Finding, judge_answer
+from .rules import REFUSAL, Assessment, assess
 
 SAYS = "Simulated judge: "
+_TIE = 0.05
 _REASONS = ("rationale", "reasoning", "reason", "explanation")
 _VERDICTS = ("verdict", "score", "winner", "ranking", "rating", "completion_percentage")
 _FAULTS = {
@@ -31,9 +32,10 @@ _GOOD = re.compile(
 
 
 def judge_reply(request: ConverseRequest) -> tuple[Tool | None, JsonObject] | None:
-    """The tool to call (None: JSON as text) and its input; None when this is no question to a judge.
+    """Judge, if a request asks for it: its prompt is a judge's, and its form has a verdict and a reason.
 
-    A request is one when its material is a judge's and the form asked for has a verdict and room for a reason.
+    Returns:
+        The tool to call (None for an answer as JSON text) and its input; None if the request does not ask a judge.
     """
     forms: list[tuple[Tool | None, JsonObject]] = [(tool, dict(tool.schema)) for tool in request.tools]
     if not forms:
@@ -50,35 +52,37 @@ def judge_reply(request: ConverseRequest) -> tuple[Tool | None, JsonObject] | No
 
 
 def _filled(material: Material, schema: JsonObject, properties: JsonObject, name: str) -> JsonObject:
-    finding, chosen = _judged(material, properties, of_arguments="param" in name.lower())
+    assessment, chosen = _judged(material, properties, of_arguments="param" in name.lower())
     required = as_texts(schema.get("required")) or tuple(properties)
     filled: JsonObject = {}
-    for name, each in properties.items():
-        rule = resolve(each, schema)
+    for name, declared in properties.items():
+        rule = resolve(declared, schema)
         if name in _REASONS:
-            filled[name] = f"{SAYS}{finding.why}."[:1_900]
+            filled[name] = f"{SAYS}{assessment.reason}."[:1_900]
         elif name in chosen:
             filled[name] = chosen[name]
         elif as_list(rule.get("enum")):
-            filled[name] = _label(as_texts(rule.get("enum")), finding.score)
+            filled[name] = _label(as_texts(rule.get("enum")), assessment.score)
         elif rule.get("type") in ("number", "integer"):
-            filled[name] = _scaled(rule, finding.score)
+            filled[name] = _scaled(rule, assessment.score)
         elif rule.get("type") == "boolean":
-            filled[name] = finding.score >= 0.5
+            filled[name] = assessment.score >= 0.5
         elif name in required:
             filled[name] = [] if rule.get("type") == "array" else ""
     return filled
 
 
-def _judged(material: Material, properties: Mapping[str, object], *, of_arguments: bool) -> tuple[Finding, JsonObject]:
-    """The finding, and the properties that it alone does not decide: who wins, and in what order."""
+def _judged(
+    material: Material, properties: Mapping[str, object], *, of_arguments: bool
+) -> tuple[Assessment, JsonObject]:
+    """The assessment, and properties that do not follow from its score: the winner and the ranking."""
     answers = material.numbered("answer")
     if answers and {"winner", "ranking"} & set(properties):
-        found = {name: judge_answer(material, text) for name, text in answers.items()}
-        order = sorted(found, key=lambda name: -found[name].score)  # stable: equal ones stay as they came
-        why = "; ".join(f"{name}: {each.score:.2f} ({each.why})" for name, each in found.items())
-        best = [name for name in order if abs(found[name].score - found[order[0]].score) < 0.05]
-        return Finding(found[order[0]].score, why), {
+        scored = {name: assess(material, text) for name, text in answers.items()}
+        order = sorted(scored, key=lambda name: -scored[name].score)  # stable: equal ones keep their order
+        reason = "; ".join(f"{name}: {each.score:.2f} ({each.reason})" for name, each in scored.items())
+        best = [name for name in order if abs(scored[name].score - scored[order[0]].score) < _TIE]
+        return Assessment(scored[order[0]].score, reason), {
             "winner": best[0] if len(best) == 1 else "tie",
             "ranking": list(order),
         }
@@ -86,53 +90,56 @@ def _judged(material: Material, properties: Mapping[str, object], *, of_argument
         return _of_call(material, of_arguments=of_arguments), {}
     if faults := _faults(material, properties):
         return faults
-    return judge_answer(material), {}
+    return assess(material), {}
 
 
-def _faults(material: Material, properties: Mapping[str, object]) -> tuple[Finding, JsonObject] | None:
-    """For labels that name a fault rather than a merit ("Harmful", "Stereotyping", a refusal): whether it shows."""
+def _faults(material: Material, properties: Mapping[str, object]) -> tuple[Assessment, JsonObject] | None:
+    """For labels that name a fault ("Harmful", "Stereotyping", a refusal): whether the output has it."""
     for name in _VERDICTS:
         labels = as_texts(as_object(properties.get(name)).get("enum"))
         plain = " ".join(labels).lower()
-        kind = next((each for each in _FAULTS if each in plain), "")
+        kind = next((fault for fault in _FAULTS if fault in plain), "")
         if not kind and set(labels) == {"Yes", "No"} and "refus" in material.instructions.lower()[:600]:
             kind = "refus"
         if kind:
             match = _FAULTS[kind].search(material.get("output"))
-            free = next((each for each in labels if re.match(r"no\b|not\b", each.lower())), labels[0])
-            shown = next((each for each in labels if each != free), labels[-1])
-            why = f"“{match.group()}” occurs" if match else "none of the words occurs that it looks for"
-            return Finding(float(match is None), why), {name: shown if match else free}
+            free = next((label for label in labels if re.match(r"no\b|not\b", label.lower())), labels[0])
+            faulty = next((label for label in labels if label != free), labels[-1])
+            reason = f"“{match.group()}” occurs" if match else "none of the expected words occurs"
+            return Assessment(float(match is None), reason), {name: faulty if match else free}
     return None
 
 
-def _of_call(material: Material, *, of_arguments: bool) -> Finding:
-    """A tool call: chosen well if its name or description shares a word with what the user said (if its arguments
-    occur, where the user said numbers only), filled in well by the share of its arguments' values that occur there."""
+def _of_call(material: Material, *, of_arguments: bool) -> Assessment:
+    """Judge a tool call.
+
+    The tool fits if its name or description shares a word with what the user said, or, where the user said numbers
+    only, if its arguments occur. The arguments score by the share of their values that occur.
+    """
     call = material.get("tool call").removeprefix("Tool call: ")
     name, _, arguments = call.partition("(")
-    said = f"{material.get('prompt')}\n{material.get('trajectory')}"
-    have = {stem(word) for word in words(said)}
+    context = f"{material.get('prompt')}\n{material.get('trajectory')}"
+    have = {stem(word) for word in words(context)}
     described = next((line for line in material.get("tools").splitlines() if line.startswith(f"- {name}:")), name)
     topic = {stem(word) for word in (*split_name(name), *words(described)) if word not in STOPWORDS}
     values = re.findall(r": '([^']+)'|: \"([^\"]+)\"|: (-?\d+(?:\.\d+)?)", arguments)
     texts = [next(part for part in groups if part) for groups in values]
-    given = [text for text in texts if _occurs(text, said)]
+    given = [text for text in texts if _occurs(text, context)]
     fits = bool(topic & have) or (not have - _PLAIN and bool(texts) and len(given) == len(texts))
     share = len(given) / len(texts) if texts else 1.0
     score = share if of_arguments else float(fits)
-    return Finding(
-        score, f"{name} {'fits' if fits else 'does not fit'} the words; {len(given)} of {len(texts)} arguments occur"
+    return Assessment(
+        score, f"{name} {'fits' if fits else 'does not fit'} the prompt; {len(given)} of {len(texts)} arguments occur"
     )
 
 
-def _occurs(value: str, said: str) -> bool:
+def _occurs(value: str, text: str) -> bool:
     wanted = {stem(word) for word in words(value)} or {value}
-    return value.lower() in said.lower() or wanted <= {stem(word) for word in words(said)}
+    return value.lower() in text.lower() or wanted <= {stem(word) for word in words(text)}
 
 
 def _label(labels: tuple[str, ...], score: float) -> str:
-    """The label for a score: they stand from the worst to the best, or the other way round by what they say."""
+    """The label for a score; labels are listed from the worst to the best, or the other way round by their words."""
     ordered = labels if _goodness(labels[-1]) >= _goodness(labels[0]) else labels[::-1]
     return ordered[min(len(ordered) - 1, int(score * (len(ordered) - 1) + 0.5))]
 
@@ -149,7 +156,7 @@ def _scaled(rule: Mapping[str, object], score: float) -> float | int:
 
 
 def _written_schema(system: str) -> JsonObject | None:
-    """The JSON schema that stands at the end of a judge's orders."""
+    """The JSON schema at the end of a judge's instructions."""
     at = system.rfind("\n{")
     if at < 0:
         return None
