@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
     from .local import ServiceOptions
-    from .memory_study import RecallStudy
+    from .memory_study import MemoryStudy
     from .reports import run_report
     from .settings import Settings
     from .workbench import Agent, Invocation, Workbench, connect
@@ -36,7 +36,8 @@ _HOMES = {
     "InvocationError": "agents",
     "LatencyStudy": "latency",
     "LoomError": "errors",
-    "RecallStudy": "memory_study",
+    "MemoryStudy": "memory_study",
+    "RecallStudy": "memory_study.renamed",
     "RuntimeArn": "agents",
     "ServiceOptions": "local",
     "SessionEnd": "agents",
@@ -62,7 +63,7 @@ __all__ = [
     "InvocationError",
     "LatencyStudy",
     "LoomError",
-    "RecallStudy",
+    "MemoryStudy",
     "RuntimeArn",
     "ServiceOptions",
     "SessionEnd",

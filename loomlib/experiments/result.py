@@ -15,6 +15,7 @@ from .units import MeasuredUnit, pending_count
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +155,7 @@ class StudyRecord:
         """Return how the study was made, what it cannot tell, and how to run it again."""
         return self._view("method")
 
-    def sections(self) -> Sequence[str]:
+    def sections(self) -> Sequence[Markup]:
         """Return further parts of the page, as HTML."""
         return self._view("sections")
 

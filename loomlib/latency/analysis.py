@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
+
+from loomlib.presentation.html import fragment
 
 from .export import details
 from .figures import figures, floor_note
@@ -13,11 +14,13 @@ from .sentences import sentences
 from .tables import table
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from .result import StudyResult
 
 __all__ = ["details", "figures", "findings", "method", "sections", "sentences", "table"]
 
 
-def sections(result: StudyResult) -> list[str]:
+def sections(result: StudyResult) -> list[Markup]:
     """Return the note on the harness floor as HTML."""
-    return [f'<div class="loom-quiet">{escape(floor_note(result.floor))}</div>']
+    return [fragment("loomlib.latency:floor.html.j2", note=floor_note(result.floor))]

@@ -1,4 +1,4 @@
-"""A memory under study, over AgentCore Memory: the operations that agents use, the same locally and on AWS."""
+"""A memory under study, over AgentCore Memory: the operations that agents use, locally and on AWS."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loomlib.aws.memory_shapes import MemoryEvent, MemoryRecord
+from loomlib.aws.memory_shapes import MemoryRecord
 from loomlib.aws.memory_writing import create_event
 from loomlib.errors import StudyError
 from loomlib.memory import MemoryReader
 
-from .ports import Saying
+from .subjects import NewEvent
 
 SUMMARY: Final = "SUMMARIZATION"
 _NOT_FACTS: Final = (SUMMARY, "EPISODIC")
@@ -20,89 +20,100 @@ _MOST_RECORDS: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryAccess:
-    """One memory. Facts are what its strategies extract into namespaces of an actor, summaries and episodes apart."""
+    """One memory. Facts are the records that its strategies extract for an actor, except summaries and episodes."""
 
     reader: MemoryReader
 
-    def tell(self, saying: Saying) -> None:
-        """CreateEvent, with the token by which AWS knows a repetition."""
-        said = (("USER", saying.said), ("ASSISTANT", saying.answered))
-        asked = {
+    def write(self, event: NewEvent) -> None:
+        """Call CreateEvent, with the client token by which AWS recognizes a repetition."""
+        messages = (("USER", event.text), ("ASSISTANT", event.reply))
+        request = {
             "memoryId": self.reader.memory.memory_id,
-            "actorId": saying.actor,
-            "sessionId": saying.session,
-            "eventTimestamp": saying.at,
-            "payload": [{"conversational": {"role": role, "content": {"text": text}}} for role, text in said],
-            "clientToken": saying.token,
+            "actorId": event.actor,
+            "sessionId": event.session,
+            "eventTimestamp": event.at,
+            "payload": [{"conversational": {"role": role, "content": {"text": text}}} for role, text in messages],
+            "clientToken": event.token,
         }
-        create_event(self.reader.clients, asked, region=self.reader.memory.region)
+        create_event(self.reader.clients, request, region=self.reader.memory.region)
 
     def messages(self, actor: str, sessions: Sequence[str], *, last: int | None = None) -> list[str]:
-        """ListEvents, from the newest session back until there are enough."""
+        """Call ListEvents, from the newest session back until there are enough messages.
+
+        Args:
+            actor: The actor.
+            sessions: Sessions, oldest first.
+            last: Number of messages; None for all.
+        """
         newest_first: list[str] = []
         for session in reversed(sessions):
             if last is not None and len(newest_first) >= last:
                 break
-            room = None if last is None else last - len(newest_first)
-            events = self.reader.events(actor, session=session, limit=room)
-            newest_first += [text for event in events for text in reversed(_texts(event))]
+            limit = None if last is None else last - len(newest_first)
+            for event in self.reader.events(actor, session=session, limit=limit):
+                newest_first += [message.text for message in reversed(event.messages)]
         return newest_first[:last][::-1]
 
     def search(self, actor: str, query: str, top_k: int) -> list[str]:
-        """RetrieveMemoryRecords, once for each namespace of facts."""
+        """Call RetrieveMemoryRecords, once for each namespace of facts.
+
+        Args:
+            actor: The actor.
+            query: The search query.
+            top_k: Number of records.
+        """
         best: dict[str, MemoryRecord] = {}
-        for template in self._templates():
-            for record in self.reader.search(query, template, actor=actor, top_k=top_k):
+        for namespace in self._namespaces():
+            for record in self.reader.search(query, namespace, actor=actor, top_k=top_k):
                 best.setdefault(record.record_id, record)
-        ranked = sorted(best.values(), key=lambda each: -(each.score or 0.0))
-        return [each.text for each in ranked[:top_k]]
+        ranked = sorted(best.values(), key=lambda record: -(record.score or 0.0))
+        return [record.text for record in ranked[:top_k]]
 
     def records(self, actor: str) -> list[str]:
-        """ListMemoryRecords of the same namespaces."""
-        return [
-            record.text
-            for template in self._templates()
-            for record in self.reader.records(template, actor=actor, limit=_MOST_RECORDS)
-        ]
+        """Call ListMemoryRecords for the same namespaces."""
+        return [record.text for namespace in self._namespaces() for record in self._listed(namespace, actor)]
 
     def summaries(self, actor: str) -> list[str]:
-        """The summary strategy's records, oldest first."""
-        found = [
+        """Return the summary strategy's records, oldest first."""
+        records = [
             record
             for strategy in self.reader.memory.strategies
             if strategy.type == SUMMARY
-            for template in strategy.namespaces
-            for record in self.reader.records(template, actor=actor, limit=_MOST_RECORDS)
+            for namespace in strategy.namespaces
+            for record in self._listed(namespace, actor)
         ]
-        return [each.text for each in sorted(found, key=lambda each: each.updated_at or each.created_at)]
+        return [record.text for record in sorted(records, key=lambda record: record.updated_at or record.created_at)]
 
     def check(self, *, facts: bool, summaries: bool) -> None:
-        """Raises `StudyError` when the memory has no strategy for what is to be studied."""
-        types = {each.type for each in self.reader.memory.strategies}
+        """Raise `StudyError` when the memory has no strategy for what is to be studied.
+
+        Args:
+            facts: Whether the study searches for facts.
+            summaries: Whether it needs summaries.
+        """
         name = self.reader.memory.name
-        if facts and not self._templates():
+        if facts and not self._namespaces():
             raise StudyError(
-                "The memory extracts nothing about an actor, so nothing can be recalled",
+                "The memory has no strategy that extracts facts about an actor, so nothing can be recalled",
                 on=name,
                 try_='bench.memories.create(name, strategies=["semantic", "preferences", "summary"])',
             )
-        if summaries and SUMMARY not in types:
+        if summaries and SUMMARY not in {strategy.type for strategy in self.reader.memory.strategies}:
             raise StudyError(
                 "The memory writes no summaries, which a summarizing context needs",
                 on=name,
                 try_='another memory with strategies=["summary", …], or arms without summarizing',
             )
 
-    def _templates(self) -> list[str]:
-        found = (
-            template
+    def _listed(self, namespace: str, actor: str) -> Sequence[MemoryRecord]:
+        return list(self.reader.records(namespace, actor=actor, limit=_MOST_RECORDS))
+
+    def _namespaces(self) -> list[str]:
+        namespaces = (
+            namespace
             for strategy in self.reader.memory.strategies
             if strategy.type not in _NOT_FACTS
-            for template in strategy.namespaces
-            if "{actorId}" in template
+            for namespace in strategy.namespaces
+            if "{actorId}" in namespace
         )
-        return list(dict.fromkeys(found))
-
-
-def _texts(event: MemoryEvent) -> list[str]:
-    return [each.text for each in event.messages]
+        return list(dict.fromkeys(namespaces))

@@ -1,4 +1,4 @@
-"""What a study compares: ways to bring memories to the model, with ways to keep a conversation in its context."""
+"""The arms of a memory study: ways to retrieve memories, with ways to keep a conversation in the model's context."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ RETRIEVALS: Final = (PROACTIVE, REACTIVE, NONE)
 FULL, WINDOW, SUMMARIZING = "full", "window", "summarizing"
 CONTEXTS: Final = (FULL, WINDOW, SUMMARIZING)
 
-_RETRIEVAL_WORDS: Final = {
+_MEANINGS: Final = {
     PROACTIVE: "memories are searched before every turn",
     REACTIVE: "the model searches when it needs to",
-    NONE: "long-term memory is not asked",
-}
-_CONTEXT_WORDS: Final = {
+    NONE: "long-term memory is not used",
     FULL: "the whole history is in the context",
     WINDOW: "the last messages are in the context",
     SUMMARIZING: "summaries of the earlier sessions and the last messages are in the context",
@@ -24,7 +22,7 @@ _CONTEXT_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arm:
-    """One way: `retrieval` is proactive, reactive or none; `context` is full, window or summarizing."""
+    """One arm: `retrieval` is proactive, reactive or none; `context` is full, window or summarizing."""
 
     retrieval: str
     context: str
@@ -37,25 +35,25 @@ class Arm:
 
     @property
     def key(self) -> str:
-        """As it is stored: `proactive+window`."""
+        """The arm as it is stored: `proactive+window`."""
         return f"{self.retrieval}+{self.context}"
 
     @property
     def searches(self) -> bool:
-        """Whether it asks long-term memory."""
+        """Whether it searches long-term memory."""
         return self.retrieval != NONE
 
     @property
     def meaning(self) -> str:
-        """What it does, in a sentence's part."""
-        return f"{_RETRIEVAL_WORDS[self.retrieval]}, {_CONTEXT_WORDS[self.context]}"
+        """What the arm does, as part of a sentence."""
+        return f"{_MEANINGS[self.retrieval]}, {_MEANINGS[self.context]}"
 
     def __str__(self) -> str:
         return f"{self.retrieval}, {self.context}" if self.searches else f"no retrieval, {self.context}"
 
     @classmethod
     def read(cls, key: str) -> Arm:
-        """The arm of a stored key, or of "proactive+window" as a user writes it."""
+        """Return the arm of a key such as `proactive+window`."""
         retrieval, plus, context = key.partition("+")
         if not plus:
             raise ValueError(f"an arm is retrieval+context, such as proactive+window, not {key!r}")

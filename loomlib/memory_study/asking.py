@@ -1,83 +1,290 @@
-"""Asking without an agent: what the model would be given is fetched from the memory and scored."""
+"""Asking the questions: of the memory itself (what a model would be given), or of an agent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from loomlib.errors import AwsError, StudyInterruptedError, TransportError
+from loomlib.errors import AwsError, LoomError, StudyInterruptedError, TransportError
+from loomlib.experiments import Procedure, StudyRun, UnitOutcome
 
-from .context import gather
-from .design import RecallDesign
-from .ledger import Ledger
-from .life import holds
-from .measurements import Asked
-from .ports import RecallMemory
-from .scoring import score
-from .telling import session_names
+from .arms import FULL, PROACTIVE, SUMMARIZING, Arm
+from .measurements import AskedQuestion, RecallScore, score_answer, tokens_of
+from .script import IDLE, Probe, ScriptedConversation, contains
+from .writing import session_names, wait_until_extracted, write_conversation
+
+if TYPE_CHECKING:
+    from .design import MemoryDesign
+    from .subjects import PromptedAgent, StudiedMemory
 
 _SHOWN_RECORDS = 3
 _SHOWN_CHARACTERS = 300
+_SHOWN_ANSWER = 600
 
 
-@dataclass(slots=True, kw_only=True)
-class MemoryAsker:
-    """Asks the memory itself."""
+class MemoryQuestions(Procedure[AskedQuestion]):
+    """Asks the memory: fetches what each arm would give a model, and scores it.
 
-    memory: RecallMemory
-    design: RecallDesign
-    ledger: Ledger
-    _known: dict[tuple[str, int], list[str]] = field(default_factory=dict[tuple[str, int], list[str]])
+    Before the first question of a session, everything that comes before it is written to the memory.
 
-    def ask(self, owed: Asked, actor: str) -> None:
-        """Claim, fetch, score and record one question. A refused call is a failure; one that cannot be made raises."""
-        if not self.ledger.claim(owed.position):
-            return
+    Args:
+        memory: The memory.
+        design: The study's design.
+        run: The run.
+    """
+
+    def __init__(self, memory: StudiedMemory, design: MemoryDesign, run: StudyRun) -> None:
+        self._memory, self._design, self._run = memory, design, run
+        self._prepared = 0
+        self._records: dict[tuple[str, int], list[str]] = {}
+
+    def actor(self, conversation: str, arm: Arm) -> str:
+        """Return the actor under which a conversation is written.
+
+        Args:
+            conversation: The conversation's name.
+            arm: The arm.
+        """
+        number = 1 + [scripted.name for scripted in self._design.conversations].index(conversation)
+        return f"{self._run.ledger.study_id}-{number}"
+
+    async def begin(self, unit: AskedQuestion) -> str | None:
+        """Write everything before the question's session, and wait for the extraction."""
+        if self._prepared != unit.probe.session:
+            await self._run.blocking(self._prepare, unit.probe.session)
+            self._prepared = unit.probe.session
+        return None
+
+    async def measure(self, unit: AskedQuestion, session_id: str | None) -> UnitOutcome:
+        """Ask one question. A refused call is a failure; an unreachable service stops the study."""
         try:
-            given = gather(
-                self.memory,
-                owed.arm,
-                owed.probe,
-                actor,
-                session_names(owed.probe.session),
-                top_k=self.design.top_k,
-                window=self.design.window,
-            )
-            known = self._records(actor, owed.probe.session)
+            return await self._run.blocking(self._ask, unit, session_id)
         except TransportError as error:
-            self.ledger.give_back(owed.position)
-            raise StudyInterruptedError(
-                "The service takes no connections any more; what was measured is kept",
-                on=self.ledger.study_id,
-                try_=f'start it again, then RecallStudy.resume(bench, "{self.ledger.study_id}").run()',
-            ) from error
+            raise self._unreachable(str(error)) from error
         except AwsError as error:
-            self.ledger.fail(owed.position, type(error).__name__, str(error))
-            return
-        except BaseException:
-            self.ledger.give_back(owed.position)
-            raise
-        self.ledger.record(
-            owed.position,
-            score(owed.probe, given.records, given.rest),
-            duration_ms=given.duration_ms,
-            searches=given.searches,
-            model_calls=given.model_calls,
-            input_tokens=given.input_tokens,
-            **extracted(owed, known),
-            shown=[each[:_SHOWN_CHARACTERS] for each in given.records[:_SHOWN_RECORDS]],
+            return UnitOutcome(failure=type(error).__name__, values={"error_message": str(error)})
+
+    def _ask(self, unit: AskedQuestion, session_id: str | None) -> UnitOutcome:
+        actor = self.actor(unit.probe.conversation, unit.arm)
+        fetched = fetch_context(self._memory, unit.arm, unit.probe, actor, self._design)
+        return _done(
+            score_answer(unit.probe, fetched.records, fetched.rest),
+            shown=[text[:_SHOWN_CHARACTERS] for text in fetched.records[:_SHOWN_RECORDS]],
+            values={"duration_ms": fetched.duration_ms},
+            searches=fetched.searches,
+            model_calls=fetched.model_calls,
+            input_tokens=fetched.input_tokens,
+            **self._extracted(unit, actor),
         )
 
-    def _records(self, actor: str, session: int) -> list[str]:
-        """All records of the actor when the session's questions began: nothing is told between them."""
-        if (actor, session) not in self._known:
-            self._known[actor, session] = self.memory.records(actor)
-        return self._known[actor, session]
+    def _prepare(self, session: int) -> None:
+        ledger, run = self._run.ledger, self._run
+        study = ledger.stored
+        written: dict[str, ScriptedConversation] = {}
+        for conversation in self._design.conversations:
+            run.report(f"writing {conversation.name} before session {session}")
+            for arm in self._design.arms:
+                actor = self.actor(conversation.name, arm)
+                if not self._say(conversation, arm, actor, session) and actor not in written:
+                    written[actor] = conversation
+                    write_conversation(
+                        self._memory, conversation, actor, before=session, study_id=study.id, began=study.created_at,
+                        check=run.check,
+                    )  # fmt: skip
+        if written:
+            state = wait_until_extracted(
+                self._memory,
+                [(conversation, actor) for actor, conversation in written.items()],
+                session,
+                settle_s=self._design.settle_s,
+                quiet_s=self._design.quiet_s,
+                report=run.report,
+                check=run.check,
+            )
+            known: list[dict[str, Any]] = list(ledger.stored.environment.get("settled", ()))
+            others = [earlier for earlier in known if earlier["session"] != session]
+            ledger.save("running", settled=[*others, state.summary()])
+
+    def _say(self, conversation: ScriptedConversation, arm: Arm, actor: str, session: int) -> bool:
+        """Whether the conversation is held with an agent instead of written as events."""
+        return False
+
+    def _extracted(self, unit: AskedQuestion, actor: str) -> dict[str, Any]:
+        """Whether a record contained the answer when the session's questions began: nothing is written after that."""
+        if not unit.probe.expected:
+            return {}
+        key = (actor, unit.probe.session)
+        if key not in self._records:
+            self._records[key] = self._memory.records(actor)
+        return {"extracted": any(contains(text, unit.probe.expected) for text in self._records[key])}
+
+    def _unreachable(self, reason: str) -> StudyInterruptedError:
+        return StudyInterruptedError(
+            f"The service cannot be reached ({reason}); the study's measurements are stored",
+            on=self._run.ledger.study_id,
+            try_=f'start the service again, then MemoryStudy.resume(bench, "{self._run.ledger.study_id}").run()',
+        )
 
 
-def extracted(owed: Asked, known: Sequence[str]) -> dict[str, Any]:
-    """Whether a record holds the answer, for questions that have one."""
-    if not owed.probe.expected:
-        return {}
-    return {"extracted": any(holds(text, owed.probe.expected) for text in known)}
+class AgentQuestions(MemoryQuestions):
+    """Asks an agent that takes the payload of the blueprint assistant_with_memory.
+
+    With retrieval each question is asked in a new session, and the conversation is written as events, as the session
+    manager of an earlier conversation would have done. Without retrieval the conversation is held with the agent
+    itself, turn by turn in one long session, in which the questions are asked too.
+
+    Args:
+        agent: The agent.
+        memory: The agent's memory.
+        design: The study's design.
+        run: The run.
+    """
+
+    def __init__(self, agent: PromptedAgent, memory: StudiedMemory, design: MemoryDesign, run: StudyRun) -> None:
+        super().__init__(memory, design, run)
+        self._agent = agent
+        self._open: set[str] = set()
+
+    def actor(self, conversation: str, arm: Arm) -> str:
+        """Return the actor of a conversation in an arm: each arm has its own, since questions are remembered too."""
+        return f"{super().actor(conversation, arm)}-{1 + self._design.arms.index(arm)}"
+
+    async def begin(self, unit: AskedQuestion) -> str:
+        """Prepare the session's questions, and return the agent's session."""
+        await super().begin(unit)
+        if unit.arm.searches:
+            return _session_id(f"{self._run.ledger.study_id} {unit.position}")
+        return self._long_session(f"{unit.probe.conversation} {unit.arm.key}")
+
+    async def end(self, unit: AskedQuestion, session_id: str | None, outcome: UnitOutcome) -> None:
+        """End a session that was opened for one question."""
+        if unit.arm.searches and session_id is not None:
+            await self._run.blocking(self._end, session_id)
+
+    async def close(self) -> None:
+        """End the long sessions; one that cannot be ended ends when it has been idle."""
+        for session_id in sorted(self._open):
+            await self._run.blocking(self._end, session_id)
+
+    def _ask(self, unit: AskedQuestion, session_id: str | None) -> UnitOutcome:
+        assert session_id is not None
+        actor = self.actor(unit.probe.conversation, unit.arm)
+        answer = self._call(unit.probe.text, unit.arm, actor, session_id)
+        values = {"invocation_id": answer.record.id}
+        if not answer.ok:
+            return UnitOutcome(failure=answer.failure or "error", values=values | {"error_message": answer.error})
+        self._records.clear()  # the agent may have remembered the question
+        return _done(
+            score_answer(unit.probe, [], [answer.text]),
+            shown=[answer.text[:_SHOWN_ANSWER]],
+            values=values | {"duration_ms": answer.duration_ms, "ttft_ms": answer.ttft_ms},
+            **(self._extracted(unit, actor) if unit.arm.searches else {}),
+        )
+
+    def _say(self, conversation: ScriptedConversation, arm: Arm, actor: str, session: int) -> bool:
+        """Hold what is missing of the conversation with the agent. A failed turn counts as said."""
+        if arm.searches:
+            return False
+        environment = self._run.ledger.stored.environment
+        done: dict[str, int] = dict(environment.get("said", {}))
+        failed = int(environment.get("said_failed", 0))
+        key = f"{conversation.name} {arm.key}"
+        for place, (_, _, turn) in enumerate(conversation.turns(session)):
+            if place < done.get(key, 0):
+                continue
+            answer = self._call(turn.text, arm, actor, self._long_session(key))
+            failed += not answer.ok
+            done[key] = place + 1
+            self._run.ledger.save("running", said=done, said_failed=failed)
+            self._run.check()
+        return True
+
+    def _call(self, prompt: str, arm: Arm, actor: str, session_id: str) -> Any:
+        payload: Mapping[str, Any] = {
+            "prompt": prompt,
+            "actor": actor,
+            "retrieval": arm.retrieval,
+            "context": arm.context,
+            "window": self._design.window,
+        }
+        self._open.add(session_id)
+        answer = self._agent.invoke(payload=payload, session_id=session_id, timeout_s=self._design.timeout_s)
+        if answer.failure == "transport":
+            raise self._unreachable(answer.error or "no answer")
+        return answer
+
+    def _end(self, session_id: str) -> None:
+        self._open.discard(session_id)
+        with suppress(LoomError):
+            self._agent.end_session(session_id)
+
+    def _long_session(self, key: str) -> str:
+        return _session_id(f"{self._run.ledger.study_id} {key}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedContext:
+    """What a model would be given for a question.
+
+    Attributes:
+        records: Retrieved records, best first.
+        rest: The other messages and summaries of the context.
+        duration_ms: Time to fetch them.
+        searches: Searches of long-term memory.
+        input_tokens: Estimated input tokens. With reactive retrieval the context is sent twice, since the model first
+            asks for the search and then answers.
+        model_calls: Calls of the model.
+    """
+
+    records: tuple[str, ...]
+    rest: tuple[str, ...]
+    duration_ms: float
+    searches: int
+    input_tokens: int
+    model_calls: int
+
+
+def fetch_context(memory: StudiedMemory, arm: Arm, probe: Probe, actor: str, design: MemoryDesign) -> FetchedContext:
+    """Fetch what an arm gives a model for a question.
+
+    Whether a question needs memory is known from the script: with reactive retrieval the model is taken to search
+    exactly then, with the script's query; with proactive retrieval every question is searched for as it is asked.
+
+    Args:
+        memory: The memory.
+        arm: The arm.
+        probe: The question.
+        actor: The actor.
+        design: The study's design.
+    """
+    began = time.perf_counter()
+    rest: list[str] = memory.summaries(actor) if arm.context == SUMMARIZING else []
+    last = None if arm.context == FULL else 2 * design.window
+    rest = [*rest, *memory.messages(actor, session_names(probe.session), last=last)]
+    proactive = arm.retrieval == PROACTIVE
+    searches = int(proactive or (arm.searches and probe.kind != IDLE))
+    records = memory.search(actor, probe.text if proactive else probe.query, design.top_k) if searches else []
+    duration_ms = (time.perf_counter() - began) * 1000
+    context, retrieved = tokens_of([*rest, probe.text]), tokens_of(records)
+    asks_first = searches > 0 and not proactive
+    return FetchedContext(
+        records=tuple(records),
+        rest=tuple(rest),
+        duration_ms=duration_ms,
+        searches=searches,
+        input_tokens=2 * context + tokens_of([probe.query]) + retrieved if asks_first else context + retrieved,
+        model_calls=2 if asks_first else 1,
+    )
+
+
+def _done(score: RecallScore, *, shown: Sequence[str], values: Mapping[str, Any], **details: Any) -> UnitOutcome:
+    return UnitOutcome(values=values, details={"score": asdict(score), **details, "shown": list(shown)})
+
+
+def _session_id(text: str) -> str:
+    """The same for the same text, so that a resumed study goes on in the same conversation."""
+    return f"recall-{hashlib.sha256(text.encode()).hexdigest()[:40]}"

@@ -1,91 +1,83 @@
-"""What to look at next: facts that were never extracted, records that lay too deep, values that linger."""
+"""Findings of a memory study: facts that were never extracted, records ranked too low, former values that remain."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from loomlib.experiments import StudyFinding
 from loomlib.presentation.formats import number, plural
 
-from .design import RecallDesign
-from .measurements import Asked
-from .telling import Settled
+if TYPE_CHECKING:
+    from .measurements import AskedQuestion
+    from .result import MemoryResult
 
 _NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One observation, its numbers, and what can be done."""
-
-    title: str
-    evidence: str
-    advice: str
-
-    def summary(self) -> dict[str, str]:
-        """As JSON-ready values."""
-        return {"title": self.title, "evidence": self.evidence, "advice": self.advice}
+def findings(result: MemoryResult) -> list[StudyFinding]:
+    """Return the findings of a study; empty when nothing stands out."""
+    checks = (_never_extracted(result.asked), _ranked_low(result), _lingering(result), _failed(result.asked))
+    return [finding for finding in checks if finding is not None]
 
 
-def find(asked: Sequence[Asked], settled: Sequence[Settled], design: RecallDesign) -> list[Finding]:
-    """The findings of a study; empty when nothing stands out."""
-    return [
-        each
-        for each in (_never_extracted(asked), _too_deep(asked, design), _lingering(settled), _failed(asked))
-        if each is not None
-    ]
-
-
-def _never_extracted(asked: Sequence[Asked]) -> Finding | None:
-    told = [each for each in asked if each.extracted is not None]
-    absent = {each.case: each for each in told if each.extracted is False}
+def _never_extracted(asked: Sequence[AskedQuestion]) -> StudyFinding | None:
+    checked = [question for question in asked if question.extracted is not None]
+    absent = {question.case: question.probe for question in checked if question.extracted is False}
     if not absent:
         return None
-    cases = len({each.case for each in told})
-    named = "; ".join(f"{each.probe.fact} ({each.probe.expected})" for each in list(absent.values())[:_NAMED])
-    return Finding(
-        title="Told, but no record holds it",
-        evidence=f"{plural(len(absent), 'fact')} of {cases} had no record when asked: {named}.",
-        advice="Retrieval cannot bring what was not extracted: look at memory.provenance(…) and the strategy's "
+    cases = len({question.case for question in checked})
+    named = "; ".join(f"{probe.fact} ({probe.expected})" for probe in list(absent.values())[:_NAMED])
+    return StudyFinding(
+        kind="never extracted",
+        title="Stated, but in no record",
+        evidence=f"{plural(len(absent), 'fact')} of {cases} had no record when the question was asked: {named}.",
+        advice="Retrieval cannot return what was not extracted: look at memory.provenance(…) and the strategy's "
         "prompt, or wait longer (settle_s).",
     )
 
 
-def _too_deep(asked: Sequence[Asked], design: RecallDesign) -> Finding | None:
-    searched = [each for each in asked if each.is_done and each.arm.searches and each.extracted and each.score]
-    searched = [each for each in searched if each.score and each.score.returned]
-    deep = [each for each in searched if each.score and not each.score.relevant]
-    if not deep:
+def _ranked_low(result: MemoryResult) -> StudyFinding | None:
+    searched = [
+        question
+        for question in result.asked
+        if question.is_done and question.arm.searches and question.extracted and question.score
+        if question.score.returned
+    ]
+    low = [question for question in searched if question.score and not question.score.relevant]
+    if not low:
         return None
-    named = "; ".join(dict.fromkeys(f"“{each.probe.said}”" for each in deep))
-    return Finding(
-        title="Extracted, but not among the records brought",
-        evidence=f"{plural(len(deep), 'search').replace('searchs', 'searches')} of {len(searched)} did not bring it "
-        f"within {design.top_k}: {named[:300]}",
-        advice="A larger top_k, a query nearer to how the record is worded, or a namespace of its own for such facts.",
+    named = "; ".join(dict.fromkeys(f"“{question.probe.text}”" for question in low))
+    return StudyFinding(
+        kind="ranked low",
+        title="Extracted, but not among the returned records",
+        evidence=f"{plural(len(low), 'search')} of {len(searched)} did not return it among {result.design.top_k}: "
+        f"{named[:300]}",
+        advice="A larger top_k, a query closer to the record's wording, or a namespace of its own for such facts.",
     )
 
 
-def _lingering(settled: Sequence[Settled]) -> Finding | None:
-    left = sum(each.lingering for each in settled)
-    if not left:
+def _lingering(result: MemoryResult) -> StudyFinding | None:
+    states = [state for state in result.settled if state.lingering]
+    if not states:
         return None
-    where = ", ".join(f"{each.lingering} before session {each.session}" for each in settled if each.lingering)
-    return Finding(
-        title="Former values still stand in records",
-        evidence=f"{where}, after {number(max(each.waited_s for each in settled))} s at most.",
-        advice="Consolidation did not take them for the same fact; memory.health() shows contradictions.",
+    where = ", ".join(f"{state.lingering} before session {state.session}" for state in states)
+    return StudyFinding(
+        kind="lingering",
+        title="Records still contain former values",
+        evidence=f"{where}, after {number(max(state.waited_s for state in result.settled))} s at most.",
+        advice="Consolidation did not recognize them as the same fact; memory.health() shows contradictions.",
     )
 
 
-def _failed(asked: Sequence[Asked]) -> Finding | None:
-    failed = [each for each in asked if each.is_failed]
+def _failed(asked: Sequence[AskedQuestion]) -> StudyFinding | None:
+    failed = [question for question in asked if question.is_failed]
     if not failed:
         return None
-    first = failed[0]
-    return Finding(
+    message = failed[0].error_message or failed[0].failure or "unknown"
+    return StudyFinding(
+        kind="failures",
         title="Questions that failed",
-        evidence=f"{plural(len(failed), 'question')} of {len(asked)}; the first: "
-        f"{(first.error_message or first.failure or 'unknown')[:300]}",
-        advice="They are in no share; a new study asks them again.",
+        evidence=f"{plural(len(failed), 'question')} of {len(asked)}; the first: {message[:300]}",
+        advice="They are excluded from all shares; a new study asks them again.",
     )

@@ -1,64 +1,136 @@
-"""Lives made up from a seed: the same seed, the same lives, on every machine."""
+"""Scripted conversations made from a seed: the same seed makes the same conversations on every machine."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from .facts_pool import FACTS, IDLE_QUESTIONS, SMALL_TALK, FactPool
-from .life import Life, Question, Turn
+from .script import ScriptedConversation, ScriptedQuestion, ScriptedTurn
 
 SMALLEST_SESSIONS = 4
 
 
-def make_lives(count: int, *, sessions: int = 10, facts: int = 6, seed: int = 0) -> tuple[Life, ...]:
-    """`count` lives of `sessions` sessions with `facts` facts each.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactPool:
+    """A fact that a made-up user may state. `{v}` stands for a value in its sentences.
 
-    One fact is told in the first session and asked in the last. About a third of the facts that can change do, and
-    about a third of the others that can end do. Everything is asked half-way, as far as it was told, and at the end.
+    Values are words that occur in no other sentence of the pool, so that finding one means that the fact was found.
+
+    Attributes:
+        key: Name of the fact.
+        values: Possible values.
+        told: Sentences that state the fact.
+        asked: Questions about it.
+        query: What a model would search for.
+        changed: Sentence that changes the value; empty where that makes no sense.
+        ended: Sentence that takes the fact back; empty where that makes no sense.
+    """
+
+    key: str
+    values: tuple[str, ...]
+    told: tuple[str, ...]
+    asked: tuple[str, ...]
+    query: str
+    changed: str = ""
+    ended: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """What made-up users say: facts, small talk with its replies, and questions that need no memory."""
+
+    facts: tuple[FactPool, ...]
+    small_talk: tuple[tuple[str, str], ...]
+    idle_questions: tuple[str, ...]
+
+
+@cache
+def pool() -> Pool:
+    """Return the shipped pool."""
+    stored: dict[str, Any] = json.loads(Path(__file__).with_name("facts_pool.json").read_text("utf-8"))
+    facts = [_fact(fact) for fact in stored["facts"]]
+    return Pool(
+        facts=tuple(facts),
+        small_talk=tuple((text, reply) for text, reply in stored["small_talk"]),
+        idle_questions=tuple(stored["idle_questions"]),
+    )
+
+
+def _fact(stored: dict[str, Any]) -> FactPool:
+    lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("values", "told", "asked")}
+    values: dict[str, Any] = {**stored, **lists}
+    return FactPool(**values)
+
+
+def make_conversations(
+    count: int, *, sessions: int = 10, facts: int = 6, seed: int = 0
+) -> tuple[ScriptedConversation, ...]:
+    """Make conversations.
+
+    One fact is stated in the first session and asked for in the last. About a third of the facts that can change do,
+    and about a third of the others that can end do. Everything stated so far is asked for half-way and at the end.
+
+    Args:
+        count: Number of conversations.
+        sessions: Sessions in each.
+        facts: Facts in each.
+        seed: Seed.
     """
     if count < 1:
-        raise ValueError(f"at least one life, not {count}")
+        raise ValueError(f"at least one conversation, not {count}")
     if sessions < SMALLEST_SESSIONS:
-        raise ValueError(f"a life has {SMALLEST_SESSIONS} sessions or more, not {sessions}")
-    if not 1 <= facts <= len(FACTS):
-        raise ValueError(f"a life has 1 to {len(FACTS)} facts, not {facts}")
-    return tuple(_life(number, sessions, facts, seed) for number in range(1, count + 1))
+        raise ValueError(f"a conversation has {SMALLEST_SESSIONS} sessions or more, not {sessions}")
+    if not 1 <= facts <= len(pool().facts):
+        raise ValueError(f"a conversation has 1 to {len(pool().facts)} facts, not {facts}")
+    return tuple(_conversation(number, sessions, facts, seed) for number in range(1, count + 1))
 
 
-def _life(number: int, sessions: int, facts: int, seed: int) -> Life:
+def _conversation(number: int, sessions: int, facts: int, seed: int) -> ScriptedConversation:
     draw = random.Random(f"recall {seed} {number}")  # noqa: S311 - a study is repeatable, not secret
-    told: dict[int, list[Turn]] = defaultdict(list)
-    questions: list[Question] = []
+    turns: dict[int, list[ScriptedTurn]] = defaultdict(list)
+    questions: list[ScriptedQuestion] = []
     middle, last = sessions // 2 + 1, sessions
-    for place, pool in enumerate(draw.sample(FACTS, facts)):
+    for place, fact in enumerate(draw.sample(pool().facts, facts)):
         first = 1 if place == 0 else draw.randint(1, max(1, sessions // 2))
-        for session, turn in _story(draw, pool, first, last):
-            told[session].append(turn)
-        for asked in {middle, last}:
-            if first < asked:
-                questions.append(Question(session=asked, said=draw.choice(pool.asked), fact=pool.key, query=pool.query))
-    questions += [Question(session=asked, said=draw.choice(IDLE_QUESTIONS)) for asked in sorted({middle, last})]
-    written = tuple(tuple(_session(draw, told[session])) for session in range(1, sessions + 1))
-    return Life(name=f"life-{seed}-{number}", sessions=written, questions=tuple(questions))
+        for session, turn in _turns_of(draw, fact, first, last):
+            turns[session].append(turn)
+        for asked_in in {middle, last}:
+            if first < asked_in:
+                text = draw.choice(fact.asked)
+                questions.append(ScriptedQuestion(session=asked_in, text=text, fact=fact.key, query=fact.query))
+    idle = pool().idle_questions
+    questions += [ScriptedQuestion(session=session, text=draw.choice(idle)) for session in sorted({middle, last})]
+    return ScriptedConversation(
+        # The prefix is stored with studies, which are found again by it.
+        name=f"life-{seed}-{number}",
+        sessions=tuple(tuple(_session(draw, turns[session])) for session in range(1, sessions + 1)),
+        questions=tuple(questions),
+    )
 
 
-def _story(draw: random.Random, pool: FactPool, first: int, last: int) -> list[tuple[int, Turn]]:
-    """A fact's turns, each with its session: told once, and perhaps changed or ended later."""
-    values = draw.sample(pool.values, 2)
-    said = draw.choice(pool.told).format(v=values[0])
-    story = [(first, Turn(said=said, fact=pool.key, value=values[0]))]
+def _turns_of(draw: random.Random, fact: FactPool, first: int, last: int) -> list[tuple[int, ScriptedTurn]]:
+    """A fact's turns, each with its session: stated once, and perhaps changed or ended later."""
+    values = draw.sample(fact.values, 2)
+    text = draw.choice(fact.told).format(v=values[0])
+    turns = [(first, ScriptedTurn(text=text, fact=fact.key, value=values[0]))]
     later = draw.randint(first + 1, last - 1)
-    fate = draw.random()
-    if pool.changed and fate < 1 / 3:
-        story.append((later, Turn(said=pool.changed.format(v=values[1]), fact=pool.key, value=values[1])))
-    elif pool.ended and fate > 2 / 3:
-        story.append((later, Turn(said=pool.ended.format(v=values[0]), fact=pool.key, ends=True)))
-    return story
+    chance = draw.random()
+    if fact.changed and chance < 1 / 3:
+        text = fact.changed.format(v=values[1])
+        turns.append((later, ScriptedTurn(text=text, fact=fact.key, value=values[1])))
+    elif fact.ended and chance > 2 / 3:
+        text = fact.ended.format(v=values[0])
+        turns.append((later, ScriptedTurn(text=text, fact=fact.key, ends=True)))
+    return turns
 
 
-def _session(draw: random.Random, told: list[Turn]) -> list[Turn]:
-    talk = [Turn(said=said, answered=answered) for said, answered in draw.sample(SMALL_TALK, draw.randint(2, 3))]
-    turns = [*told, *talk]
+def _session(draw: random.Random, stated: list[ScriptedTurn]) -> list[ScriptedTurn]:
+    talk = [ScriptedTurn(text=text, reply=reply) for text, reply in draw.sample(pool().small_talk, draw.randint(2, 3))]
+    turns = [*stated, *talk]
     draw.shuffle(turns)
     return turns

@@ -1,6 +1,7 @@
-"""Every number of a study: shares, means and percentiles with their intervals, arm by arm.
+"""Estimates of a memory study, arm by arm: shares, means and percentiles with their intervals.
 
-A case is one fact of one life: asked again in a later session it is the same case. Shares and means count cases.
+A case is one fact of one conversation; asked for again in a later session, it is the same case. Shares and means count
+cases.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from loomlib.experiments import failure_counts
 from loomlib.statistics import (
     Estimate,
     PairedTest,
@@ -20,17 +22,25 @@ from loomlib.statistics import (
 )
 
 from .arms import PROACTIVE, REACTIVE, Arm
-from .design import RecallDesign
-from .measurements import Asked
+from .design import MemoryDesign
+from .measurements import AskedQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSummary:
-    """One arm. `recall` is of questions whose answer is known to have been told: is the value that holds now among what
-    was given (with an agent: in its answer)? `at` is the same for the first k records alone, `precision` the share of
-    records brought that hold it. `stale`: of questions with former values, how often one was given or said. Beside both
-    stand the counts of questions (how many of how many). Durations in milliseconds; `tokens` are input tokens of a
-    question that needs memory, `idle_tokens` of one that does not.
+    """Estimates of one arm. Durations are milliseconds.
+
+    Attributes:
+        recall: Share of questions with a known answer for which the value that holds now is in what the model was given
+            (with an agent: in its answer).
+        at: Recall within the first k records, by k.
+        precision: Share of the returned records that contain the value.
+        stale: Share of questions with former values for which one of those was given or answered.
+        recalled_of: Questions recalled, and questions with a known answer.
+        stale_of: Questions with a stale answer, and questions with former values.
+        tokens: Input tokens of a question that needs memory.
+        idle_tokens: Input tokens of a question that does not.
+        output_tokens: Output tokens of a question that needs memory.
     """
 
     arm: Arm
@@ -51,8 +61,8 @@ class ArmSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """What `arm` recalls more than `baseline` of the same cases (a difference of shares), with a paired t test."""
+class ArmComparison:
+    """Difference in recall between `arm` and `baseline` on the same cases, with a paired t test."""
 
     arm: Arm
     baseline: Arm
@@ -60,45 +70,60 @@ class Comparison:
     test: PairedTest
 
 
-def summarize(asked: Sequence[Asked], design: RecallDesign) -> list[ArmSummary]:
-    """Every arm in the design's order."""
-    return [_arm([each for each in asked if each.arm == arm], arm, design) for arm in design.arms]
+def summarize(asked: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmSummary]:
+    """Return the estimates of every arm, in the design's order.
+
+    Args:
+        asked: The study's questions.
+        design: Its design.
+    """
+    return [_arm([question for question in asked if question.arm == arm], arm, design) for arm in design.arms]
 
 
-def compare(asked: Sequence[Asked], design: RecallDesign) -> list[Comparison]:
-    """Every other arm with the first one, on the cases that both answered."""
+def compare(asked: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmComparison]:
+    """Compare every other arm with the first one, on the cases that both answered.
+
+    Args:
+        asked: The study's questions.
+        design: Its design.
+    """
     baseline, *others = design.arms
-    before = _means([each for each in asked if each.arm == baseline])
-    found: list[Comparison] = []
+    before = _means([question for question in asked if question.arm == baseline])
+    comparisons: list[ArmComparison] = []
     for arm in others:
-        now = _means([each for each in asked if each.arm == arm])
+        now = _means([question for question in asked if question.arm == arm])
         differences = [now[case] - before[case] for case in now if case in before]
-        found.append(
-            Comparison(
+        comparisons.append(
+            ArmComparison(
                 arm=arm, baseline=baseline, difference=estimate_difference(differences), test=paired_t(differences)
             )
         )
-    return found
+    return comparisons
 
 
-def recall_by(asked: Sequence[Asked], key: Callable[[Asked], int]) -> dict[int, Estimate]:
-    """Recall of the questions by a number that each has, such as its age."""
-    groups: dict[int, list[Asked]] = defaultdict(list)
-    for each in _told(asked):
-        groups[key(each)].append(each)
+def recall_by(asked: Sequence[AskedQuestion], key: Callable[[AskedQuestion], int]) -> dict[int, Estimate]:
+    """Return recall by a number that questions have, such as their age.
+
+    Args:
+        asked: The questions.
+        key: Returns a question's number.
+    """
+    groups: dict[int, list[AskedQuestion]] = defaultdict(list)
+    for question in _with_answer(asked):
+        groups[key(question)].append(question)
     return {value: _rate(groups[value], _is_recalled) for value in sorted(groups)}
 
 
-def break_even(asked: Sequence[Asked]) -> float | None:
-    """The share of turns that need memory from which proactive retrieval takes fewer input tokens than reactive.
+def break_even(asked: Sequence[AskedQuestion]) -> float | None:
+    """Return the share of turns that need memory above which proactive retrieval takes fewer tokens than reactive.
 
-    Proactive pays its records on every turn, reactive a second model call on those that need them. None where one of
-    them is never cheaper, or was not measured with the same context.
+    Proactive retrieval adds its records to every turn; reactive retrieval adds a second model call to turns that need
+    them. None when one of them is never cheaper, or was not measured with the same context.
     """
-    by_context: dict[str, dict[str, list[Asked]]] = defaultdict(lambda: defaultdict(list))
-    for each in asked:
-        if each.is_done and each.input_tokens is not None:
-            by_context[each.arm.context][each.arm.retrieval].append(each)
+    by_context: dict[str, dict[str, list[AskedQuestion]]] = defaultdict(lambda: defaultdict(list))
+    for question in asked:
+        if question.is_done and question.input_tokens is not None:
+            by_context[question.arm.context][question.arm.retrieval].append(question)
     for arms in by_context.values():
         pro_need, pro_idle = _tokens(arms[PROACTIVE], needs=True), _tokens(arms[PROACTIVE], needs=False)
         re_need, re_idle = _tokens(arms[REACTIVE], needs=True), _tokens(arms[REACTIVE], needs=False)
@@ -109,69 +134,82 @@ def break_even(asked: Sequence[Asked]) -> float | None:
     return None
 
 
-def _arm(asked: Sequence[Asked], arm: Arm, design: RecallDesign) -> ArmSummary:
-    done = [each for each in asked if each.is_done]
-    told = _told(done)
-    with_former = [each for each in done if each.needs_memory and each.probe.former]
-    precise = [(each, each.score.precision) for each in told if each.score and each.score.precision is not None]
-    durations = [each.duration_ms for each in done if each.duration_ms is not None]
-    failures = Counter(each.failure or "unknown" for each in asked if each.is_failed)
-    ks = design.ks if arm.searches and any(each.score and each.score.returned for each in done) else ()
+def _arm(asked: Sequence[AskedQuestion], arm: Arm, design: MemoryDesign) -> ArmSummary:
+    done = [question for question in asked if question.is_done]
+    answered = _with_answer(done)
+    with_former = [question for question in done if question.needs_memory and question.probe.former]
+    precise = [
+        (question, question.score.precision)
+        for question in answered
+        if question.score and question.score.precision is not None
+    ]
+    durations = [question.duration_ms for question in done if question.duration_ms is not None]
+    failures = failure_counts(asked)
+    ks = design.ks if arm.searches and any(question.score and question.score.returned for question in done) else ()
     return ArmSummary(
         arm=arm,
         asked=len(asked),
         failed=sum(failures.values()),
         failures=dict(failures.most_common()),
-        recall=_rate(told, _is_recalled),
-        at={k: _rate(told, lambda each, k=k: bool(each.score and each.score.recall_at(k))) for k in ks},
-        precision=estimate_mean([value for _, value in precise], [each.case for each, _ in precise]),
+        recall=_rate(answered, _is_recalled),
+        at={
+            k: _rate(answered, lambda question, k=k: question.score is not None and question.score.recall_at(k))
+            for k in ks
+        },
+        precision=estimate_mean([value for _, value in precise], [question.case for question, _ in precise]),
         stale=_rate(with_former, _is_stale),
-        recalled_of=(sum(map(_is_recalled, told)), len(told)),
+        recalled_of=(sum(map(_is_recalled, answered)), len(answered)),
         stale_of=(sum(map(_is_stale, with_former)), len(with_former)),
         p50=estimate_percentile(durations, 0.5, seed=design.seed),
         p90=estimate_percentile(durations, 0.9, seed=design.seed),
-        tokens=_token_mean([each for each in done if each.needs_memory], output=False),
-        idle_tokens=_token_mean([each for each in done if not each.needs_memory], output=False),
-        output_tokens=_token_mean([each for each in done if each.needs_memory], output=True),
+        tokens=_token_mean([question for question in done if question.needs_memory], output=False),
+        idle_tokens=_token_mean([question for question in done if not question.needs_memory], output=False),
+        output_tokens=_token_mean([question for question in done if question.needs_memory], output=True),
     )
 
 
-def _told(asked: Sequence[Asked]) -> list[Asked]:
-    """Questions that were answered and have an answer."""
-    return [each for each in asked if each.is_done and each.probe.expected]
+def _with_answer(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+    """Questions that were answered and have an expected answer."""
+    return [question for question in asked if question.is_done and question.probe.expected]
 
 
-def _is_recalled(each: Asked) -> bool:
-    return bool(each.score and each.score.is_recalled)
+def _is_recalled(question: AskedQuestion) -> bool:
+    return question.is_recalled
 
 
-def _is_stale(each: Asked) -> bool:
-    return bool(each.score and each.score.is_stale)
+def _is_stale(question: AskedQuestion) -> bool:
+    return question.is_stale
 
 
-def _rate(asked: Sequence[Asked], passes: Callable[[Asked], bool]) -> Estimate:
+def _rate(asked: Sequence[AskedQuestion], passes: Callable[[AskedQuestion], bool]) -> Estimate:
     passed, tried = Counter[str](), Counter[str]()
-    for each in asked:
-        tried[each.case] += 1
-        passed[each.case] += passes(each)
+    for question in asked:
+        tried[question.case] += 1
+        passed[question.case] += passes(question)
     cases = list(tried)
     return estimate_rate([passed[case] for case in cases], [tried[case] for case in cases])
 
 
-def _means(asked: Sequence[Asked]) -> dict[str, float]:
+def _means(asked: Sequence[AskedQuestion]) -> dict[str, float]:
     by_case: dict[str, list[bool]] = defaultdict(list)
-    for each in _told(asked):
-        by_case[each.case].append(_is_recalled(each))
+    for question in _with_answer(asked):
+        by_case[question.case].append(_is_recalled(question))
     return {case: sum(values) / len(values) for case, values in by_case.items()}
 
 
-def _tokens(asked: Sequence[Asked], *, needs: bool) -> float | None:
-    counts = [each.input_tokens for each in asked if each.needs_memory is needs and each.input_tokens is not None]
+def _tokens(asked: Sequence[AskedQuestion], *, needs: bool) -> float | None:
+    counts = [
+        question.input_tokens
+        for question in asked
+        if question.needs_memory is needs and question.input_tokens is not None
+    ]
     return sum(counts) / len(counts) if counts else None
 
 
-def _token_mean(asked: Sequence[Asked], *, output: bool) -> Estimate:
+def _token_mean(asked: Sequence[AskedQuestion], *, output: bool) -> Estimate:
     counted = [
-        (each, count) for each in asked if (count := each.output_tokens if output else each.input_tokens) is not None
+        (question, count)
+        for question in asked
+        if (count := question.output_tokens if output else question.input_tokens) is not None
     ]
-    return estimate_mean([count for _, count in counted], [each.case for each, _ in counted], bounds=None)
+    return estimate_mean([count for _, count in counted], [question.case for question, _ in counted], bounds=None)

@@ -1,24 +1,24 @@
-"""A study as DataFrames of text with intervals, and of single questions."""
+"""A memory study as tables: one row for each arm, comparison, age or question."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
+from loomlib.experiments import StudyTable
 from loomlib.presentation.formats import number
 from loomlib.statistics import Estimate
 
-from .gate import share_or_count, shown_share
-from .measurements import Asked
 from .summaries import recall_by
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .result import RecallResult
+    from .measurements import AskedQuestion
+    from .result import MemoryResult
     from .summaries import ArmSummary
 
-COLUMNS = (
+COLUMNS: Final = (
     "arm",
     "questions",
     "recall [95 %]",
@@ -32,86 +32,105 @@ COLUMNS = (
     "$ per 1 000",
     "failed",
 )
-DIFFERENCE_COLUMNS = ("arm", "against", "recall, points [95 %]", "p", "cases")
+WRONG_COLUMNS: Final = ("verdict", "arm", "question", "expected", "former", "asked in", "first records, or the answer")
 
 
-def arm_rows(result: RecallResult) -> list[tuple[str, ...]]:
-    """One row an arm, in the order of `COLUMNS`."""
-    return [_row(each, result) for each in result.arms]
+def table(result: MemoryResult) -> StudyTable:
+    """Return the main table, one row for each arm."""
+    return StudyTable(columns=COLUMNS, rows=[_row(arm, result) for arm in result.arms])
 
 
-def difference_rows(result: RecallResult) -> list[tuple[str, ...]]:
-    """One row a comparison, in the order of `DIFFERENCE_COLUMNS`."""
+def differences_frame(result: MemoryResult) -> pd.DataFrame:
+    """Return one row for each comparison."""
     rows: list[tuple[str, ...]] = []
-    for each in result.comparisons:
-        p = each.test.p_value
+    for comparison in result.comparisons:
+        p = comparison.test.p_value
         shown = "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-        rows.append((str(each.arm), str(each.baseline), _points(each.difference), shown, str(each.difference.n)))
-    return rows
+        difference = comparison.difference
+        rows.append((str(comparison.arm), str(comparison.baseline), _points(difference), shown, str(difference.n)))
+    return StudyTable(columns=("arm", "against", "recall, points [95 %]", "p", "cases"), rows=rows).frame()
 
 
-def by_age(result: RecallResult) -> pd.DataFrame:
-    """Rows are ages in sessions, columns arms; counts beside shares, since an age has few questions."""
+def by_age_frame(result: MemoryResult) -> pd.DataFrame:
+    """Return recall by age in sessions (rows) and arm (columns); with counts, since an age has few questions."""
     import pandas as pd
 
     columns: dict[str, dict[int, str]] = {}
     for arm in result.design.arms:
-        mine = [each for each in result.asked if each.arm == arm]
-        shares = recall_by(mine, lambda each: each.probe.age)
-        columns[str(arm)] = {age: _counted(mine, age, shares[age]) for age in shares}
-    table = pd.DataFrame(columns)
-    return table.sort_index().rename_axis("sessions since")
+        asked = [question for question in result.asked if question.arm == arm]
+        shares = recall_by(asked, lambda question: question.probe.age)
+        columns[str(arm)] = {age: _counted(asked, age, shares[age]) for age in shares}
+    return pd.DataFrame(columns).sort_index().rename_axis("sessions since")
 
 
-def questions_table(asked: Sequence[Asked]) -> pd.DataFrame:
-    """Every question by position; what was not measured is missing, never 0."""
+def questions_frame(result: MemoryResult) -> pd.DataFrame:
+    """Return every question by position; what was not measured is missing, never 0."""
     from loomlib.presentation.text_frame import TextFrame
 
     rows = [
         (
-            each.position, each.probe.session, str(each.arm), each.probe.life, each.probe.fact or None, each.probe.kind,
-            each.probe.age if each.needs_memory else None, each.probe.said, each.probe.expected or None,
-            ", ".join(each.probe.former) or None, each.verdict, each.extracted,
-            each.score.relevant[0] if each.score and each.score.relevant else None,
-            each.shown[0] if each.shown else None,
-            each.duration_ms, each.input_tokens, each.failure, each.error_message,
+            question.position, probe.session, str(question.arm), probe.conversation, probe.fact or None, probe.kind,
+            probe.age if question.needs_memory else None, probe.text, probe.expected or None,
+            ", ".join(probe.former) or None, question.verdict, question.extracted,
+            question.score.relevant[0] if question.score and question.score.relevant else None,
+            question.shown[0] if question.shown else None,
+            question.duration_ms, question.input_tokens, question.failure, question.error_message,
         )
-        for each in asked
+        for question in result.asked
+        for probe in [question.probe]
     ]  # fmt: skip
     names = [
         "position", "session", "arm", "life", "fact", "kind", "sessions_since", "question", "expected", "former",
         "verdict", "extracted", "rank", "first_shown", "duration_ms", "input_tokens", "failure", "error_message",
     ]  # fmt: skip
-    table = TextFrame(rows, columns=names).set_index("position")
-    return table.astype(dict.fromkeys(("duration_ms", "input_tokens", "rank", "sessions_since"), "float64"))
+    frame = TextFrame(rows, columns=names).set_index("position")
+    return frame.astype(dict.fromkeys(("duration_ms", "input_tokens", "rank", "sessions_since"), "float64"))
 
 
-def frame(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pd.DataFrame:
-    """Rows of text as a DataFrame."""
-    from loomlib.presentation.text_frame import TextFrame
+def wrong_rows(asked: Sequence[AskedQuestion]) -> list[tuple[str, ...]]:
+    """Return the wrong answers as text, in the order of `WRONG_COLUMNS`."""
+    return [
+        (
+            question.verdict,
+            str(question.arm),
+            question.probe.text,
+            question.probe.expected or "nothing any more",
+            ", ".join(question.probe.former) or "–",
+            f"session {question.probe.session}, {question.probe.age} after the fact",
+            " | ".join(question.shown) or "–",
+        )
+        for question in asked
+        if question.is_wrong
+    ]
 
-    return TextFrame([list(each) for each in rows], columns=list(columns))
+
+def share_or_count(share: Estimate, counts: tuple[int, int]) -> str:
+    """Return a share with its interval, or `3 of 7` when there is none.
+
+    Args:
+        share: The share.
+        counts: Questions that count, and questions in all.
+    """
+    return f"{counts[0]} of {counts[1]}" if share.value is None and counts[1] else share.text("share")
 
 
-def _row(each: ArmSummary, result: RecallResult) -> tuple[str, ...]:
-    mine = [one for one in result.asked if one.arm == each.arm and one.needs_memory]
-    cost = result.prices.per_thousand(mine)
-    told = {k: shown_share(found).partition(" [")[0] for k, found in each.at.items() if found.value is not None}
-    at = " · ".join(f"@{k} {share}" for k, share in told.items()) or next((str(few) for few in each.at.values()), "")
-    failed = ", ".join(f"{count} {name}" for name, count in each.failures.items())
+def _row(arm: ArmSummary, result: MemoryResult) -> tuple[str, ...]:
+    cost = result.prices.per_thousand([asked for asked in result.asked if asked.arm == arm.arm and asked.needs_memory])
+    at = [f"@{k} {recall.text('share').partition(' [')[0]}" for k, recall in arm.at.items() if recall.is_known]
+    failed = ", ".join(f"{count} {name}" for name, count in arm.failures.items())
     return (
-        str(each.arm),
-        number(each.asked, 0),
-        share_or_count(each.recall, each.recalled_of),
-        at or "–",
-        shown_share(each.precision) if each.precision.n else "–",
-        share_or_count(each.stale, each.stale_of) if each.stale_of[1] else "–",
-        str(each.p50),
-        _plain(each.p90),
-        _plain(each.tokens, 0),
-        _plain(each.idle_tokens, 0),
+        str(arm.arm),
+        number(arm.asked, 0),
+        share_or_count(arm.recall, arm.recalled_of),
+        " · ".join(at) or next((str(recall) for recall in arm.at.values()), "–"),
+        arm.precision.text("share") if arm.precision.n else "–",
+        share_or_count(arm.stale, arm.stale_of) if arm.stale_of[1] else "–",
+        str(arm.p50),
+        _plain(arm.p90),
+        _plain(arm.tokens, 0),
+        _plain(arm.idle_tokens, 0),
         "–" if cost.value is None else f"{cost.value:.2f}",
-        f"{each.failed} ({failed})" if failed else "0",
+        f"{arm.failed} ({failed})" if failed else "0",
     )
 
 
@@ -124,11 +143,11 @@ def _plain(estimate: Estimate, digits: int | None = None) -> str:
 def _points(difference: Estimate) -> str:
     if difference.value is None or difference.low is None or difference.high is None:
         return str(difference)
-    value, low, high = (number(100 * each, 0) for each in (difference.value, difference.low, difference.high))
+    value, low, high = (number(100 * end, 0) for end in (difference.value, difference.low, difference.high))
     return f"{value} [{low} to {high}]"
 
 
-def _counted(asked: Sequence[Asked], age: int, share: Estimate) -> str:
-    of_age = [each for each in asked if each.is_done and each.probe.expected and each.probe.age == age]
-    right = sum(bool(each.score and each.score.is_recalled) for each in of_age)
-    return f"{right} of {len(of_age)}" + (f" · {shown_share(share)}" if share.value is not None else "")
+def _counted(asked: Sequence[AskedQuestion], age: int, share: Estimate) -> str:
+    answered = [q for q in asked if q.is_done and q.probe.expected and q.probe.age == age]
+    right = sum(question.is_recalled for question in answered)
+    return f"{right} of {len(answered)}" + (f" · {share.text('share')}" if share.is_known else "")

@@ -11,6 +11,8 @@ A report's notebook states its answer with `verdict(result)`; importing this roo
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..deprecation import renamed_names
+
 if TYPE_CHECKING:
     from .agent_traces import ask_samples, chosen_agents, study_traces
     from .catalogue import find_report, report_notebooks
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
         newest_sessions,
         since_of,
     )
+    from .memory_study_report import WrongAnswers, memory_study_subjects
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
-    from .recall_report import RecallMisses, recall_findings, recall_notes, recall_subjects, recall_verdict
     from .run import ReportOutcome, run_report
     from .session_story import SessionStory
     from .summary import SUMMARY_MIME
@@ -53,12 +55,12 @@ _MODULES = {
     "EvalCases": "eval_runs",
     "Listing": "displays",
     "Parameter": "parameters",
-    "RecallMisses": "recall_report",
     "ReportOutcome": "run",
     "SessionStory": "session_story",
     "TimeSpent": "time_spent",
     "ToolScaling": "tool_scaling",
     "Verdict": "displays",
+    "WrongAnswers": "memory_study_report",
     "ask_samples": "agent_traces",
     "bind_parameters": "parameters",
     "chosen_actor": "memory_report",
@@ -77,14 +79,11 @@ _MODULES = {
     "gate_list": "eval_runs",
     "inspected_memory": "memory_report",
     "memory_notes": "memory_report",
+    "memory_study_subjects": "memory_study_report",
     "memory_verdict": "memory_report",
     "method": "displays",
     "newest_sessions": "memory_report",
     "read_parameters": "parameters",
-    "recall_findings": "recall_report",
-    "recall_notes": "recall_report",
-    "recall_subjects": "recall_report",
-    "recall_verdict": "recall_report",
     "report_notebooks": "catalogue",
     "run_report": "run",
     "since_of": "memory_report",
@@ -100,12 +99,12 @@ __all__ = [
     "EvalCases",
     "Listing",
     "Parameter",
-    "RecallMisses",
     "ReportOutcome",
     "SessionStory",
     "TimeSpent",
     "ToolScaling",
     "Verdict",
+    "WrongAnswers",
     "ask_samples",
     "bind_parameters",
     "chosen_actor",
@@ -124,14 +123,11 @@ __all__ = [
     "gate_list",
     "inspected_memory",
     "memory_notes",
+    "memory_study_subjects",
     "memory_verdict",
     "method",
     "newest_sessions",
     "read_parameters",
-    "recall_findings",
-    "recall_notes",
-    "recall_subjects",
-    "recall_verdict",
     "report_notebooks",
     "run_report",
     "since_of",
@@ -141,9 +137,21 @@ __all__ = [
 ]
 
 
+_RENAMED = renamed_names(
+    __name__,
+    {
+        "RecallMisses": "WrongAnswers",
+        "recall_findings": "findings",
+        "recall_notes": "method",
+        "recall_subjects": "memory_study_subjects",
+        "recall_verdict": "verdict",
+    },
+)
+
+
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _RENAMED(name)
     return getattr(import_module(f".{_MODULES[name]}", __name__), name)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import ReportError, ResourceNotFoundError
 from loomlib.memory_study.access import MemoryAccess
 from loomlib.memory_study.own_memory import STRATEGIES
-from loomlib.memory_study.shipped import read_life
-from loomlib.memory_study.telling import tell, wait_until_settled
+from loomlib.memory_study.script import read_conversation
+from loomlib.memory_study.writing import wait_until_extracted, write_conversation
 from loomlib.presentation.formats import plural
 
 from .displays import Listing, Verdict
@@ -39,14 +39,12 @@ def inspected_memory(bench: Workbench, name: str = "") -> Memory:
         return bench.memories.get(SAMPLE)
     except ResourceNotFoundError:
         memory = bench.memories.create(SAMPLE, strategies=STRATEGIES)
-    access, life, began = MemoryAccess(reader=memory.reader), read_life("shellfish"), datetime.now(UTC)
-    last = len(life.sessions) + 1
-    for person in _PEOPLE:
-        tell(access, life, person, before=last, study_id=uuid.uuid4().hex, began=began)
-    lives = [(life, person) for person in _PEOPLE]
-    wait_until_settled(
-        access, lives, last, settle_s=_SETTLE_S, quiet_s=_QUIET_S, progress=lambda _line: None
-    )  # fmt: skip
+    access, script, began = MemoryAccess(reader=memory.reader), read_conversation("shellfish"), datetime.now(UTC)
+    last = len(script.sessions) + 1
+    for actor in _PEOPLE:
+        write_conversation(access, script, actor, before=last, study_id=uuid.uuid4().hex, began=began)
+    written = [(script, actor) for actor in _PEOPLE]
+    wait_until_extracted(access, written, last, settle_s=_SETTLE_S, quiet_s=_QUIET_S)
     return memory
 
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loomlib.deprecation import warn_renamed
 from loomlib.errors import ReportError, UnknownParameterError
 
 from .notebook import read_notebook, source_of, tags_of
@@ -25,6 +26,7 @@ Value = str | int | float | bool | None
 _CREDENTIAL_NAME = re.compile(r"secret|token|passw|credential|api_?key|access_?key|private_?key", re.I)
 _CREDENTIAL_VALUE = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s")
 _HOW_TO_TAG = "tag the one cell that assigns the defaults `parameters` (JupyterLab: Property Inspector, Cell Tags)"
+_RENAMED = {("recall_study", "lives"): "conversations"}
 _TYPES = ("str", "int", "float", "bool")
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -77,12 +79,12 @@ def bind_parameters(
 ) -> dict[str, Value]:
     """`given` as values of the parameters' types. What is not given is not in the result.
 
-    Raises `UnknownParameterError` for a name that the notebook does not have, `ReportError` for a value of the wrong type or
-    for something that looks like a credential (parameters stay readable in the executed notebook).
+    Raises `UnknownParameterError` for a name that the notebook does not have, `ReportError` for a value of the wrong
+    type or for something that looks like a credential (parameters stay readable in the executed notebook).
     """
     known = {parameter.name: parameter for parameter in parameters}
     bound: dict[str, Value] = {}
-    for name, value in given.items():
+    for name, value in _renamed(given, report).items():
         if _CREDENTIAL_NAME.search(name) or (isinstance(value, str) and _CREDENTIAL_VALUE.search(value)):
             raise ReportError(
                 "Refused: a parameter looks like a credential, and parameters stay in the executed notebook",
@@ -99,6 +101,17 @@ def bind_parameters(
             )
         bound[name] = _coerce(known[name], value)
     return bound
+
+
+def _renamed(given: Mapping[str, Value], report: str) -> dict[str, Value]:
+    """The values with the new names of parameters that were renamed, which the old names are accepted for."""
+    values: dict[str, Value] = {}
+    for name, value in given.items():
+        new = _RENAMED.get((report, name), name)
+        if new != name:
+            warn_renamed(f"{report}'s parameter {name}", new, stacklevel=4)
+        values[new] = value
+    return values
 
 
 def _comments(source: str) -> dict[int, str]:

@@ -40,18 +40,18 @@ def report(home: Path) -> Report:
 
 
 def test_recall_is_judged_and_the_page_begins_with_the_answer(report: Report) -> None:
-    outcome = report("recall_study", lives="0", min_recall_percent="50", arms="none+window,reactive+window")
+    outcome = report("recall_study", conversations="0", min_recall_percent="50", arms="none+window,reactive+window")
     assert outcome.exit_code == 0, outcome.message
     (gate,) = outcome.summary["gates"]
     assert gate["outcome"] in ("passed", "unclear")
     assert outcome.summary["format"] == "loom.recall-study/1"
-    assert "What was told 9 sessions before" in " ".join(outcome.summary["sentences"])
+    assert "Facts stated 9 sessions before" in " ".join(outcome.summary["sentences"])
     page = Path(outcome.html).read_text("utf-8")
-    assert page.index("the model is given what was told") < page.index("The numbers")
+    assert page.index("what the model is given contains the fact") < page.index("The numbers")
 
 
 def test_recall_that_is_too_low_misses_the_gate(report: Report) -> None:
-    outcome = report("recall_study", lives="2", arms="none+window", script="", min_recall_percent="99")
+    outcome = report("recall_study", conversations="2", arms="none+window", script="", min_recall_percent="99")
     assert outcome.exit_code == 2
     assert "Gate missed" in outcome.message
 

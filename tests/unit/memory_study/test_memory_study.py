@@ -1,4 +1,4 @@
-"""A recall study whose every number was worked out by hand, and how it goes on after it was stopped."""
+"""A memory study whose every number was worked out by hand, and how it goes on after it was stopped."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recall_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven_facts
+from scripted_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven_facts
 
 from loomlib.errors import AccessDeniedError, ResourceNotFoundError, StudyError, StudyInterruptedError, TransportError
 from loomlib.jobs import Holding
-from loomlib.memory_study import Arm, RecallStudy
-from loomlib.reports import recall_verdict
+from loomlib.memory_study import Arm, MemoryStudy
+from loomlib.reports import verdict as report_verdict
 from loomlib.store import Store
 
 
@@ -27,9 +27,9 @@ def bench(store: Store):
     return SmallBench(store)
 
 
-def study_of(bench: SmallBench, memory: WrittenMemory, *arms: str, **more: object) -> RecallStudy:
-    options: dict[str, object] = {"top_k": 3, "window": 1, "settle_s": 0.0, "lives": 0, **more}
-    return RecallStudy(
+def study_of(bench: SmallBench, memory: WrittenMemory, *arms: str, **more: object) -> MemoryStudy:
+    options: dict[str, object] = {"top_k": 3, "window": 1, "settle_s": 0.0, "conversations": 0, **more}
+    return MemoryStudy(
         bench, memory=OneMemory(), script=seven_facts(), arms=arms, access=lambda _memory: memory, **options
     )
 
@@ -91,31 +91,39 @@ def test_a_refused_search_is_a_failure_and_in_no_share(bench):
     assert any("2 failures in 7 questions" in each for each in result.sentences())
 
 
-def test_a_study_that_was_stopped_asks_only_what_is_owed_and_tells_nothing_twice(bench):
+def test_a_study_that_was_stopped_asks_only_the_pending_questions_and_writes_nothing_twice(bench):
     memory = WrittenMemory({**BROUGHT, "q6": TransportError("gone")})
     study = study_of(bench, memory, "reactive+window")
     with pytest.raises(StudyInterruptedError, match=r"resume|connections"):
         study.run()
     assert study.result().state == "interrupted"
-    told, searched = dict(memory.told), len(memory.searched)
-    again = RecallStudy.resume(bench, study.study_id, access=lambda _memory: memory).run()
+    written, searched = dict(memory.written), len(memory.searched)
+    again = MemoryStudy.resume(bench, study.study_id, access=lambda _memory: memory).run()
     assert again.state == "complete"
-    assert memory.told == told
+    assert memory.written == written
     assert len(memory.searched) == searched + 7 - (searched - 1)
-    assert not any(each.is_owed for each in again.asked)
+    assert not any(each.is_pending for each in again.asked)
 
 
 def test_an_own_memory_is_deleted_when_the_study_is_complete_and_one_that_was_named_is_not(bench):
     study_of(bench, WrittenMemory(BROUGHT), "none+full").run()
     assert bench.deleted == []
     memory = WrittenMemory(BROUGHT)
-    RecallStudy(bench, script=seven_facts(), lives=0, arms=["none+full"], settle_s=0.0, access=lambda _: memory).run()
+    MemoryStudy(
+        bench, script=seven_facts(), conversations=0, arms=["none+full"], settle_s=0.0, access=lambda _: memory
+    ).run()
     assert bench.deleted == [OneMemory().id]
 
 
 def own_study(bench, memory, **options):
-    return RecallStudy(
-        bench, script=seven_facts(), lives=0, arms=["none+full"], settle_s=0.0, access=lambda _: memory, **options
+    return MemoryStudy(
+        bench,
+        script=seven_facts(),
+        conversations=0,
+        arms=["none+full"],
+        settle_s=0.0,
+        access=lambda _: memory,
+        **options,
     )
 
 
@@ -135,7 +143,7 @@ def test_a_study_that_was_killed_before_it_tidied_up_is_tidied_by_the_next_start
         else:
             with pytest.raises(Killed):
                 study.run()
-        assert RecallStudy.resume(bench, study.study_id).keep is keep
+        assert MemoryStudy.resume(bench, study.study_id).keep is keep
     assert store.studies.get(study.study_id).state == "complete"
     with Holding(
         store.studies, study.study_id, renew_every_s=8.0, refused=StudyError
@@ -168,21 +176,27 @@ def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
     study = own_study(killing, WrittenMemory(BROUGHT))
     with pytest.raises(Killed):
         study.run()
-    RecallStudy.resume(killing, study.study_id, access=lambda _: WrittenMemory(BROUGHT)).run()
+    MemoryStudy.resume(killing, study.study_id, access=lambda _: WrittenMemory(BROUGHT)).run()
     assert len(made) == 1
     assert killing.deleted == [OneMemory().id]
 
 
 def test_a_gate_on_the_few_cases_of_one_life_is_unclear_and_no_alarm(bench):
     memory = WrittenMemory(BROUGHT)
-    life = replace(seven_facts(), questions=seven_facts().questions[:3])
-    result = RecallStudy(
-        bench, memory="m", script=life, lives=0, arms=["reactive+window"], settle_s=0.0, access=lambda _: memory
+    conversation = replace(seven_facts(), questions=seven_facts().questions[:3])
+    result = MemoryStudy(
+        bench,
+        memory="m",
+        script=conversation,
+        conversations=0,
+        arms=["reactive+window"],
+        settle_s=0.0,
+        access=lambda _: memory,
     ).run()
     gate = result.gate(0.9)
     assert (gate.outcome, gate.is_missed) == ("unclear", False)
-    assert gate.sentence().endswith("more lives would tell.")
-    verdict = recall_verdict(result, gate)
+    assert gate.sentence().endswith("more conversations would decide.")
+    verdict = report_verdict(result, gate)
     assert verdict.gates == [("unclear", gate.sentence())]
     assert {"table", "gates", "method"} <= set(verdict.summary)
 
@@ -202,7 +216,7 @@ def test_a_stored_study_keeps_its_design(bench):
     with pytest.raises(StudyError, match="top_k"):
         study_of(bench, WrittenMemory(BROUGHT), "reactive+window", top_k=2, study_id=study.study_id).run()
     with pytest.raises(StudyError, match="No such study"):
-        RecallStudy.resume(bench, "recall-none")
+        MemoryStudy.resume(bench, "memory-none")
 
 
 def test_a_study_that_is_run_already_says_by_whom(bench):

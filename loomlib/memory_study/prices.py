@@ -1,4 +1,4 @@
-"""What a thousand questions cost at list prices: tokens of a named model, and the memory's retrievals."""
+"""List prices of a memory study: tokens of a named model, and the memory's retrievals."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from loomlib.errors import StudyError
 from loomlib.statistics import Estimate, estimate_mean
 from loomlib.telemetry.cost import price_table
 
-from .measurements import Asked
+from .measurements import AskedQuestion
 
 if TYPE_CHECKING:
     from loomlib.telemetry.cost import PriceTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
-    """List prices as the shipped, dated tables have them; `model` is None when no model was named."""
+class StudyPrices:
+    """List prices from the shipped, dated tables; `model` is empty when no model was named."""
 
     table: PriceTable
     model: str
@@ -31,8 +31,16 @@ class Prices:
     as_of: date | None
 
     @classmethod
-    def read(cls, model: str, *, home: Path | None = None) -> Prices:
-        """Raises `StudyError` for a model whose price is unknown."""
+    def read(cls, model: str, *, home: Path | None = None) -> StudyPrices:
+        """Read the prices.
+
+        Args:
+            model: The model whose tokens are priced; empty for none.
+            home: Loom's home folder, for the user's own prices.
+
+        Raises:
+            StudyError: The model's price is unknown.
+        """
         table = price_table(home=home)
         if model and table.model(model) is None:
             raise StudyError("No price is known for the model", on=model, try_="prices.toml in Loom's home folder")
@@ -46,22 +54,24 @@ class Prices:
             as_of=shipped.get("as_of"),
         )
 
-    def per_thousand(self, asked: Sequence[Asked]) -> Estimate:
-        """Dollars for a thousand questions like these: tokens where a model is named, and retrievals."""
-        found = [(each, usd) for each in asked if each.is_done and (usd := self._usd(each)) is not None]
-        return estimate_mean([1000 * usd for _, usd in found], [each.case for each, _ in found], bounds=None)
+    def per_thousand(self, asked: Sequence[AskedQuestion]) -> Estimate:
+        """Estimate the dollars for a thousand such questions: tokens where a model is named, and retrievals."""
+        priced = [
+            (question, usd) for question in asked if question.is_done and (usd := self._usd(question)) is not None
+        ]
+        return estimate_mean([1000 * usd for _, usd in priced], [question.case for question, _ in priced], bounds=None)
 
-    def _usd(self, each: Asked) -> float | None:
-        usd = each.searches * self.retrieval_usd
+    def _usd(self, question: AskedQuestion) -> float | None:
+        usd = question.searches * self.retrieval_usd
         price = self.table.model(self.model or None)
         if price is None:
             return usd if not self.model else None
-        if each.input_tokens is None:
+        if question.input_tokens is None:
             return None
-        calls = max(1, each.model_calls or 1)
-        kinds = (("input", each.input_tokens), ("output", each.output_tokens or 0))
+        calls = max(1, question.model_calls or 1)
+        kinds = (("input", question.input_tokens), ("output", question.output_tokens or 0))
         for kind, count in kinds:
-            per_million = price.price(kind, each.input_tokens // calls)
+            per_million = price.price(kind, question.input_tokens // calls)
             if per_million is None:
                 return None
             usd += count * float(per_million) / 1e6

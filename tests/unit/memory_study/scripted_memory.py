@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loomlib.errors import LoomError
-from loomlib.memory_study import Life, Question, Turn
+from loomlib.memory_study import ScriptedConversation, ScriptedQuestion, ScriptedTurn
 from loomlib.store import Store
 
 
@@ -16,22 +16,22 @@ class WrittenMemory:
     """Searches bring what `brings` says for the query. An error in it is raised, once."""
 
     brings: Mapping[str, list[str] | LoomError]
-    told: dict[str, Any] = field(default_factory=dict)
+    written: dict[str, Any] = field(default_factory=dict)
     searched: list[str] = field(default_factory=list)
     raised: set[str] = field(default_factory=set)
 
-    def tell(self, saying: Any) -> None:
-        self.told.setdefault(saying.token, saying)
+    def write(self, event: Any) -> None:
+        self.written.setdefault(event.token, event)
 
     def messages(self, actor: str, sessions: Sequence[str], *, last: int | None = None) -> list[str]:
-        said = [
+        texts = [
             text
             for session in sessions
-            for each in self.told.values()
-            if (each.actor, each.session) == (actor, session)
-            for text in (each.said, each.answered)
+            for event in self.written.values()
+            if (event.actor, event.session) == (actor, session)
+            for text in (event.text, event.reply)
         ]
-        return said if last is None else said[-last:]
+        return texts if last is None else texts[-last:]
 
     def search(self, actor: str, query: str, top_k: int) -> list[str]:
         self.searched.append(query)
@@ -91,16 +91,16 @@ class SmallBench:
         return []
 
 
-def seven_facts() -> Life:
+def seven_facts() -> ScriptedConversation:
     """Seven facts in two sessions, two of them changed in the second; everything is asked in the third."""
-    first = [Turn(said=f"Fact {n} is value{n}.", fact=f"f{n}", value=f"value{n}") for n in (1, 2, 3, 4, 7)]
-    first += [Turn(said=f"Fact {n} is former{n}.", fact=f"f{n}", value=f"former{n}") for n in (5, 6)]
-    second = [Turn(said=f"Fact {n} is value{n}.", fact=f"f{n}", value=f"value{n}") for n in (5, 6)]
-    return Life(
+    first = [ScriptedTurn(text=f"Fact {n} is value{n}.", fact=f"f{n}", value=f"value{n}") for n in (1, 2, 3, 4, 7)]
+    first += [ScriptedTurn(text=f"Fact {n} is former{n}.", fact=f"f{n}", value=f"former{n}") for n in (5, 6)]
+    second = [ScriptedTurn(text=f"Fact {n} is value{n}.", fact=f"f{n}", value=f"value{n}") for n in (5, 6)]
+    return ScriptedConversation(
         name="seven",
-        sessions=(tuple(first), (*second, Turn(said="Nice weather."))),
+        sessions=(tuple(first), (*second, ScriptedTurn(text="Nice weather."))),
         questions=tuple(
-            Question(session=3, said=f"What is fact {n}?", fact=f"f{n}", query=f"q{n}") for n in range(1, 8)
+            ScriptedQuestion(session=3, text=f"What is fact {n}?", fact=f"f{n}", query=f"q{n}") for n in range(1, 8)
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Recall studies against the local service: its own memory, a named one, and the agent that remembers."""
+"""Memory studies against the local service: its own memory, a named one, and the agent that remembers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from inspected import new_memory
 
 import loomlib as loom
 from loomlib.errors import StudyError
-from loomlib.memory_study import Life, Question, Turn, read_life
+from loomlib.memory_study import ScriptedConversation, ScriptedQuestion, ScriptedTurn, read_conversation
 
 HASTE = {"settle_s": 15.0, "quiet_s": 3.0, "seed": 1}
 
 
 @pytest.fixture(scope="module")
 def result(memory_bench: loom.Workbench):
-    """The shipped life, in a memory of the study's own."""
-    return loom.RecallStudy(memory_bench, lives=0, priced_as="claude-haiku-4-5", **HASTE).run()
+    """The shipped conversation, in a memory of the study's own."""
+    return loom.MemoryStudy(memory_bench, conversations=0, priced_as="claude-haiku-4-5", **HASTE).run()
 
 
 def test_the_allergy_of_session_1_comes_back_in_session_10_by_retrieval_and_not_by_a_window(result):
@@ -33,7 +33,7 @@ def test_a_value_that_changed_is_brought_as_it_is_now(result):
     whole = [each for each in result.asked if each.probe.fact == "home" and str(each.arm) == "no retrieval, full"]
     assert {each.verdict for each in whole} == {"recalled beside a former value"}
     diet = [each for each in result.asked if each.probe.fact == "diet" and each.arm.searches]
-    assert {each.verdict for each in diet} == {"rightly nothing"}
+    assert {each.verdict for each in diet} == {"correctly nothing"}
 
 
 def test_the_result_says_what_it_stands_on(result, memory_bench):
@@ -50,30 +50,34 @@ def test_the_studys_own_memory_is_gone_afterwards(result, memory_bench):
 
 def test_a_named_memory_keeps_what_was_told_under_actors_of_the_study(memory_bench):
     memory = new_memory(memory_bench, "semantic")
-    study = loom.RecallStudy(memory_bench, memory=memory, lives=0, arms=["none+full", "reactive+window"], **HASTE)
+    study = loom.MemoryStudy(
+        memory_bench, memory=memory, conversations=0, arms=["none+full", "reactive+window"], **HASTE
+    )
     study.run()
     assert list(memory.actors()["actor_id"]) == [f"{study.study_id}-1"]
-    assert len(memory.events()) == sum(len(session) for session in read_life("shellfish").sessions[:9])
+    assert len(memory.events()) == sum(len(session) for session in read_conversation("shellfish").sessions[:9])
     with pytest.raises(StudyError, match="summaries"):
-        loom.RecallStudy(memory_bench, memory=memory, lives=0, **HASTE).run()
+        loom.MemoryStudy(memory_bench, memory=memory, conversations=0, **HASTE).run()
 
 
 def test_an_agent_is_asked_and_its_words_are_judged(memory_bench):
-    life = Life(
+    conversation = ScriptedConversation(
         name="short",
         sessions=(
-            (Turn(said="My dog is called Biscuit.", fact="dog", value="Biscuit"),),
-            (Turn(said="How many minutes are there in a week?"),),
-            (Turn(said="Is a tomato a fruit?"),),
+            (ScriptedTurn(text="My dog is called Biscuit.", fact="dog", value="Biscuit"),),
+            (ScriptedTurn(text="How many minutes are there in a week?"),),
+            (ScriptedTurn(text="Is a tomato a fruit?"),),
         ),
-        questions=(Question(session=4, said="What is the name of my dog?", fact="dog", query="name of the dog"),),
+        questions=(
+            ScriptedQuestion(session=4, text="What is the name of my dog?", fact="dog", query="name of the dog"),
+        ),
     )
     memory = new_memory(memory_bench, "semantic")
     agent = memory_bench.deploy("assistant_with_memory", name="recalled", memory=memory)
-    with pytest.raises(StudyError, match="name it"):
-        loom.RecallStudy(memory_bench, agent=agent)
-    study = loom.RecallStudy(
-        memory_bench, memory=memory, agent=agent, script=life, lives=0, window=1, **HASTE,
+    with pytest.raises(StudyError, match="needs the agent's memory"):
+        loom.MemoryStudy(memory_bench, agent=agent)
+    study = loom.MemoryStudy(
+        memory_bench, memory=memory, agent=agent, script=conversation, conversations=0, window=1, **HASTE,
         arms=["none+window", "reactive+window"],
     )  # fmt: skip
     result = study.run()
@@ -83,7 +87,7 @@ def test_an_agent_is_asked_and_its_words_are_judged(memory_bench):
     }
     assert all(each.input_tokens for each in result.asked)
     assert "Biscuit" in next(each.shown[0] for each in result.asked if each.arm.searches)
-    again = loom.RecallStudy.resume(memory_bench, study.study_id, agent=agent).run()
+    again = loom.MemoryStudy.resume(memory_bench, study.study_id, agent=agent).run()
     assert [each.invocation_id for each in again.asked] == [each.invocation_id for each in result.asked]
     with pytest.raises(StudyError, match="asks the agent"):
-        loom.RecallStudy.resume(memory_bench, study.study_id)
+        loom.MemoryStudy.resume(memory_bench, study.study_id)
