@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -144,12 +149,12 @@ def test_a_statement_of_the_user_becomes_these_sentences(sentence: str, texts: l
 
 
 @pytest.mark.parametrize("sentence", TRAPS)
-def test_what_is_no_statement_of_the_user_states_nothing(sentence: str) -> None:
+def test_other_sentences_state_nothing(sentence: str) -> None:
     assert extract(sentence) == []
 
 
 @pytest.mark.parametrize(("sentence", "slot", "value"), TAKEN_BACK)
-def test_what_holds_no_longer_is_taken_back(sentence: str, slot: str, value: str) -> None:
+def test_a_retraction_names_the_slot_and_the_value(sentence: str, slot: str, value: str) -> None:
     assert (slot, value) in [(each.slot, each.value) for each in extract(sentence) if each.retracts]
 
 
@@ -171,26 +176,51 @@ def test_another_value_of_the_same_thing_has_the_same_slot(former: str, later: s
     assert normal(first.value) != normal(second.value)
 
 
-def test_the_last_word_on_a_thing_counts_within_a_message() -> None:
+def test_the_last_statement_of_a_slot_counts_within_a_message() -> None:
     found = extract("I live in Rome. Sorry, correction: I live in Turin.")
     assert [each.text for each in found] == ["The user lives in Turin."]
 
 
-def test_values_are_spelled_once() -> None:
+def test_equal_values_have_one_spelling() -> None:
     assert normal("The Peanuts") == normal("peanut")
     assert normal("NYC") == normal("New York City")
     assert items("nuts, eggs, and milk") == ["nuts", "eggs", "milk"]
     assert trimmed("Berlin now, because of work") == "Berlin"
 
 
-def test_an_abbreviation_ends_no_sentence() -> None:
+def test_an_abbreviation_does_not_end_a_sentence() -> None:
     assert sentences("I saw Dr. Brown. He was kind.") == ["I saw Dr. Brown.", "He was kind."]
+
+
+_EXTRACTED = """
+from loomlib.local.memory.extraction.rules import extract
+from test_memory_rules import STATED, TAKEN_BACK, TRAPS
+
+texts = [*(sentence for sentence, *_ in (*STATED, *TAKEN_BACK)), *TRAPS]
+print([extract(text) for text in (*texts, " ".join(texts))])
+"""
+
+
+def test_statements_do_not_depend_on_the_process_or_its_hash_seed() -> None:
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", _EXTRACTED],
+            cwd=Path(__file__).parent,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    assert "Statement(" in outputs[0]
 
 
 @settings(deadline=None)
 @given(st.text(max_size=400))
-def test_any_text_is_read_without_an_error_and_always_alike(text: str) -> None:
-    assert extract(text) == extract(text)
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    extract(text)
     for clause in clauses(text):
         assert clause
 
@@ -203,7 +233,8 @@ def test_every_statement_has_a_slot_and_a_sentence(parts: list[str]) -> None:
         assert each.retracts or (each.value and each.text.endswith("."))
 
 
+@pytest.mark.timeout(60)  # a pattern that backtracks would take hours
 @pytest.mark.parametrize("repeated", ["now ", "in 2020 ", "for two years ", "really ", "and ", "well, ", "name "])
 @pytest.mark.parametrize("begin", ["I like ", "I live in ", "I am ", "my "])
-def test_what_repeats_itself_endlessly_is_no_statement(begin: str, repeated: str) -> None:
+def test_endless_repetition_is_read_in_bounded_time(begin: str, repeated: str) -> None:
     assert extract(begin + repeated * (19_000 // len(repeated)) + "x") == []

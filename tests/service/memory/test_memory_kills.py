@@ -25,9 +25,9 @@ _MORE_WITHIN_S = 60.0
 
 
 class Agents:
-    """Threads that say, delete and write to a memory through every kill, and know what was acknowledged.
+    """Threads that create and delete events and records through every kill, and note what was acknowledged.
 
-    What a kill left unanswered is asked for again with its client token, as an SDK does.
+    A request that a kill leaves unanswered is repeated with its client token, as an SDK does.
     """
 
     def __init__(self, state: local.ServiceState, memory_id: str) -> None:
@@ -50,7 +50,7 @@ class Agents:
             each.join()
 
     def more(self) -> None:
-        """Wait until something more was acknowledged: every round kills writers at work."""
+        """Wait until another event is acknowledged, so that every round kills working writers."""
         before, deadline = len(self.said), time.monotonic() + _MORE_WITHIN_S
         while len(self.said) <= before and not self.faults:
             assert time.monotonic() < deadline, "nothing is acknowledged any more"
@@ -78,34 +78,36 @@ class Agents:
         self.said[self._event(actor, payload)] = (actor, substance)
 
     def _delete(self, actor: str) -> None:
-        """Something not to be extracted, said and taken back."""
+        """Create an event that is not extracted, and delete it."""
         event_id = self._event(actor, [{"blob": "never mind"}])
         place = {"memoryId": self.memory_id, "actorId": actor, "sessionId": f"{actor}-s", "eventId": event_id}
         with contextlib.suppress(self._data().exceptions.ResourceNotFoundException):
-            self._ask("delete_event", place)  # not found: the first try had gone through, its answer had not
+            self._ask("delete_event", place, "eventId")  # not found: the first try had gone through, its answer had not
         self.deleted.add(event_id)
 
     def _event(self, actor: str, payload: list[Any]) -> str:
         given = {"memoryId": self.memory_id, "actorId": actor, "sessionId": f"{actor}-s", "payload": payload}
         given |= {"eventTimestamp": time.time(), "clientToken": str(uuid.uuid4())}
-        return self._ask("create_event", given)["event"]["eventId"]
+        return self._ask("create_event", given, "event")["event"]["eventId"]
 
     def _write(self, text: str) -> None:
         record = {"requestIdentifier": "r", "namespaces": ["/by-hand/"], "content": {"text": text}}
         records = [record | {"timestamp": time.time()}]
         given = {"memoryId": self.memory_id, "records": records, "clientToken": str(uuid.uuid4())}
-        self.written.add(self._ask("batch_create_memory_records", given)["successfulRecords"][0]["memoryRecordId"])
+        answer = self._ask("batch_create_memory_records", given, "successfulRecords")
+        self.written.add(answer["successfulRecords"][0]["memoryRecordId"])
 
-    def _ask(self, operation: str, given: dict[str, Any]) -> Any:
-        """The answer, of whichever service there is by then."""
+    def _ask(self, operation: str, given: dict[str, Any], member: str) -> Any:
+        """The answer of the service, restarted or not; it has `member`."""
         deadline = time.monotonic() + _MORE_WITHIN_S
         while True:
             try:
                 answer = getattr(self._data(), operation)(**given)
-                # While the service is dead, another server of this machine may be given its port: that answers nothing.
-                if "x-amzn-requestid" in answer["ResponseMetadata"]["HTTPHeaders"]:
+                # While the service is dead, another server of this machine may get its port. It acknowledges nothing,
+                # so its answer is ignored and the request repeated with its client token.
+                if "x-amzn-requestid" in answer["ResponseMetadata"]["HTTPHeaders"] and member in answer:
                     return answer
-                assert time.monotonic() < deadline, f"a stranger answers {operation}: {answer}"
+                assert time.monotonic() < deadline, f"another server answers {operation}: {answer}"
             except ClientError as error:
                 if error.response["ResponseMetadata"]["HTTPStatusCode"] < 500 or time.monotonic() > deadline:
                     raise
@@ -115,7 +117,7 @@ class Agents:
             time.sleep(0.02)
 
     def _data(self) -> Any:
-        """This thread's client; a new one when a restarted service did not get its port back."""
+        """This thread's client; a new one if a restarted service has another port."""
         state = self.state
         if self._own.port != state.port:
             made = client(state, "bedrock-agentcore")
