@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..presentation.formats import cell, seconds
+from ..presentation.text import printable as printable
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -43,14 +46,9 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{name: _python(values[i]) for name, values in columns.items()} for i in range(len(frame))]
 
 
-def printable(text: str) -> str:
-    """An agent's text without control characters: an agent must not drive the reader's terminal."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
-
-
 def seconds_since(start: float) -> str:
-    """Time since `start` (`time.perf_counter()`), such as `0.4 s`."""
-    return f"{time.perf_counter() - start:.1f} s"
+    """Format the time since `start` (`time.perf_counter()`), such as `0.42 s`."""
+    return seconds(time.perf_counter() - start)
 
 
 def is_terminal() -> bool:
@@ -69,11 +67,7 @@ def _text(value: object) -> str:
         return "–"
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    if isinstance(value, float):
-        return f"{value:.1f}"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(item) for item in value)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
-    return printable(str(value)).replace("\n", " ")
+    return printable(cell(value)).replace("\n", " ")
 
 
 def _plain(value: object) -> object:

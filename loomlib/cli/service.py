@@ -122,7 +122,7 @@ def status(place: Place) -> None:
         {
             "session": session.session_id,
             "runtime": session.runtime_id,
-            "pid": session.pid,
+            "pid": str(session.pid),
             "calls": session.invocations,
             "MB": round(session.rss_bytes / 2**20),
             "last used": session.last_used_at,

@@ -118,6 +118,8 @@ def percent(share: Numeric | None) -> str:
     value = float(share) * 100
     size = abs(value)
     sign = "−" if value < 0 else ""
+    if size >= _LARGEST:
+        return f"{number(value)} %"
     decimals = 2 if 0 < size < 0.1 or 99.9 < size < 100 else 1
     rounded = _rounded(size, decimals)
     if size and not rounded:

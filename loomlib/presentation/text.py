@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from .formats import cell, number
+from .formats import NARROW_SPACE, cell, number
 
 LONGEST_TEXT: Final = 20_000
 """Characters of a text that a card shows."""
 
+_KEPT = f"\n\t\u00a0{NARROW_SPACE}"
+
 
 def printable(text: str) -> str:
     """Replace what a terminal would obey or UTF-8 cannot write with U+FFFD; line breaks and tabs stay."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(char if char.isprintable() or char in _KEPT else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def one_line(text: str, longest: int = 80) -> str:
     """Return `text` as one printable line of at most `longest` characters, an ellipsis included."""
-    line = printable(" ".join(text[: 4 * longest].split()))
+    line = printable(re.sub(r"[ \t\r\n\f\v]+", " ", text[: 4 * longest]).strip())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 

@@ -112,9 +112,9 @@ export default {
       deploying(now.state === "running");
       const kind = { done: "good", failed: "bad" }[now.state] ?? "wait";
       refill(going,
-        h("p", null, statusDot(now.state, kind), " ", h("strong", null, short(now.what, 120)), now.took_ms !== undefined && ` · ${ms(now.took_ms)}`),
+        h("p", null, statusDot(now.state, kind), " ", h("strong", null, short(now.what, 120)), now.took_ms !== undefined && ` · ${formatMs(now.took_ms)}`),
         h("ol", { class: "loom-steps", style: { display: "flex", "flex-wrap": "wrap", gap: "2px 28px", margin: "2px 0", padding: "0 0 0 1.4em" } },
-          now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${ms(each.after_ms)}`)))),
+          now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${formatMs(each.after_ms)}`)))),
         now.state !== "done" && now.sentence && h("p", { class: "loom-hint" }, now.sentence));
     }));
     body.keep(onMessage(model, "agents", () => agents.reload()));

@@ -14,10 +14,12 @@ from loomlib.presentation.formats import plural
 
 from .kit import Cancel, Cancelled, Form, Panel, action
 from .kit.failures import told
-from .kit.panel import static_table
+from .kit.panel import static_summary
 from .kit.source import connect_code, frame_rows
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from loomlib import Agent, Workbench
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -163,11 +165,11 @@ class BuildPanel(Panel):
         self.show(count=len(rows))
         self.say(_sentence(rows))
 
-    def face(self) -> str:
+    def static_html(self) -> Markup | str:
         """The catalog."""
         rows = self.tables.rows("agents")
-        shown = [[row.get(name) or "–" for name in _COLUMNS] for row in rows[:50]]
-        return static_table([each.replace("_", " ") for each in _COLUMNS], shown) if shown else ""
+        shown = [[row.get(name) for name in _COLUMNS] for row in rows[:50]]
+        return static_summary(tables=[([name.replace("_", " ") for name in _COLUMNS], shown)])
 
 
 def _sentence(rows: list[dict[str, Any]]) -> str:

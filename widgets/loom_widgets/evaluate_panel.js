@@ -86,7 +86,7 @@ export default {
     const sift = async () => {
       const found = await act(model, "filter", { state: state.value, tag: tag.value, text: text.value });
       if (!found) return;
-      shown.say(found.shown === found.of ? cases_(found.of) : `${num(found.shown)} of ${num(found.of)} cases`);
+      shown.say(found.shown === found.of ? cases_(found.of) : `${formatNumber(found.shown)} of ${formatNumber(found.of)} cases`);
       cases?.reload();
     };
     for (const each of [state, tag, text]) each.control.addEventListener("change", sift);
@@ -101,12 +101,12 @@ export default {
       const unfinished = found.state !== "complete";
       refill(head,
         h("h4", null, `${found.target} on ${found.set}`),
-        h("p", null, dot(found.state), ` ${num(found.answered)} of ${num(found.owed)} answered`, found.reason && `: ${found.reason}`,
-          h("span", { class: "loom-hint" }, ` · ${[found.name, when(found.created_at), found.run, ...found.labels].filter(Boolean).join(" · ")}`)),
+        h("p", null, dot(found.state), ` ${formatNumber(found.answered)} of ${formatNumber(found.owed)} answered`, found.reason && `: ${found.reason}`,
+          h("span", { class: "loom-hint" }, ` · ${[found.name, formatTime(found.created_at), found.run, ...found.labels].filter(Boolean).join(" · ")}`)),
         list(found.sentences), gateLines(found.gates),
         unfinished && h("div", { class: "loom-row" }, button("Go on", () => run("resume", { run: found.run })), h("span", { class: "loom-hint" }, "Asks only what this run still owes.")));
       const counted = Object.entries(found.states);
-      state.options([["", `all (${num(found.answered)})`], ...counted.map(([word, count]) => [word, `${word} (${num(count)})`])], "");
+      state.options([["", `all (${formatNumber(found.answered)})`], ...counted.map(([word, count]) => [word, `${word} (${formatNumber(count)})`])], "");
       tag.options([["", "all tags"], ...found.tags], "");
       state.value = ""; tag.value = ""; text.value = "";
       shown.say(cases_(found.answered));
@@ -118,7 +118,7 @@ export default {
           { key: "case", name: "case", width: "20%" }, { key: "state", name: "state", width: "8.5em", show: (row) => dot(row.state) },
           ...names.map((name, at) => ({ key: `e${at}`, name, show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
           { key: "duration_ms", name: "took", kind: "ms", width: "5.4em" }, { key: "ttft_ms", name: "TTFT", kind: "ms", width: "5.4em" },
-          { key: "tokens", name: "tokens", kind: "number", width: "5.4em" }, { key: "cost", name: "cost", width: "6.6em", show: (row) => dollars(row.cost) },
+          { key: "tokens", name: "tokens", kind: "number", width: "5.4em" }, { key: "cost", name: "cost", width: "6.6em", show: (row) => formatMoney(row.cost) },
         ],
       });
       refill(table0, h("div", { class: "loom-row" }, state, tag, text, shown), cases,
@@ -145,12 +145,12 @@ export default {
         },
         columns: [
           { key: "case", width: "28%" }, { key: "evaluator" }, { key: "verdict", width: "6em", show: (row) => dot(row.verdict) },
-          { key: "baseline", kind: "number", width: "7em" }, { key: "new", kind: "number", width: "6em" }, { key: "tags" },
+          { key: "baseline", kind: "score", width: "7em" }, { key: "new", kind: "score", width: "6em" }, { key: "tags" },
         ],
       });
       refill(verdict, h("p", null, h("strong", null, found.headline)), gateLines(found.gates),
         small("evaluator by evaluator", found.heads, found.rows.map((row) => [row.evaluator, dot(row.verdict), row.cases, row.baseline, row.new, row.difference, row.p, row.won, row.lost, row.effect])),
-        h("h4", SPACED, `Cases that went differently: ${num(found.flips)}`), flips,
+        h("h4", SPACED, `Cases that went differently: ${formatNumber(found.flips)}`), flips,
         found.flips > 0 && h("p", { class: "loom-hint" }, "A row opens to both answers and their traces."), sides,
         fold("The evidence in words", list(found.evidence)), found.notes.length > 0 && fold("What was not compared, and what to keep in mind", list(found.notes)));
     };
@@ -193,7 +193,7 @@ export default {
         : h("p", { class: "loom-hint" }, "Nothing that looks like a secret or personal data was found. Read it all the same."),
       found.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
         turn.tools !== null && ["tools", turn.tools.join(", ") || "none"]].filter(Boolean))),
-      h("p", { class: "loom-hint" }, `${found.cases === 1 ? "1 case" : `${num(found.cases)} cases`} in ${found.path} · tags: ${found.tags.join(", ")}`));
+      h("p", { class: "loom-hint" }, `${found.cases === 1 ? "1 case" : `${formatNumber(found.cases)} cases`} in ${found.path} · tags: ${found.tags.join(", ")}`));
     whose.control.addEventListener("change", lookAsked);
 
     const parts = tabs([

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -37,15 +36,17 @@ from .evaluate import (
     set_told,
 )
 from .kit import Cancel, Cancelled, Form, action
-from .kit.panel import static_table
+from .kit.panel import static_summary
 from .kit.source import connect_code
 from .test import bar_rows
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from loomlib import Agent, Workbench
     from loomlib.evals import EvalSet
 
-_FACE_ROWS = 50
+_STATIC_ROWS = 50
 _TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a comparison, in a few views
 
 
@@ -267,10 +268,9 @@ class EvaluatePanel(CaptureActions, CompareActions):
         """The run that is open, the one that is under way, and the last comparison."""
         return {"head": self._head, "progress": self._progress, "compared": self._compared}
 
-    def face(self) -> str:
+    def static_html(self) -> Markup | str:
         """The open run as text."""
         if not self._head:
-            return "<p>No run is open. A run asks an agent every case of a set and judges the answers.</p>"
-        said = "".join(f"<p>{html.escape(each)}</p>" for each in self._head["sentences"])
-        rows = [[row["case"], row["state"], row["asked"]] for row in self._rows[:_FACE_ROWS]]
-        return said + static_table(("case", "state", "asked"), rows)
+            return static_summary(["No run is open. A run asks an agent every case of a set and scores the answers."])
+        rows = [[row["case"], row["state"], row["asked"]] for row in self._rows[:_STATIC_ROWS]]
+        return static_summary(self._head["sentences"], [(("case", "state", "question"), rows)])

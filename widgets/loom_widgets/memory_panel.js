@@ -31,22 +31,22 @@ export default {
     const close = () => { detail.hidden = true; detail.replaceChildren(); };
     const showEvent = (event) => event && open(
       h("div", { class: "loom-card-head" }, h("h4", null, "Event"), button("Close", close)),
-      facts([["when", when(event.at)], ["actor", event.actor], ["session", event.session],
+      facts([["when", formatTime(event.at)], ["actor", event.actor], ["session", event.session],
         ...(event.branch ? [["branch", event.branch], ["forked at", event.root]] : []), ["event id", event.id], ...event.metadata.map(([a, b]) => [a, b])]),
       event.messages.map(([role, text]) => [h("strong", null, role.toLowerCase()), words(text)]));
     const showRecord = (record) => {
       if (!record) return;
       const from = h("div");
       open(h("div", { class: "loom-card-head" }, h("h4", null, "Record"), button("Close", close)), words(record.text),
-        facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", when(record.created)],
-          [record.updated < record.created ? "said" : "updated", when(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
+        facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", formatTime(record.created)],
+          [record.updated < record.created ? "said" : "updated", formatTime(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
           ...(record.metadata ?? [])].filter(Boolean)),
         row(button("Where does it come from?", async () => {
           const found = await ask("provenance", { id: record.id });
           if (!found) return;
           refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
             found.rows.length > 0 && table({ rows: found.rows, key: "id", label: "sources of this record", height: 180, onOpen: jump, columns: [
-              { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "number", width: "5em" },
+              { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "score", width: "5em" },
               { key: "said" }, TIME, { key: "session", width: "16%" }] }),
             found.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
           from.scrollIntoView?.({ block: "nearest" });
@@ -77,7 +77,7 @@ export default {
       const on = button("Read 10 000 more", () => ask("more", { what, count: 10000 }));
       const all = button("Read all", () => ask("more", { what, count: 10000000 }));
       const show = ({ count, whole }) => {
-        said.say(count === 0 ? "" : `${num(count)} ${count === 1 ? what.slice(0, -1) : what} read${whole ? ", all there are" : "; there are more. What is sorted is what was read"}.`);
+        said.say(count === 0 ? "" : `${formatNumber(count)} ${count === 1 ? what.slice(0, -1) : what} read${whole ? ", all there are" : "; there are more. What is sorted is what was read"}.`);
         on.hidden = all.hidden = whole || count === 0;
         list.reload();
       };
@@ -109,13 +109,13 @@ export default {
     const hits = live();
     let found = [];
     const results = table({ rows: [], key: "id", label: "what was found", height: 260, onOpen: openRecord, empty: "Ask in plain words: the records nearest in meaning come first.", columns: [
-      { key: "score", width: "9em", show: (each) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, each.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), num(each.score)) },
+      { key: "score", width: "9em", show: (each) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, each.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), formatNumber(each.score)) },
       ...shownRecord.filter((each) => each.key !== "created")] });
     const drawHits = () => {
       const good = found.filter((each) => (each.score ?? 0) >= Number(least.value || 0));
       results.rows(good);
       const left = found.length - good.length;
-      hits.say(left ? `${num(good.length)} of ${num(found.length)} shown; ${num(left)} under the score ${left === 1 ? "is" : "are"} left out.` : "");
+      hits.say(left ? `${formatNumber(good.length)} of ${formatNumber(found.length)} shown; ${formatNumber(left)} under the score ${left === 1 ? "is" : "are"} left out.` : "");
     };
     const search = async () => {
       const answer = await ask("search", { query: query.value, namespace: where.value, top_k: top.value, least: least.value });
@@ -133,7 +133,7 @@ export default {
       if (!state().actor) return;
       const told = await ask("timeline");
       if (!told) return;
-      refill(time, hint(`${num(told.total)} moments of ${told.actor}${told.drawn < told.total ? `, the newest ${num(told.drawn)} drawn` : ""}. ${told.note}`),
+      refill(time, hint(`${formatNumber(told.total)} moments of ${told.actor}${told.drawn < told.total ? `, the newest ${formatNumber(told.drawn)} drawn` : ""}. ${told.note}`),
         told.lanes.length > 0 && laneChart(told.lanes, `timeline of ${told.actor}`),
         table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "Nothing was said by this actor and nothing is known.",
           onOpen: (each) => (each.what === "said" ? jump({ id: each.id, actor: told.actor, session: each.session }) : openRecord(each)),
@@ -197,8 +197,8 @@ export default {
       pickers.hidden = !known.length;
       memory.options(known.map(([id, called, status]) => [id, status === "ACTIVE" ? called : `${called} (${status.toLowerCase()})`]), now.memory);
       const people = named(now.actors ?? [], now.actor), rest = (now.actors_total ?? 0) - people.length;
-      actor.options([["", `everybody (${num(now.actors_total ?? 0)}${now.actors_cut ? "+" : ""})`], ...people, ...(rest > 0 ? [["", `… ${num(rest)} more under Actors`]] : [])], now.actor ?? "");
-      session.options([["", now.actor ? `all (${num(now.sessions_total ?? 0)}${now.sessions_cut ? "+" : ""})` : "choose an actor first"], ...named(now.sessions ?? [], now.session)], now.session ?? "");
+      actor.options([["", `everybody (${formatNumber(now.actors_total ?? 0)}${now.actors_cut ? "+" : ""})`], ...people, ...(rest > 0 ? [["", `… ${formatNumber(rest)} more under Actors`]] : [])], now.actor ?? "");
+      session.options([["", now.actor ? `all (${formatNumber(now.sessions_total ?? 0)}${now.sessions_cut ? "+" : ""})` : "choose an actor first"], ...named(now.sessions ?? [], now.session)], now.session ?? "");
       session.control.disabled = !now.actor;
       const shots = (now.snapshots ?? []).map((text, at) => [String(at), text]);
       keeping.before.options(shots.length ? shots : [["", "no snapshot yet"]]);

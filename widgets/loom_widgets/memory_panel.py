@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.presentation.formats import plural
 
 from .kit import Cancel, Form, action
-from .kit.panel import static_table
+from .kit.panel import static_summary
 from .memory import Keeping, Reading
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from loomlib import Workbench
     from loomlib.workbench.memory import Memory
 
@@ -113,19 +114,16 @@ class MemoryPanel(Reading, Keeping):
         records = [0, False] if self._records is None else [len(self._records), self._records.is_whole]
         return {"found": dict(self._found), "events": events, "records": records}
 
-    def face(self) -> str:
+    def static_html(self) -> Markup | str:
         """The memory, its strategies and actors."""
         about = self.state.get("about") or {}
         if not about:
-            return "".join(f"<p>{html.escape(each)}</p>" for each in TEACH)
-        labels = " · ".join(map(html.escape, self.state.get("labels", ())))
-        said = f"<p><strong>{html.escape(about['name'])}</strong> · {html.escape(about['status'])} · {labels}</p>"
-        strategies = [[name, kind, ", ".join(places)] for name, kind, places in about["strategies"]]
-        actors = [[each] for each in self.state.get("actors", [])[:50]]
+            return static_summary(TEACH)
+        strategies = [[name, kind, places] for name, kind, places in about["strategies"]]
+        actors = [[actor] for actor in self.state.get("actors", [])[:50]]
         more = self.state.get("actors_total", 0) - len(actors)
-        return (
-            said
-            + (static_table(["strategy", "kind", "namespaces"], strategies) if strategies else "")
-            + (static_table(["actor"], actors) if actors else "<p>Nobody has said anything yet.</p>")
-            + (f"<p>… {more:,} more actors</p>" if more > 0 else "")
+        return static_summary(
+            [(about["name"], " · ".join(["", about["status"], *self.state.get("labels", ())]))],
+            [(["strategy", "kind", "namespaces"], strategies), (["actor"], actors)],
+            more=f"… {plural(more, 'more actor')}" if more > 0 else "" if actors else "This memory has no events yet.",
         )

@@ -19,7 +19,7 @@ const figures = (list) => h("div", {
 }, list.map(figure));
 const failuresOf = (failures) => {
   const list = Object.entries(failures ?? {});
-  return list.length ? h("p", null, h("strong", null, "Failed calls by class: "), list.map(([name, n]) => `${name} ${num(n)}`).join(" · ")) : null;
+  return list.length ? h("p", null, h("strong", null, "Failed calls by class: "), list.map(([name, n]) => `${name} ${formatNumber(n)}`).join(" · ")) : null;
 };
 /** A column that shows a number with its interval, and sorts by the number. */
 const told = (key, name, width) => ({ key, name, width, show: (row) => {
@@ -139,8 +139,8 @@ function alerting(model) {
   for (const each of [limit, least, tell, called]) each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
   const open = (row) => refill(one, card(row.alert, {},
     h("p", null, statusDot(row.state, KINDS[row.state] ?? "wait"), " ", row.sentence),
-    facts([["rule", row.rule], ["of", row.agent], ["over", `${num(row.window_s / 3600)} h`], ["calls at least", num(row.min_n)], ["tells", row.notify || "nobody"],
-      ["in this state since", when(row.since)], ["checked", when(row.checked_at)]]),
+    facts([["rule", row.rule], ["of", row.agent], ["over", `${formatNumber(row.window_s / 3600)} h`], ["calls at least", formatNumber(row.min_n)], ["tells", row.notify || "nobody"],
+      ["in this state since", formatTime(row.since)], ["checked", formatTime(row.checked_at)]]),
     h("div", { class: "loom-row" },
       confirmButton("Remove", "Remove this alert? Its history stays.", async () => { if (await act(model, "remove_alert", { alert: row.alert })) one.replaceChildren(); }, { kind: "danger" }),
       button("Close", () => one.replaceChildren()))));
@@ -242,7 +242,7 @@ export default {
       since.hidden = until.hidden = range.value !== "between";
       for (const [each, kept] of [[since, state.since], [until, state.until]]) if (kept && !each.value) each.value = local(kept);
       auto.value = state.auto_s > 0;
-      taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${when(state.taken_at)}` : "", "95 % intervals in brackets"].filter(Boolean).join(" · ");
+      taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${formatTime(state.taken_at)}` : "", "95 % intervals in brackets"].filter(Boolean).join(" · ");
       refill(tiles, state.headlines?.length ? figures(state.headlines) : null);
       agents.hidden = !state.taken_at;
       refill(failures, failuresOf(state.failures));

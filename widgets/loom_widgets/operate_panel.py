@@ -14,12 +14,14 @@ from loomlib.metrics import NUMBERS, TITLES, Figures, value_text
 from loomlib.presentation.formats import plural
 
 from .kit import Cancel, Form, action
-from .kit.panel import static_table
+from .kit.panel import static_summary
 from .kit.source import connect_code, frame_rows, plain
 from .operate import AlertActions, Span, span_of
 from .operate.span import ALL, BETWEEN, SPANS
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from loomlib import Agent, Workbench
 
 _LOG_LINES = 500
@@ -227,21 +229,19 @@ class OperatePanel(AlertActions):
         """The open agent."""
         return self._detail
 
-    def face(self) -> str:
+    def static_html(self) -> Markup | str:
         """The numbers on top, and the agents."""
         top = [(each["title"], each["value"], each["note"]) for each in self.state.get("headlines", ())]
         rows = self.tables.rows("agents")[:50]
         names = [name for name in NUMBERS if name != "sessions"]
         agents = [[row["agent"], row["status"], *(row["said"][name] for name in names)] for row in rows]
         stands = [[row["alert"], row["state"], row["sentence"]] for row in self.tables.rows("alerts")[:50]]
-        return "".join(
-            static_table(head, body)
-            for head, body in (
-                (["number", "value", ""], top),
+        return static_summary(
+            tables=[
+                (["figure", "value", ""], top),
                 (["agent", "status", *(TITLES[name] for name in names)], agents),
-                (["alert", "state", "how it stands"], stands),
-            )
-            if body
+                (["alert", "state", "reason"], stands),
+            ]
         )
 
 

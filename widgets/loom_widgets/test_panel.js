@@ -59,7 +59,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
     for (const [name, value] of Object.entries(yes ? { "max-height": "18em", overflow: "auto" } : { "max-height": "none", overflow: "visible" })) text.style.setProperty(name, value);
     if (yes) text.tabIndex = 0; else text.removeAttribute("tabindex");
     fold.hidden = text.length <= FOLDED;
-    fold.textContent = yes ? `Show all ${num(text.length)} characters` : "Fold it";
+    fold.textContent = yes ? `Show all ${formatNumber(text.length)} characters` : "Fold it";
   };
   view.ran = (item) => { if (!item.kind) return; run.update(item); item.tools.forEach(view.tool); };
   view.frame = (item) => frames.append(viewFrame(model, turn.turn, item, keepFrame));
@@ -77,7 +77,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
     found.open = state === "running";
     found.card.state(state);
     refill(found.card.body,
-      Number.isFinite(item.duration_ms) && h("p", null, `took ${ms(item.duration_ms)}`),
+      Number.isFinite(item.duration_ms) && h("p", null, `took ${formatMs(item.duration_ms)}`),
       item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
       item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
   };
@@ -108,7 +108,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
     session.textContent = now.session ?? "";
     look.hidden = keep.hidden = !now.invocation || now.status === "streaming";
     refill(foot,
-      statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${num(now.left_out)} more characters are in .text` : "",
+      statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${formatNumber(now.left_out)} more characters are in .text` : "",
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
   };
   view.session = (id) => { session.textContent = id; refill(foot, statusDot("streaming"), " session ", session); };
@@ -200,7 +200,7 @@ export default {
     const showFigures = (turn) => {
       if (!turn.figures?.length) return;
       refill(figures, facts(turn.figures.map((each) => [each.name, [
-        each.kind === "ms" ? ms(each.value) : each.kind === "time" ? when(each.value) : each.kind === "number" ? num(each.value) : each.value ?? "–",
+        each.kind === "ms" ? formatMs(each.value) : each.kind === "time" ? formatTime(each.value) : each.kind === "number" ? formatNumber(each.value) : each.value ?? "–",
         each.note && h("span", { class: "loom-hint" }, ` · ${each.note}`),
       ]])));
     };

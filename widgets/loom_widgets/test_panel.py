@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,10 +14,13 @@ from loomlib.errors import LoomError
 
 from .kit import Cancel, Form, action
 from .kit.failures import told
+from .kit.panel import static_summary
 from .kit.source import connect_code, frame_rows
 from .test import Deciding, Frames, Looking, Turn, agent_line, asking_code, figures_of
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from loomlib import Agent, Workbench
 
 _SHOWN_TURNS = 50
@@ -233,12 +235,13 @@ class TestPanel(Deciding, Frames, Looking):
             left -= len(turns[-1]["text"])
         return {"turns": turns[::-1], "approvals": dict(self._approvals)}
 
-    def face(self) -> str:
+    def static_html(self) -> Markup | str:
         """The conversation as text."""
-        asked = "".join(
-            f"<p><strong>You:</strong> {html.escape(turn.prompt[:2000])}</p>"
-            f"<p style='white-space:pre-wrap'><strong>{html.escape(self.state.get('agent', ''))}:</strong> "
-            f"{html.escape(turn.text[:20_000])}</p><p>{html.escape(turn.sentence)}</p>"
-            for turn in self._turns[-10:]
-        )
-        return asked or "<p>Nothing asked yet.</p>"
+        lines: list[str | tuple[str, str]] = []
+        for turn in self._turns[-10:]:
+            lines += [
+                ("You:", turn.prompt[:2000]),
+                (f"{self.state.get('agent', '')}:", turn.text[:20_000]),
+                turn.sentence,
+            ]
+        return static_summary(lines or ["No question has been asked yet."])

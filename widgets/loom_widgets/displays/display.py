@@ -17,6 +17,7 @@ from .rows import FrameRows, told_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+    from markupsafe import Markup
 
 LONGEST_TEXT = 200_000
 """Characters of one text that a view gets."""
@@ -67,10 +68,12 @@ class Display(Panel):
         data, _ = self._repr_mimebundle_()
         return {WIDGET_VIEW: data[WIDGET_VIEW]}
 
-    def face(self) -> str:
-        """The object's own static HTML."""
-        made = getattr(self.value, "_repr_html_", None)
-        return str(made()) if made is not None else ""
+    def static_html(self) -> Markup | str:
+        """Return the object's own static HTML."""
+        from markupsafe import Markup
+
+        display = getattr(self.value, "_repr_html_", None)
+        return Markup(display()) if display is not None else ""  # noqa: S704 -- Loom's own displays escape their texts
 
     def receive(self, message: Any) -> None:
         """A message of a view; that it has opened or gone is one as well."""

@@ -8,7 +8,7 @@ export default {
     const sift = async () => {
       const found = await act(model, "filter", { state: word.value, text: text.value });
       if (!found) return;
-      said.say(found.shown === found.of ? "" : `${num(found.shown)} of ${cases_(found.of)}`);
+      said.say(found.shown === found.of ? "" : `${formatNumber(found.shown)} of ${cases_(found.of)}`);
       cases.reload();
     };
     word.control.addEventListener("change", sift);
@@ -20,17 +20,17 @@ export default {
       detail.scrollIntoView?.({ block: "nearest" });
     };
     const draw = ({ head, summary, cases: first }) => {
-      refill(top, h("p", null, dot(head.state), ` ${num(head.answered)} of ${num(head.owed)} answered`, head.reason && `: ${head.reason}`,
-        h("span", { class: "loom-hint" }, ` · ${[head.set, head.name, when(head.created_at), head.run, ...head.labels].filter(Boolean).join(" · ")}`)),
+      refill(top, h("p", null, dot(head.state), ` ${formatNumber(head.answered)} of ${formatNumber(head.owed)} answered`, head.reason && `: ${head.reason}`,
+        h("span", { class: "loom-hint" }, ` · ${[head.set, head.name, formatTime(head.created_at), head.run, ...head.labels].filter(Boolean).join(" · ")}`)),
       list(head.sentences), folded("Each evaluator's numbers", plainTable("each evaluator's numbers", summary)));
-      word.options([["", `all (${num(head.answered)})`], ...Object.entries(head.states).map(([each, count]) => [each, `${each} (${num(count)})`])], "");
+      word.options([["", `all (${formatNumber(head.answered)})`], ...Object.entries(head.states).map(([each, count]) => [each, `${each} (${formatNumber(count)})`])], "");
       cases = table({
         model, table: "cases", given: first, label: "cases of this run", onOpen: open, height: 320, empty: "No case fits.",
         columns: [
           { key: "case", width: "18em" }, { key: "state", width: "8.5em", show: (row) => dot(row.state) }, { key: "asked", width: "20em" },
           ...head.evaluators.map((name, at) => ({ key: `e${at}`, name, width: "7em", show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
           { key: "duration_ms", name: "took", kind: "ms", width: "6em" }, { key: "ttft_ms", name: "TTFT", kind: "ms", width: "6em" },
-          { key: "tokens", kind: "number", width: "6em" }, { key: "cost", width: "6.6em", show: (row) => dollars(row.cost) },
+          { key: "tokens", kind: "number", width: "6em" }, { key: "cost", width: "6.6em", show: (row) => formatMoney(row.cost) },
         ],
       });
       refill(below, h("div", { class: "loom-row" }, word, text, said), cases,

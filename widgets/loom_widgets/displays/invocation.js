@@ -10,14 +10,14 @@ function answerView(state) {
     isFolded = yes;
     for (const [name, value] of Object.entries(yes ? { "max-height": "18em", overflow: "auto" } : { "max-height": "none", overflow: "visible" })) text.style.setProperty(name, value);
     if (yes) text.tabIndex = 0; else text.removeAttribute("tabindex");
-    fold.textContent = yes ? `Show all ${num(state.answer.length)} characters` : "Fold it";
+    fold.textContent = yes ? `Show all ${formatNumber(state.answer.length)} characters` : "Fold it";
   };
   folding(state.answer.length > FOLDED_AT);
-  return h("div", null, text, fold, state.left_out > 0 && hint(`${num(state.left_out)} more characters are in .text`));
+  return h("div", null, text, fold, state.left_out > 0 && hint(`${formatNumber(state.left_out)} more characters are in .text`));
 }
 
 function figuresView(rows) {
-  const said = (row) => (row.kind === "ms" ? ms(row.value) : row.kind === "time" ? when(row.value) : row.kind === "number" ? num(row.value) : String(row.value));
+  const said = (row) => (row.kind === "ms" ? formatMs(row.value) : row.kind === "time" ? formatTime(row.value) : row.kind === "number" ? formatNumber(row.value) : String(row.value));
   return facts(rows.map((row) => [row.name, [said(row), row.note && h("span", { class: "loom-hint" }, ` ${calm(row.note)}`)]]));
 }
 

@@ -15,20 +15,20 @@ export default {
 
     const openEvent = async (row) => {
       const event = (await act(model, "event", { id: row.id }))?.event;
-      if (event) open(card("Event", {}, facts([["when", when(event.at)], ["actor", event.actor], ["session", event.session], event.branch && ["branch", event.branch], ["event id", event.id],
+      if (event) open(card("Event", {}, facts([["when", formatTime(event.at)], ["actor", event.actor], ["session", event.session], event.branch && ["branch", event.branch], ["event id", event.id],
         ...event.metadata].filter(Boolean)), event.messages.map(([role, text]) => [h("strong", null, role.toLowerCase()), block(role.toLowerCase(), text)])));
     };
     const openRecord = async (row) => {
       const record = (await act(model, "record", { id: row.id }))?.record;
       if (!record) return;
       const from = h("div");
-      open(card("Record", {}, block("the record", record.text), facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", when(record.created)],
+      open(card("Record", {}, block("the record", record.text), facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", formatTime(record.created)],
         record.extractor && ["extracted by", record.extractor], ["record id", record.id], ...(record.metadata ?? [])].filter(Boolean)),
       h("div", { class: "loom-row" }, button("Where does it come from?", async () => {
         const found = await act(model, "provenance", { id: record.id });
         if (found?.sentence) refill(from, h("p", null, statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
           table({ rows: found.rows, label: "sources of this record", height: 180, empty: "No source is known.", columns: [
-            { key: "certainty", width: "7em" }, { key: "score", kind: "number", width: "5em" }, { key: "said", width: "26em" }, AT, { key: "session", width: "12em" }] }));
+            { key: "certainty", width: "7em" }, { key: "score", kind: "score", width: "5em" }, { key: "said", width: "26em" }, AT, { key: "session", width: "12em" }] }));
       })), from));
     };
 
@@ -42,7 +42,7 @@ export default {
       const more = button("Read more", () => act(model, "more", { what, count: 10000 }), { hidden: true });
       const read = button(`Read the ${what}`, () => act(model, what));
       const node = h("div", null, h("div", { class: "loom-row" }, read, more, said), list);
-      node.show = ({ count, whole }) => { more.hidden = whole; said.say(`${num(count)} read${whole ? ", all there are" : "; there are more"}.`); list.reload(); };
+      node.show = ({ count, whole }) => { more.hidden = whole; said.say(`${formatNumber(count)} read${whole ? ", all there are" : "; there are more"}.`); list.reload(); };
       return node;
     };
     const readers = { events: reader("events", events), records: reader("records", records) };
@@ -50,12 +50,12 @@ export default {
     const query = field("Question", { placeholder: "What does anna eat?" }), hits = live({ class: "loom-hint" });
     query.classList.add("loom-wide");
     const found = table({ rows: [], label: "what was found", onOpen: openRecord, empty: "Ask in plain words: the records nearest in meaning come first.", columns: [
-      { key: "score", kind: "number", width: "6em" }, RECORD, { key: "namespace", width: "16em" }, { key: "strategy", width: "9em" }] });
+      { key: "score", kind: "score", width: "6em" }, RECORD, { key: "namespace", width: "16em" }, { key: "strategy", width: "9em" }] });
     const search = async () => {
       const answer = await act(model, "search", { query: query.value });
       if (!answer?.rows) return;
       found.rows(answer.rows);
-      hits.say(answer.rows.length ? `${num(answer.rows.length)} found.` : "Nothing was found here.");
+      hits.say(answer.rows.length ? `${formatNumber(answer.rows.length)} found.` : "Nothing was found here.");
     };
     query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") search(); });
 

@@ -1,12 +1,5 @@
 // What all displays share: the frame of a view that says when it opens and goes, texts, small tables, and DataFrames.
 
-const COLOURS = /\u001b\[[0-9;:]*m/g, CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
-
-/** Colour codes of terminals are left out, other control characters are shown as their signs (␀, ␛). */
-function calm(text) {
-  return String(text ?? "").replace(COLOURS, "")
-    .replace(CONTROLS, (sign) => String.fromCharCode(sign === "\x7f" ? 0x2421 : 0x2400 + sign.charCodeAt(0)));
-}
 
 /** The view of an object: the kernel hears that it is seen, and that it is not any more. */
 function shown(given, build) {
@@ -45,16 +38,15 @@ function wholeRow(cells) {
 function frameTable(model, told, { label, open = null, height = 280, empty = "No rows.", filter = true }) {
   const detail = h("div", { "aria-live": "off" });
   const said = live({ class: "loom-hint" });
-  const number = (value) => (Number.isInteger(value) || Math.abs(value) >= 1000 ? num(value) : String(Number(Number(value).toPrecision(6))));
   const openRow = open ?? (async (row) => {
     const found = await act(model, "row", { table: told.table, at: row.at });
-    if (found?.cells) refill(detail, card(`Row ${num(row.at + 1)} of ${label}`, {}, wholeRow(found.cells)));
+    if (found?.cells) refill(detail, card(`Row ${formatNumber(row.at + 1)} of ${label}`, {}, wholeRow(found.cells)));
   });
   const grid = table({
     model, table: told.table, given: told, key: "at", label, height, empty, onOpen: openRow,
     columns: told.columns.map(({ key, name, kind, width }) => ({
       key, name, kind, width,
-      show: kind === "number" ? (row) => (row[key] === null ? "–" : number(row[key])) : kind === "text" ? (row) => short(calm(row[key] ?? "–"), 400) : null,
+      show: kind === "text" ? (row) => short(calm(row[key] ?? "–"), 400) : null,
     })),
   });
   grid.querySelector("table").style.setProperty("min-width", "0");
@@ -62,7 +54,7 @@ function frameTable(model, told, { label, open = null, height = 280, empty = "No
   const sift = async () => {
     const found = await act(model, "sift", { table: told.table, text: text.value });
     if (!found) return;
-    said.say(found.shown === found.of ? "" : `${num(found.shown)} of ${num(found.of)} rows`);
+    said.say(found.shown === found.of ? "" : `${formatNumber(found.shown)} of ${formatNumber(found.of)} rows`);
     grid.reload();
   };
   text.control.addEventListener("change", sift);

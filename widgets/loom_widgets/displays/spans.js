@@ -28,7 +28,7 @@ function traceView(model, trace) {
     ["Waterfall", h("div", null, waterfall({
       model, table: "bars", given: trace.bars, first: trace.first, last: trace.last, parts: trace.parts, label: "waterfall",
       onOpen: (bar) => open(bar.id),
-    }), hint(`${num(total)} ${total === 1 ? "span" : "spans"}. A span opens: Enter or a click.`))],
+    }), hint(`${formatNumber(total)} ${total === 1 ? "span" : "spans"}. A span opens: Enter or a click.`))],
     ["Spans", frameTable(model, trace.spans, { label: "spans", open: (row) => open(row[`c${spanAt}`]) })],
     trace.where && ["Where the time went", plainTable("where the time went", trace.where)],
     total > 0 && ["What to look at", h("div", null, trace.causes.length

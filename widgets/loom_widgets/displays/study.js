@@ -5,10 +5,10 @@ function intervalChart(intervals, names) {
   const W = 640, L = 130, R = 20, ROW = 24, H = intervals.length * ROW + 28;
   const most = intervals.reduce((found, each) => Math.max(found, each.high), 0) * 1.05 || 1;
   const px = (value) => L + (value / most) * (W - L - R);
-  const said = intervals.map((each) => `${each.scenario} ${each.quantile} ${ms(each.value)}, from ${ms(each.low)} to ${each.open ? "at least " : ""}${ms(each.high)}`);
+  const said = intervals.map((each) => `${each.scenario} ${each.quantile} ${formatMs(each.value)}, from ${formatMs(each.low)} to ${each.open ? "at least " : ""}${formatMs(each.high)}`);
   const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Percentiles with their 95 % intervals. ${said.join("; ")}` });
   for (const tick of ticks(0, most)) {
-    svg.append(s("line", { x1: px(tick), x2: px(tick), y1: 0, y2: H - 24, class: "loom-grid" }), s("text", { x: px(tick), y: H - 8, "text-anchor": "middle" }, ms(tick)));
+    svg.append(s("line", { x1: px(tick), x2: px(tick), y1: 0, y2: H - 24, class: "loom-grid" }), s("text", { x: px(tick), y: H - 8, "text-anchor": "middle" }, formatMs(tick)));
   }
   intervals.forEach((each, i) => {
     const y = i * ROW + 13, colour = PALETTE[names.indexOf(each.scenario) % PALETTE.length];
@@ -18,7 +18,7 @@ function intervalChart(intervals, names) {
   });
   const numbers = folded("Show as table", plainTable("percentiles with their intervals", {
     head: ["scenario", "percentile", "value", "from", "to"],
-    rows: intervals.map((each) => [each.scenario, each.quantile, ms(each.value), ms(each.low), `${each.open ? "≥ " : ""}${ms(each.high)}`]),
+    rows: intervals.map((each) => [each.scenario, each.quantile, formatMs(each.value), formatMs(each.low), `${each.open ? "≥ " : ""}${formatMs(each.high)}`]),
   }));
   return h("figure", { class: "loom-chart" }, h("figcaption", null, "Percentiles with their 95 % intervals"), svg,
     hint("A broken line: the calls are too few to bound the upper end."), numbers);

@@ -4,12 +4,11 @@ const WORD_KIND = {
   passed: "good", "low score": "bad", failed: "bad", "answer failed": "bad", "judge failed": "wait", "not judged": "wait",
   scored: "wait", "not applicable": "wait", won: "good", lost: "bad", missed: "bad", unclear: "wait", better: "good", worse: "bad",
 };
-const cases_ = (count) => `${num(count)} ${count === 1 ? "case" : "cases"}`;
+const cases_ = (count) => `${formatNumber(count)} ${count === 1 ? "case" : "cases"}`;
 const SIGNS_OF_PATH = { kept: "=", changed: "~", moved: ">", missing: "−", extra: "+" };
 const dot = (word) => statusDot(word, WORD_KIND[word]);
 const score = (value, word) => h("span", { title: word }, word === "judge failed" ? "? judge" : value === null || value === undefined
-  ? "–" : `${word === "low" ? "▼ " : word === "passed" ? "✓ " : ""}${num(value, 2)}`);
-const dollars = (value) => value === null || value === undefined ? "–" : `$${Number(value).toPrecision(2)}`;
+  ? "–" : `${word === "low" ? "▼ " : word === "passed" ? "✓ " : ""}${formatScore(value)}`);
 const list = (items) => (items ?? []).map((each) => h("p", null, each));
 const gateLines = (gates) => (gates ?? []).map((each) => h("p", null, dot(each.outcome), " ", each.sentence));
 const fold = (title, ...children) => h("details", null, h("summary", null, title), ...children);

@@ -12,7 +12,7 @@ const chart = {
   bars: ({ bars, y = {}, ...rest }) => drawn("bars", { ...rest, y, series: [{ name: y.name ?? "value", points: bars.map((bar, i) => [i, bar.value]) }], names: bars.map((bar) => bar.name) }),
 };
 
-function shownAs(kind, value) { return kind === "ms" ? ms(value) : kind === "time" ? when(value) : num(value); }
+function shownAs(kind, value) { return kind === "ms" ? formatMs(value) : kind === "time" ? formatTime(value) : formatNumber(value); }
 
 function ticks(low, high, count = 4) {
   const raw = (high - low) / count || 1;

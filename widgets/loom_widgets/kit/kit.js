@@ -6,7 +6,6 @@ const ALLOWED = new Set(("class id for type value placeholder rows cols min max 
   + "readonly required open hidden name title role tabindex scope colspan rowspan lang dir autocomplete spellcheck "
   + "width height viewBox x y x1 y1 x2 y2 cx cy r rx d points fill stroke stroke-width stroke-dasharray "
   + "text-anchor transform preserveAspectRatio").split(" "));
-const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 let madeIds = 0;
 
 /** An id that no other element of the page has. */
@@ -61,29 +60,14 @@ function link(address, text = address) {
   return node;
 }
 
-// ---- words and numbers ----
+// ---- foreign text ----
 
-/** A duration for people: `6.1 ms`, `312 ms`, `2.34 s`; `–` when there is none. */
-function ms(value) {
-  if (value === null || value === undefined || Number.isNaN(Number(value))) return "–";
-  const n = Number(value);
-  if (Math.abs(n) >= 10000) return `${(n / 1000).toFixed(1)} s`;
-  if (Math.abs(n) >= 1000) return `${(n / 1000).toFixed(2)} s`;
-  return Math.abs(n) >= 100 ? `${n.toFixed(0)} ms` : `${n.toFixed(1)} ms`;
-}
-/** A number with thin spaces between thousands; `–` when there is none. */
-function num(value, digits = 3) {
-  if (value === null || value === undefined || value === "" || Number.isNaN(Number(value))) return "–";
-  return NUMBER.format(Number(Number(value).toFixed(digits))).replaceAll(",", "\u2009");
-}
-/** A moment: Unix seconds, or text of ISO 8601, in the reader's own time. */
-function when(value) {
-  if (value === null || value === undefined || value === "") return "–";
-  const date = typeof value === "number" ? new Date(value * 1000) : new Date(value);
-  if (Number.isNaN(date.getTime())) return String(value);
-  const two = (n) => String(n).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `
-    + `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+const COLOURS = /\u001b\[[0-9;:]*m/g, CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
+
+/** Printable text: colour codes of terminals are left out, other control characters are shown as their signs (␀, ␛). */
+function calm(text) {
+  return String(text ?? "").replace(COLOURS, "")
+    .replace(CONTROLS, (sign) => String.fromCharCode(sign === "\x7f" ? 0x2421 : 0x2400 + sign.charCodeAt(0)));
 }
 /** One line of a stranger's text, cut. */
 function short(text, longest = 80) {

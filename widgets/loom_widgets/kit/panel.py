@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anywidget
 import traitlets as t
 
+from loomlib.presentation.html import fragment
+
 from .actions import Cancel, Cancelled, Form, actions_of
 from .failures import told
 from .front_end import nobody_draws
@@ -23,16 +24,16 @@ from .stream import Stream
 from .tables import Tables
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from loomlib import Workbench
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
-KIT = ("kit.js", "page.js", "table.js", "chart.js", "frame.js")
+KIT = ("format.js", "kit.js", "page.js", "table.js", "chart.js", "frame.js")
 """The kit's scripts, in this order in front of a panel's own."""
 
 _COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
-_FACE = """<style>.loom-face{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.45}
-.loom-face h3{margin:0 0 4px;font-size:15px}.loom-face p{margin:.2em 0}</style>"""
 
 
 class Panel(anywidget.AnyWidget):
@@ -129,8 +130,8 @@ class Panel(anywidget.AnyWidget):
         """What a view that has just opened needs beside `state`; quick, for it runs on the kernel's main thread."""
         return {}
 
-    def face(self) -> str:
-        """What the panel shows now as static HTML, everything foreign escaped (`html.escape`)."""
+    def static_html(self) -> Markup | str:
+        """Return what the panel shows now as static HTML, made by `presentation.html`; a plain string is escaped."""
         return ""
 
     # The other end of the view's `act(…)`.
@@ -217,9 +218,8 @@ class Panel(anywidget.AnyWidget):
         return f"<{type(self).__name__}: {self.title}>"
 
     def _repr_html_(self) -> str:
-        said = f"<p>{html.escape(self.status)}</p>" if self.status else ""
-        return (
-            f'{_FACE}<div class="loom-face mathjax_ignore"><h3>{html.escape(self.title)}</h3>{said}{self.face()}</div>'
+        return str(
+            fragment("loom_widgets.kit:panel.html.j2", title=self.title, status=self.status, body=self.static_html())
         )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
@@ -245,8 +245,16 @@ def text_of(package: str, name: str) -> str:
     return _COMMENTS.sub("", text) if name.endswith(".js") else text
 
 
-def static_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table for `face()`; everything in it is escaped."""
-    top = "".join(f"<th>{html.escape(str(each))}</th>" for each in head)
-    body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+def static_summary(
+    lines: Sequence[str | tuple[str, str]] = (),
+    tables: Sequence[tuple[Sequence[str], Sequence[Sequence[object]]]] = (),
+    more: str = "",
+) -> Markup:
+    """Render what `static_html` of a panel shows: sentences and tables, everything escaped.
+
+    Args:
+        lines: Sentences; a pair is a name in bold and its text.
+        tables: Head and rows each; a table without rows is left out.
+        more: A last sentence.
+    """
+    return fragment("loom_widgets.kit:summary.html.j2", lines=lines, tables=tables, more=more)

@@ -4,7 +4,7 @@ const ROW_PX = 28, SETTLED_MS = 60;
 
 /**
  * A table of any length: only the rows in sight are in the page.
- *   columns  [{key, name, kind: "text" | "ms" | "number" | "time" | "status", width, show(row) → node or text, sort: false}]
+ *   columns  [{key, name, kind: "text" | "ms" | "number" | "score" | "time" | "status", width, show(row) → node or text, sort: false}]
  *   rows     the rows, or
  *   model + table  the name of a table that the kernel keeps (`self.tables.put(name, rows)`): pages are asked for
  *   given    {rows, total}: its first page, where the view has that already (100 rows, or all)
@@ -39,9 +39,10 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
   const cell = (column, row) => {
     if (column.show) return column.show(row);
     const value = row[column.key];
-    if (column.kind === "ms") return ms(value);
-    if (column.kind === "number") return num(value);
-    if (column.kind === "time") return when(value);
+    if (column.kind === "ms") return formatMs(value);
+    if (column.kind === "number") return formatNumber(value);
+    if (column.kind === "score") return formatScore(value);
+    if (column.kind === "time") return formatTime(value);
     if (column.kind === "status") return statusDot(String(value ?? "–"));
     return short(value ?? "–", 400);
   };

@@ -17,7 +17,7 @@ function laneChart(lanes, label) {
     svg.append(s("text", { x: 0, y: y + 4 }, short(name, 30)), s("line", { x1: L, x2: W - R, y1: y, y2: y, class: "loom-grid" }));
     for (const [at, changed] of marks) svg.append(s("circle", { cx: px(at).toFixed(1), cy: y, r: 4.5, fill: changed ? "none" : colour, stroke: colour, "stroke-width": 1.5 }));
   });
-  svg.append(s("text", { x: L, y: H - 4 }, when(first)), s("text", { x: W - R, y: H - 4, "text-anchor": "end" }, when(last)));
+  svg.append(s("text", { x: L, y: H - 4 }, formatTime(first)), s("text", { x: W - R, y: H - 4, "text-anchor": "end" }, formatTime(last)));
   return h("figure", { class: "loom-chart" }, svg, hint("● said or extracted, ○ changed later. The table below says the same."));
 }
 

@@ -1,12 +1,6 @@
 // What a conversation shows beside text: approvals, AG-UI runs with their state and questions, frames of tools' views.
 
-const COLOURS = /\u001b\[[0-9;:]*m/g, CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 const TORN = /\u001b(?:\[[0-9;:]*)?$/;
-
-/** Colour codes of terminals are left out, other control characters are shown as their signs (␀, ␛). */
-function calm(text) {
-  return text.replace(COLOURS, "").replace(CONTROLS, (sign) => String.fromCharCode(sign === "\x7f" ? 0x2421 : 0x2400 + sign.charCodeAt(0)));
-}
 
 /** A value as a tree that opens by and by; `name` stands before it. */
 function tree(value, name, level = 0) {
@@ -67,7 +61,7 @@ function approvalsBox(model) {
     });
     const found = card(`May ${short(each.tool, 60)} run?`, { state: "waits for you", level: 5 },
       facts(each.input.map(([name, value]) => [short(name), calm(value)])),
-      h("p", { class: "loom-hint" }, `Asked ${when(each.asked_at)} for ${short(each.actor)}, session ${each.session.slice(0, 13)}… · `, left),
+      h("p", { class: "loom-hint" }, `Asked ${formatTime(each.asked_at)} for ${short(each.actor)}, session ${each.session.slice(0, 13)}… · `, left),
       h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, note), buttons));
     found.dataset.approval = each.id;
     return found;

@@ -1,0 +1,90 @@
+// Formats of numbers, durations, shares, money and times: the same strings as loomlib.presentation.formats gives.
+
+const THOUSANDS = /\B(?=(\d{3})+(?!\d))/g, MISSING = "–";
+
+/** The number that a value is, or the text shown in its place: missing, or infinite. */
+function numeric(value) {
+  const found = value === null || value === undefined || value === "" ? NaN : Number(value);
+  if (Number.isFinite(found)) return [found, null];
+  return [found, Number.isNaN(found) ? MISSING : found > 0 ? "∞" : "−∞"];
+}
+function fixed(value, decimals) {
+  const [whole, rest] = Math.abs(value).toFixed(decimals).split(".");
+  const text = whole.replace(THOUSANDS, "\u202f") + (rest ? `.${rest}` : "");
+  return value < 0 && /[1-9]/.test(text) ? `−${text}` : text;
+}
+function withoutZeros(text, least) {
+  const [whole, rest = ""] = text.split(".");
+  const kept = rest.replace(/0+$/, "").padEnd(least, "0");
+  return kept ? `${whole}.${kept}` : whole;
+}
+function decimalsOf(size) {
+  if (Number.isInteger(size)) return 0;
+  if (size < 0.1) return size >= 0.01 ? 3 : size >= 0.001 ? 4 : 5;
+  if (size < 1 && Number(size.toFixed(2)) < 1) return 2;
+  return Number(size.toFixed(1)) < 100 ? 1 : 0;
+}
+
+/** A number with sensible digits: `0.042`, `6.1`, `318`, `12 345`, `4.2e−5`. */
+function formatNumber(value, decimals = null) {
+  const [found, special] = numeric(value), size = Math.abs(found);
+  if (special !== null) return special;
+  if (decimals !== null) return fixed(found, decimals);
+  if (size && (size < 1e-4 || size >= 1e15)) {
+    const [digits, exponent] = size.toExponential(1).split("e");
+    return `${found < 0 ? "−" : ""}${digits.replace(".0", "")}e${String(Number(exponent)).replace("-", "−")}`;
+  }
+  const text = fixed(found, decimalsOf(size));
+  return size && size < 0.1 ? withoutZeros(text, 2) : text;
+}
+
+/** A duration given in ms: `6.1 ms`, `318 ms`, `2.35 s`, `2 min 05 s`, `1 h 12 min`. */
+function formatMs(value) {
+  const [found, special] = numeric(value), size = Math.abs(found), s = found / 1000;
+  if (special !== null) return special;
+  if (size < 999.5) return `${formatNumber(found)} ms`;
+  if (Number((size / 1000).toFixed(1)) < 60) return `${fixed(s, Number.isInteger(s) ? 0 : Number(Math.abs(s).toFixed(2)) < 10 ? 2 : 1)} s`;
+  const whole = Number((size / 1000).toFixed(0)), sign = found < 0 ? "−" : "", two = (count) => String(count).padStart(2, "0");
+  if (whole < 3600) return `${sign}${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${sign}${fixed(Math.floor(whole / 3600), 0)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+}
+
+/** A share of 1 as a percentage: `0 %`, `<0.01 %`, `4.4 %`, `93.5 %`, `99.96 %`, `100 %`. */
+function formatShare(value) {
+  const [found, special] = numeric(value);
+  if (special !== null) return special === MISSING ? special : `${special} %`;
+  const percent = found * 100, size = Math.abs(percent), sign = percent < 0 ? "−" : "";
+  const decimals = (size > 0 && size < 0.1) || (size > 99.9 && size < 100) ? 2 : 1, rounded = Number(size.toFixed(decimals));
+  if (size >= 1e15) return `${formatNumber(percent)} %`;
+  if (size && !rounded) return `${sign ? ">" : "<"}${sign}0.01 %`;
+  if (size < 100 && rounded >= 100) return `${sign ? "<" : ">"}${sign}99.99 %`;
+  return `${withoutZeros(fixed(percent, decimals), 0)} %`;
+}
+
+/** Dollars: two decimals, and below 10 cents two significant digits. */
+function formatMoney(value) {
+  const [found, special] = numeric(value), size = Math.abs(found), sign = found < 0 ? "−" : "";
+  if (special !== null) return special;
+  if (size && !Number(size.toFixed(6))) return `${sign ? ">" : "<"}${sign}$0.000001`;
+  const decimals = !size || size >= 0.1 ? 2 : size < 1e-4 ? 6 : decimalsOf(size);
+  return `${sign}$${withoutZeros(fixed(size, decimals), 2)}`;
+}
+
+/** A score: three decimals from −1 to 1. */
+function formatScore(value) {
+  const [found, special] = numeric(value);
+  return formatNumber(value, special !== null || Math.abs(found) > 1 || (found && !Number(found.toFixed(3))) ? null : 3);
+}
+
+/** A count with its noun: `1 call`, `3 calls`. */
+function plural(count, noun, nouns = `${noun}s`) { return `${formatNumber(count)} ${count === 1 ? noun : nouns}`; }
+
+/** A moment (Unix seconds, or ISO 8601) in the reader's own time. */
+function formatTime(value) {
+  if (value === null || value === undefined || value === "") return MISSING;
+  const date = typeof value === "number" ? new Date(value * 1000) : new Date(value);
+  if (Number.isNaN(date.getTime())) return String(value);
+  const two = (n) => String(n).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `
+    + `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
