@@ -10,7 +10,7 @@ import pytest
 
 import loomlib as loom
 from loom_widgets.kit import Cancel, Form, Panel, Stream, action
-from loom_widgets.kit.panel import script_of, static_table
+from loom_widgets.kit.panel import script_of, static_summary
 from loomlib.errors import LoomError
 
 from .conftest import Watched, wait_until
@@ -196,7 +196,7 @@ def test_the_faces_escape_and_stay_the_same(watched: Watched) -> None:
     assert "<img" not in data["text/html"]
     assert data["text/plain"] == "<Workshop: Workshop>"
     assert "application/vnd.jupyter.widget-view+json" in data
-    assert "<img" not in static_table([HOSTILE], [[HOSTILE]])
+    assert "<img" not in static_summary([HOSTILE], [([HOSTILE], [[HOSTILE]])])
 
 
 def test_the_kit_can_set_no_markup() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
-from loom_widgets.memory.rows import LONGEST_SHOWN
+from loom_widgets.panels.memory.rows import LONGEST_SHOWN
 from loomlib.workbench.memory import Memory
 
 from .conftest import Watched, wait_until
@@ -230,7 +230,7 @@ def test_the_records_in_an_answers_prompt_are_found_from_its_list(watched: Watch
     assert answer["prompt"] == "What am I allergic to?"
     used = watched.ask("used", agent="rememberer", invocation=answer["id"])
     assert [row["text"] for row in used["rows"]] == ["The user is allergic to shellfish."]
-    assert "inferred" in used["note"]
+    assert "Inferred" in used["note"]
 
 
 def test_what_is_hostile_stays_text_and_what_is_missing_is_a_sentence(told: Watched) -> None:

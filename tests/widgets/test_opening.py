@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from loom_widgets.build_panel import BuildPanel
-from loom_widgets.evaluate_panel import EvaluatePanel
 from loom_widgets.kit import Panel
 from loom_widgets.kit.panel import script_of
-from loom_widgets.memory_panel import MemoryPanel
-from loom_widgets.operate_panel import OperatePanel
-from loom_widgets.test_panel import TestPanel
+from loom_widgets.panels.build_agents.panel import BuildPanel
+from loom_widgets.panels.evaluate.panel import EvaluatePanel
+from loom_widgets.panels.memory.panel import MemoryPanel
+from loom_widgets.panels.operate.panel import OperatePanel
+from loom_widgets.panels.test.panel import TestPanel
 from loomlib.plugins import load_plugins
 
 LARGEST_SCRIPT = 60_000

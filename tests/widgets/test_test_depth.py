@@ -13,8 +13,8 @@ import pytest
 import loom_widgets
 import loomlib as loom
 from loom_widgets.kit import Form
-from loom_widgets.test import Turn, well_formed
-from loom_widgets.test.words import asked_in_words, tree_json
+from loom_widgets.panels.test.turns import Turn
+from loom_widgets.panels.test.words import asked_in_words, tree_json, well_formed
 from loomlib.agents import Chunk
 from loomlib.agents.mcp_apps import FrameChannel
 
@@ -61,7 +61,7 @@ def test_what_waits_from_an_earlier_session_is_shown_and_decided(bench: loom.Wor
     told = watched.of("approvals")[-1]
     assert (told["pending"], told["decided"][0]["state"]) == ([], "rejected")
     assert watched.ask("decide", approval=waiting["id"], approve=True) == {"failed": True}
-    assert "It is decided" in watched.panel.error["what"]
+    assert "already decided" in watched.panel.error["what"]
     watched.ask("choose", agent="approvals", qualifier="DEFAULT", session=session)
     assert last(watched)["prompt"] == "Rejected: too much"
 

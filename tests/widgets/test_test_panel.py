@@ -9,7 +9,7 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
-from loom_widgets.test import LONGEST_SHOWN, Turn
+from loom_widgets.panels.test.turns import LONGEST_SHOWN, Turn
 from loomlib.agents import Chunk, note_of
 
 from .conftest import Watched, wait_until

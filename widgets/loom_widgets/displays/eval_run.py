@@ -11,8 +11,8 @@ from loomlib.errors import EvalError
 from loomlib.evals.compare.summaries import COLUMNS
 from loomlib.evals.values.case_states import CASE_STATES
 
-from ..evaluate.cases import STATE_WORDS, case_rows, case_told, head_sentence, head_told
 from ..kit import Form, action
+from ..panels.evaluate.cases import STATE_WORDS, case_rows, case_told, head_sentence, head_told
 from .display import Display, small_table
 from .rows import FIRST
 
@@ -27,7 +27,7 @@ class EvalRunDisplay(Display):
 
     called: ClassVar[str] = "Evaluation"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "eval_run.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (*Display.parts, ("loom_widgets.evaluate", "case.js"))
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (*Display.parts, ("loom_widgets.panels.evaluate", "case.js"))
     _rows: Sequence[Mapping[str, Any]] = ()
 
     def fill(self) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from loomlib.workbench import Workbench
 from ..kit import Cancel, Form, action
 from ..kit.source import connect_code
 from ..kit.texts import well_formed
-from ..test.figures import figures_of
+from ..panels.test.figures import figures_of
 from .display import LONGEST_TEXT, Display
 from .rows import flat
 from .traced import Traced

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..kit import action
-from ..memory import Reading
+from ..panels.memory.reading import Reading
 from .display import Display
 
 if TYPE_CHECKING:

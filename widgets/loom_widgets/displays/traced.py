@@ -13,8 +13,8 @@ from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES, share
 
 from ..kit import Form, action
 from ..kit.texts import well_formed
-from ..test.figures import bar_rows
-from ..test.words import short_text
+from ..panels.test.figures import bar_rows
+from ..panels.test.words import short_text
 from .display import Display, small_table
 from .rows import FIRST, flat
 

@@ -33,6 +33,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KIT = ("format.js", "kit.js", "page.js", "table.js", "chart.js", "frame.js")
 """The kit's scripts, in this order in front of a panel's own."""
 
+_INDENTS = re.compile(r"^ +", re.M)
 _COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
 
 
@@ -240,9 +241,9 @@ def script_of(panel: type[Panel]) -> str:
 
 @cache
 def text_of(package: str, name: str) -> str:
-    """The text of a file that lies beside the code; a script without the comments that have lines of their own."""
+    """Return the text of a file of a package; a script without its comment lines and indentation, to be small."""
     text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
-    return _COMMENTS.sub("", text) if name.endswith(".js") else text
+    return _INDENTS.sub("", _COMMENTS.sub("", text)) if name.endswith(".js") else text
 
 
 def static_summary(

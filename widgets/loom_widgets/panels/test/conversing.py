@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..kit import Cancel, Panel
+from ...kit import Cancel, Panel
 
 if TYPE_CHECKING:
     from loomlib import Agent

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.presentation.formats import plural
 
-from .kit import Cancel, Form, action
-from .kit.panel import static_summary
-from .memory import Keeping, Reading
+from ...kit import Cancel, Form, action
+from ...kit.panel import static_summary
+from .keeping import Keeping
+from .reading import Reading
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -32,10 +33,10 @@ class MemoryPanel(Reading, Keeping):
     """A memory of the account, looked into. `memory=` chooses one by its name or id, `actor=` somebody in it."""
 
     called: ClassVar[str] = "Memory"
-    script: ClassVar[tuple[str, str]] = ("loom_widgets", "memory_panel.js")
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.memory", "panel.js")
     parts: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("loom_widgets.memory", "page.js"),
-        ("loom_widgets.memory", "keeping.js"),
+        ("loom_widgets.panels.memory", "page.js"),
+        ("loom_widgets.panels.memory", "keeping.js"),
     )
 
     def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:

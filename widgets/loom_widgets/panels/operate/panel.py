@@ -13,11 +13,11 @@ from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, Figures, value_text
 from loomlib.presentation.formats import plural
 
-from .kit import Cancel, Form, action
-from .kit.panel import static_summary
-from .kit.source import connect_code, frame_rows, plain
-from .operate import AlertActions, Span, span_of
-from .operate.span import ALL, BETWEEN, SPANS
+from ...kit import Cancel, Form, action
+from ...kit.panel import static_summary
+from ...kit.source import connect_code, frame_rows, plain
+from .alert_actions import AlertActions
+from .span import ALL, BETWEEN, SPANS, Span, span_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -38,7 +38,7 @@ class OperatePanel(AlertActions):
     """
 
     called: ClassVar[str] = "Operate"
-    script: ClassVar[tuple[str, str]] = ("loom_widgets", "operate_panel.js")
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.operate", "panel.js")
 
     def __init__(self, bench: Workbench, *, beside: Sequence[Workbench] = (), **options: Any) -> None:
         self._benches, self._place = (bench, *beside), 0

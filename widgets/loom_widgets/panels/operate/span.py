@@ -10,7 +10,7 @@ from typing import Final
 
 from loomlib.errors import LoomError
 
-from ..kit import Form
+from ...kit import Form
 
 ALL: Final = "all"
 BETWEEN: Final = "between"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from ..kit.texts import well_formed
+from ...kit.texts import well_formed
 
 _LONGEST_VALUE: Final = 4_000
 _TREE_NODES: Final = 2_000

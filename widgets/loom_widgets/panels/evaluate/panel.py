@@ -22,23 +22,15 @@ from loomlib.evals.runs import Snapshot, aevaluate
 from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
-from .evaluate import (
-    CaptureActions,
-    CompareActions,
-    RunRequest,
-    Watch,
-    case_rows,
-    case_told,
-    head_sentence,
-    head_told,
-    run_rows,
-    set_choices,
-    set_told,
-)
-from .kit import Cancel, Cancelled, Form, action
-from .kit.panel import static_summary
-from .kit.source import connect_code
-from .test import bar_rows
+from ...kit import Cancel, Cancelled, Form, action
+from ...kit.panel import static_summary
+from ...kit.source import connect_code
+from ..test.figures import bar_rows
+from .asking import RunRequest, Watch, set_told
+from .capture_actions import CaptureActions
+from .cases import case_rows, case_told, head_sentence, head_told
+from .compare_actions import CompareActions
+from .stored import run_rows, set_choices
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -54,8 +46,8 @@ class EvaluatePanel(CaptureActions, CompareActions):
     """Runs of eval sets, live and stored, their cases, two of them compared, and cases captured."""
 
     called: ClassVar[str] = "Evaluate"
-    script: ClassVar[tuple[str, str]] = ("loom_widgets", "evaluate_panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.evaluate", "case.js"),)
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.evaluate", "panel.js")
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.evaluate", "case.js"),)
 
     def __init__(self, bench: Workbench, **options: Any) -> None:
         self._rows: list[dict[str, Any]] = []

@@ -12,11 +12,16 @@ from loomlib.agents import Chunk, InvocationError, SessionStart
 from loomlib.agents.agui import conversation_of, read_event, run_input
 from loomlib.errors import LoomError
 
-from .kit import Cancel, Form, action
-from .kit.failures import told
-from .kit.panel import static_summary
-from .kit.source import connect_code, frame_rows
-from .test import Deciding, Frames, Looking, Turn, agent_line, asking_code, figures_of
+from ...kit import Cancel, Form, action
+from ...kit.failures import told
+from ...kit.panel import static_summary
+from ...kit.source import connect_code, frame_rows
+from .code import agent_line, asking_code
+from .deciding import Deciding
+from .figures import figures_of
+from .frames import Frames
+from .looking import Looking
+from .turns import Turn
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -34,8 +39,8 @@ class TestPanel(Deciding, Frames, Looking):
     __test__ = False  # the name looks like a test to pytest
 
     called: ClassVar[str] = "Test"
-    script: ClassVar[tuple[str, str]] = ("loom_widgets", "test_panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.test", "chat.js"),)
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.test", "panel.js")
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
         from loomlib import Agent, Workbench

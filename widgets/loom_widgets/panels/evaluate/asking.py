@@ -13,8 +13,8 @@ from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.evals.values.choices import split_evaluators
 from loomlib.reports import chosen_evaluators
 
-from ..kit import Form
-from ..kit.source import connect_code
+from ...kit import Form
+from ...kit.source import connect_code
 
 if TYPE_CHECKING:
     from loomlib import Workbench

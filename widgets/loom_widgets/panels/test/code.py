@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.workbench import Workbench
 
-from ..kit.source import connect_code
+from ...kit.source import connect_code
 
 if TYPE_CHECKING:
     from loomlib import Agent

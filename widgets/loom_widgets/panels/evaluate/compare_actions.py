@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError
 
-from ..kit import Form, Panel, action
+from ...kit import Form, Panel, action
 from .cases import case_told, place_of
 from .comparing import comparison_code, comparison_told
 

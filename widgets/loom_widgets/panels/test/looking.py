@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
-from ..kit import Cancel, Form, action
-from ..kit.source import frame_rows
+from ...kit import Cancel, Form, action
+from ...kit.source import frame_rows
 from .conversing import Conversing
 from .figures import bar_rows, figures_of, tools_of
 from .words import well_formed

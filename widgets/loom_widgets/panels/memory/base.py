@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
 
-from ..kit import Cancel, Form, Panel
-from ..kit.source import connect_code
+from ...kit import Cancel, Form, Panel
+from ...kit.source import connect_code
 from .rows import Told
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, limit_text
 from loomlib.presentation.formats import plural
 
-from ..kit import Form, Panel, action
-from ..kit.source import connect_code, frame_rows
+from ...kit import Form, Panel, action
+from ...kit.source import connect_code, frame_rows
 
 if TYPE_CHECKING:
     from loomlib import Workbench

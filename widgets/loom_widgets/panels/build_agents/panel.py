@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from loomlib.errors import LoomError
 from loomlib.presentation.formats import plural
 
-from .kit import Cancel, Cancelled, Form, Panel, action
-from .kit.failures import told
-from .kit.panel import static_summary
-from .kit.source import connect_code, frame_rows
+from ...kit import Cancel, Cancelled, Form, Panel, action
+from ...kit.failures import told
+from ...kit.panel import static_summary
+from ...kit.source import connect_code, frame_rows
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -31,7 +31,7 @@ class BuildPanel(Panel):
     """Agents come into the catalog here, and leave it."""
 
     called: ClassVar[str] = "Build"
-    script: ClassVar[tuple[str, str]] = ("loom_widgets", "build_panel.js")
+    script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.build_agents", "panel.js")
 
     def __init__(self, bench: Workbench, **options: Any) -> None:
         super().__init__(bench, **options)

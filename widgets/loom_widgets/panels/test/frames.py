@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loomlib.agents.mcp_apps import VIEW_SANDBOX, frame_document
 from loomlib.errors import LoomError
 
-from ..kit import Form, action
+from ...kit import Form, action
 from .conversing import Conversing
 from .words import short_text, well_formed
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import EvalError
 from loomlib.evals.compare.comparison import COLUMNS
 
-from ..kit.source import connect_code
+from ...kit.source import connect_code
 
 if TYPE_CHECKING:
     from loomlib import Workbench

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from loomlib.agents.agui import answer_to, run_input
 from loomlib.errors import LoomError
 
-from ..kit import Cancel, Form, action
-from ..kit.failures import told
+from ...kit import Cancel, Form, action
+from ...kit.failures import told
 from .conversing import Conversing
 from .words import answer_in_words, short_text
 
@@ -36,7 +36,7 @@ class Deciding(Conversing):
             self._tell_approvals({})
             return
         try:
-            found = self.bench.agent(name).approvals()
+            found = self.bench.agent(name).approvals.list()
         except Exception as error:  # noqa: BLE001 -- that approvals cannot be read must not keep anybody from asking
             problem = told(error)
             sentence = f"Approvals of {name} could not be read: {problem['what']}"

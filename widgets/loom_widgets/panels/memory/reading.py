@@ -11,8 +11,8 @@ from typing import Any
 from loomlib.errors import LoomError
 from loomlib.presentation.formats import plural
 
-from ..kit import Cancel, Form, action
-from ..kit.source import frame_rows
+from ...kit import Cancel, Form, action
+from ...kit.source import frame_rows
 from .base import MemoryView
 from .rows import Pages, event_row, event_whole, record_row, record_whole
 
@@ -174,7 +174,8 @@ class Reading(MemoryView):
         agent, number = form.text("agent"), form.count("invocation", most=2**53)
         self.show_call(f"inv = bench.agent({agent!r}).history.get({number})", "inv.telemetry.memories_used(memory)")
         self.say("Reading the answer's trace …")
-        found = self.memory.used_in(self.bench.agent(agent).history.get(number), progress=self.told(cancel))
+        invocation = self.bench.agent(agent).history.get(number)
+        found = invocation.telemetry.memories_used(self.memory, progress=self.told(cancel))
         self.say(f"{plural(len(found), 'record')} in the answer's prompt.")
         rows = frame_rows(found)
         return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": found.note}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import LoomError
 from loomlib.presentation.formats import plural
 
-from ..kit import Cancel, Form, action
+from ...kit import Cancel, Form, action
 from .base import MemoryView
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 from loomlib.errors import LoomError
 
-from ..kit import Form, Panel, action
-from ..kit.source import connect_code
+from ...kit import Form, Panel, action
+from ...kit.source import connect_code
 from .capturing import captured_told, invocation_rows
 
 

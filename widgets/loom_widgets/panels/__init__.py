@@ -1,0 +1,1 @@
+"""The five panels: build, test, operate, evaluate, memory; each is imported when it is opened."""
