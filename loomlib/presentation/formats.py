@@ -31,6 +31,7 @@ Kind = Literal["number", "ms", "share", "USD"]
 Numeric = int | float | Decimal
 
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_HALF_UP)
+_EXACT = Context(prec=330)  # every float has fewer digits before its decimals
 _QUANTA = [Decimal(1).scaleb(-decimals) for decimals in range(16)]
 _LARGEST = 1e15
 _SMALLEST = 1e-4
@@ -317,7 +318,7 @@ def _special(value: Numeric | None) -> str | None:
 
 
 def _rounded(value: Numeric, decimals: int) -> Decimal:
-    return Decimal(value).quantize(_QUANTA[decimals], ROUND_HALF_UP)
+    return Decimal(value).quantize(_QUANTA[decimals], ROUND_HALF_UP, _EXACT)
 
 
 def _fixed(value: Numeric, decimals: int) -> str:

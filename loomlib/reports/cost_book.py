@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import number, plural
+from loomlib.presentation.text import one_line
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
-from loomlib.telemetry.diagnosis.wording import name_of
 from loomlib.workbench.tracing import find_traces
 
 from .cost_figures import cost_by_day
@@ -170,7 +170,7 @@ class CostBook:
                 groups.setdefault((line.model or "runtime", line.item, price, dated), []).append(line)
         rows = [
             {
-                "model": name_of(model),
+                "model": one_line(model),
                 "item": item,
                 "quantity": "unknown"
                 if any(line.quantity is None for line in lines)

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import milliseconds, number, percent, plural
-from loomlib.telemetry.diagnosis.wording import name_of
+from loomlib.presentation.text import one_line
 from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 from .time_figures import SHOWN_SPANS, annotated, longest_bars, token_growth
@@ -70,7 +70,7 @@ class SessionStory:
         return _frame(
             [
                 {
-                    "span": "· " * min(bar.depth, 8) + name_of(bar.label),
+                    "span": "· " * min(bar.depth, 8) + one_line(bar.label),
                     "part": PART_NAMES[bar.part],
                     "after ms": number(bar.start_ms),
                     "took ms": number(bar.duration_ms),
@@ -119,7 +119,7 @@ class SessionStory:
         return _frame(
             [
                 {
-                    "tool": name_of(name),
+                    "tool": one_line(name),
                     "runs": number(len(runs), 0),
                     "median ms": number(median(call.duration_ms for call in runs)),
                     "longest ms": number(max(call.duration_ms for call in runs)),
@@ -173,12 +173,12 @@ class SessionStory:
         after_s = (row.client_invoke_time or 0) - (began or 0)
         return {
             "after": f"{after_s:.1f} s",
-            "asked": name_of(row.prompt or "")[:80] or _NOTHING,
+            "asked": one_line(row.prompt or "")[:80] or _NOTHING,
             "took ms": number(found.total_ms) if found.total_ns else _NOTHING,
             "status": row.failure or row.status,
             "spans": view.state.replace("_", " ") if view.state != "found" else number(len(view.trace.spans), 0),
             "largest part": f"{PART_NAMES[largest.name]} {percent(largest.share)}" if found.total_ns else _NOTHING,
-            "first finding": name_of(first.title.replace("`", "")) if first else _NOTHING,
+            "first finding": one_line(first.title.replace("`", "")) if first else _NOTHING,
         }
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import LoomError
 from loomlib.latency.inside import Inside, look_inside, spans_sentence
 from loomlib.presentation.formats import milliseconds, percent, plural
-from loomlib.telemetry.diagnosis import Diagnosis, Finding, diagnose_study
-from loomlib.telemetry.diagnosis.wording import name_of
+from loomlib.presentation.text import one_line
+from loomlib.telemetry.diagnosis import Diagnosis, LatencyFinding, diagnose_study
 from loomlib.workbench.tracing import find_traces
 
 from .displays import Listing, Verdict
@@ -190,9 +190,9 @@ class TimeSpent:
         return "No rule found a cause worth telling." if self.known else "Without spans no cause can be told."
 
 
-def plain_title(finding: Finding) -> str:
+def plain_title(finding: LatencyFinding) -> str:
     """A finding's title in one line, without the marks of code, which a page would show as they are."""
-    return name_of(finding.title.replace("`", ""))
+    return one_line(finding.title.replace("`", ""))
 
 
 def finding_list(diagnosis: Diagnosis, *, nothing: str) -> Listing:

@@ -28,6 +28,7 @@ class SpanSource(Protocol):
 
     def __call__(self, request: TraceRequest, /) -> Iterable[SpanDocument]:
         """Return what there is of an invocation's spans now."""
+        ...
 
 
 class CloudWatchSpans:

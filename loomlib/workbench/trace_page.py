@@ -11,7 +11,7 @@ from .trace_look import PART_COLOURS, PART_NAMES, label, share
 
 if TYPE_CHECKING:
     from ..telemetry.cost import Cost
-    from ..telemetry.diagnosis import Finding
+    from ..telemetry.diagnosis import LatencyFinding
     from ..telemetry.traces import Bar, Breakdown
 
 SHOWN_BARS: Final = 200
@@ -43,7 +43,7 @@ def trace_page(
     title: str,
     sentences: Sequence[str],
     breakdown: Breakdown,
-    findings: Sequence[Finding] | None,
+    findings: Sequence[LatencyFinding] | None,
     cost: Cost | None,
     bars: Sequence[Bar],
 ) -> str:
@@ -103,7 +103,7 @@ def _parts(breakdown: Breakdown) -> str:
     return f"<table><thead>{head}</thead><tbody>{rows}{whole}</tbody></table>"
 
 
-def _findings(found: Sequence[Finding]) -> str:
+def _findings(found: Sequence[LatencyFinding]) -> str:
     """The costliest causes, each with its evidence and what to try."""
     if not found:
         return '<p class="quiet">Nothing stands out: no rule of the diagnosis applies.</p>'

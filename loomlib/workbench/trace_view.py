@@ -72,9 +72,9 @@ class TraceView:
         return None if self._found.client is None else self._found.client.timing
 
     @cached_property
-    def case(self) -> diagnosis.Case:
+    def case(self) -> diagnosis.InvocationCase:
         """Trace, breakdown and client's side together: calls, tools, cycles, retries, worked out once."""
-        return diagnosis.Case.of(self.trace, self._found.client)
+        return diagnosis.InvocationCase.of(self.trace, self._found.client)
 
     @property
     def started_at(self) -> datetime | None:

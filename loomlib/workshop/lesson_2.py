@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import LoomError
 from ..latency import StudyResult
-from ..telemetry.diagnosis import Finding
+from ..telemetry.diagnosis import LatencyFinding
 from ..workbench import Agent
 from ..workbench.trace_view import TraceView
 from .exercise import Exercise, NotYet, a_number, an, expect, several
@@ -77,7 +77,7 @@ def _could_be(answer: object, bench: Workbench) -> str:
 
 
 def _cause(answer: object, bench: Workbench) -> str:
-    found = an(answer, Finding, "a finding: one of trace.findings().findings")
+    found = an(answer, LatencyFinding, "a finding: one of trace.findings().findings")
     largest = _slow_trace(bench).findings().first
     if largest is None:
         raise NotYet("the trace has no finding; was it a warm call about four towns?")

@@ -1,4 +1,4 @@
-"""Cost: what invocations cost by a dated price table; what has no known price or quantity stays unknown."""
+"""Cost of invocations by a dated price table; an item without a known price or quantity stays unknown."""
 
 from .amount import Amount
 from .cost import Cost, CostLine, cost_of

@@ -1,4 +1,4 @@
-"""An amount of money that carries what is not known about it."""
+"""Amounts of money that record what is unknown about them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 
-from ...presentation.formats import money
+from loomlib.presentation.formats import money
 
-SMALLEST = Decimal("1e-15")
+QUANTUM = Decimal("1e-15")
 """Amounts are rounded to this once, when they are made; from then on sums are exact, in any order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """What is known of a sum, and how many of its items have no known price or quantity.
+    """The known part of a sum, and how many of its items have no known price or quantity.
 
-    `is_estimate`: a quantity was estimated, counted afterwards or simulated. Unknown items add nothing to `known` and
-    are never zero: `state` says whether the figure is the whole.
+    Unknown items add nothing to `known`, so it is never zero for lack of data: `state` tells whether it is the whole.
+
+    Attributes:
+        known: The known sum.
+        unknown: How many items are unknown.
+        is_estimate: Whether a quantity was estimated, counted afterwards or simulated.
+        currency: ISO 4217 code.
     """
 
     known: Decimal = Decimal(0)
@@ -28,7 +33,7 @@ class Amount:
 
     def __post_init__(self) -> None:
         if not self.known.is_finite() or self.known < 0 or self.unknown < 0:
-            raise ValueError(f"no amount: {self.known} with {self.unknown} unknown")
+            raise ValueError(f"an amount must be finite and not negative: {self.known}, {self.unknown} unknown")
 
     @property
     def state(self) -> str:
@@ -39,12 +44,12 @@ class Amount:
 
     @property
     def value(self) -> float | None:
-        """The figure for a table or a chart: None where it is unknown."""
+        """The figure for a table or a chart; None when unknown."""
         return None if self.state == "unknown" else float(self.known)
 
     def __add__(self, other: Amount) -> Amount:
         if self.currency != other.currency:
-            raise ValueError(f"{self.currency} and {other.currency} cannot be added")
+            raise ValueError(f"cannot add amounts in {self.currency} and {other.currency}")
         return Amount(
             known=self.known + other.known,
             unknown=self.unknown + other.unknown,
@@ -56,18 +61,26 @@ class Amount:
         if self.state == "unknown":
             return f"unknown ({self.unknown} items)" if self.unknown > 1 else "unknown"
         figure = money(self.known, self.currency)
-        told = f"at least {figure} ({self.unknown} unknown)" if self.unknown else figure
-        return f"{told}, estimated" if self.is_estimate else told
+        text = f"at least {figure} ({self.unknown} unknown)" if self.unknown else figure
+        return f"{text}, estimated" if self.is_estimate else text
 
 
 def amount_of(
     quantity: Decimal, price: Decimal, *, per: int, is_estimate: bool = False, currency: str = "USD"
 ) -> Amount:
-    """`quantity` at `price` for each `per` of it."""
-    return Amount(known=(quantity * price / per).quantize(SMALLEST), is_estimate=is_estimate, currency=currency)
+    """Return the amount for a quantity.
+
+    Args:
+        quantity: How much was used.
+        price: The price of `per` units.
+        per: The number of units that the price is for.
+        is_estimate: Whether the quantity is an estimate.
+        currency: ISO 4217 code.
+    """
+    return Amount(known=(quantity * price / per).quantize(QUANTUM), is_estimate=is_estimate, currency=currency)
 
 
 def total(amounts: Iterable[Amount], *, currency: str = "USD") -> Amount:
-    """The sum of amounts; of none, nothing."""
-    found = list(amounts)
-    return reduce(Amount.__add__, found[1:], found[0]) if found else Amount(currency=currency)
+    """Return the sum of amounts; zero for none."""
+    items = list(amounts)
+    return reduce(Amount.__add__, items[1:], items[0]) if items else Amount(currency=currency)

@@ -1,4 +1,4 @@
-"""What an invocation cost, line by line: each with its quantity, its price, where the price is from, and its doubt."""
+"""The cost of an invocation, line by line: quantity, price, the source of the price, and why something is unknown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,21 @@ _TOKENS = {kind: f"{kind.replace('_', '-')} tokens" for kind in KINDS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
-    """One item: `quantity` of `unit` at `price` for a `per`. What is not known is None and explained in `why`."""
+    """One item of a cost.
+
+    Attributes:
+        item: What was used, such as `input tokens` or `runtime CPU`.
+        model: The model id, for tokens.
+        quantity: How much was used; None when unknown.
+        unit: The unit of the quantity.
+        price: The price of one `per`; None when unknown.
+        per: What the price is for, such as `MTok` or `vCPU-hour`.
+        amount: The cost.
+        source: Where the price comes from.
+        as_of: The date of the price.
+        why: Why something is unknown or estimated, or where the quantity comes from.
+        span_ids: The spans it was computed from.
+    """
 
     item: str
     model: str | None = None
@@ -37,7 +51,7 @@ class CostLine:
     span_ids: tuple[str, ...] = field(default=(), repr=False)
 
     def row(self) -> dict[str, Any]:
-        """The line as one row of a table."""
+        """Return the line as one row of a table."""
         return {
             "item": self.item,
             "model": self.model,
@@ -56,7 +70,14 @@ class CostLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one invocation cost. `is_simulated`: a scripted model made the tokens up; nobody is billed for them."""
+    """The cost of one invocation.
+
+    Attributes:
+        lines: Its items.
+        currency: ISO 4217 code.
+        is_simulated: Whether a scripted model made up the tokens, so nothing is billed for them.
+        trace_id: The trace it was computed from.
+    """
 
     lines: tuple[CostLine, ...]
     currency: str = "USD"
@@ -65,25 +86,25 @@ class Cost:
 
     @property
     def total(self) -> Amount:
-        """Everything."""
+        """The sum of all items."""
         return total((line.amount for line in self.lines), currency=self.currency)
 
     @property
     def model(self) -> Amount:
-        """What the tokens cost."""
+        """The cost of tokens."""
         return total((line.amount for line in self.lines if line.unit == "tokens"), currency=self.currency)
 
     @property
     def runtime(self) -> Amount:
-        """What CPU and memory cost."""
+        """The cost of CPU and memory."""
         return total((line.amount for line in self.lines if line.unit != "tokens"), currency=self.currency)
 
     def tokens(self, kind: str) -> int:
-        """The known tokens of one of `KINDS`."""
+        """Return the known tokens of one of `KINDS`."""
         return sum(int(line.quantity or 0) for line in self.lines if line.item == _TOKENS[kind])
 
     def table(self) -> list[dict[str, Any]]:
-        """One row a line, ready for a DataFrame."""
+        """Return one row per item, ready for a DataFrame."""
         return [line.row() for line in self.lines]
 
 
@@ -96,12 +117,18 @@ def cost_of(
     is_simulated: bool = False,
     priced_as: str | None = None,
 ) -> Cost:
-    """The cost of an invocation from its trace.
+    """Compute the cost of an invocation from its trace.
 
-    `runtime` is its CPU and memory (None: unknown). `count_tokens` is asked where a span states no usage.
-    `priced_as` prices every call as that model, for a "what if"; such amounts are estimates.
+    Args:
+        trace: The invocation's trace.
+        prices: The price table; the shipped one by default.
+        runtime: CPU and memory it used; None when unknown.
+        count_tokens: Counts the tokens of model calls whose spans state no usage.
+        is_simulated: Whether a scripted model made up the tokens.
+        priced_as: Price every model call as this model, for a "what if"; such amounts are estimates.
 
-    cost_of(trace, runtime=RuntimeUse.during(4.6, active_vcpus=1.0, memory_gb=0.128)).total
+    Example:
+        cost_of(trace, runtime=RuntimeUse.during(4.6, active_vcpus=1.0, memory_gb=0.128)).total
     """
     table = _shipped() if prices is None else prices
     usage = usage_of(trace, count_tokens=count_tokens)
@@ -125,13 +152,13 @@ def _token_lines(
             if tokens == 0 or call.state == "not_billed":
                 continue
             model = priced_as or call.model
-            found = table.model(model)
-            price = None if found is None else found.price(kind, call.prompt_tokens)
+            entry = table.model(model)
+            price = None if entry is None else entry.price(kind, call.prompt_tokens)
             counted = call.state == "counted"
-            why = _why(call, kind, model, found is not None, price, tokens)
+            why = _why(call, kind, model, entry is not None, price, tokens)
             groups.setdefault((model, kind, price, counted, why), []).append((call, tokens or 0))
     for (model, kind, price, counted, why), calls in groups.items():
-        found = table.model(model)
+        entry = table.model(model)
         known = all(_tokens(call, kind) is not None for call, _ in calls)
         quantity = Decimal(sum(tokens for _, tokens in calls)) if known else None
         is_estimate = estimated or counted
@@ -145,8 +172,8 @@ def _token_lines(
             amount=Amount(unknown=len(calls), is_estimate=is_estimate, currency=table.currency)
             if price is None or quantity is None
             else amount_of(quantity, price, per=_MTOK, is_estimate=is_estimate, currency=table.currency),
-            source="" if found is None else found.source,
-            as_of=None if found is None else found.as_of,
+            source="" if entry is None else entry.source,
+            as_of=None if entry is None else entry.as_of,
             why=why,
             span_ids=tuple(call.span_id for call, _ in calls),
         )
@@ -168,9 +195,9 @@ def _why(
     if tokens is None:
         return call.why
     if model is None:
-        return "no span names the model"
+        return "no span states the model"
     if not has_entry:
-        return "the price table has no such model"
+        return "the price table does not have this model"
     if price is None:
         return f"no {kind.replace('_', '-')} price for a prompt of this length"
     return call.why
@@ -178,7 +205,7 @@ def _why(
 
 def _runtime_lines(use: RuntimeUse | None, table: PriceTable) -> Iterable[CostLine]:
     price = table.runtime
-    use = use or RuntimeUse(basis="the runtime's CPU and memory were not measured")
+    use = use or RuntimeUse(basis="CPU and memory of the runtime were not measured")
     items = (
         ("runtime CPU", use.vcpu_s, "vCPU-s", price.cpu_per_vcpu_hour, "vCPU-hour"),
         ("runtime memory", use.memory_gb_s, "GB-s", price.memory_per_gb_hour, "GB-hour"),

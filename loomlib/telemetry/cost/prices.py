@@ -1,11 +1,11 @@
-"""The price table: dated list prices, and the user's own over them."""
+"""The price table: dated list prices, and the user's own prices on top."""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -26,9 +26,15 @@ _RUNTIME_KEYS = {"cpu_per_vcpu_hour", "memory_per_gb_hour", "minimum_memory_gb",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPrice:
-    """Dollars for a million tokens of each kind; a kind that is missing has no known price.
+    """The price of a model for a million tokens of each kind; a missing kind has no known price.
 
-    Up to `up_to_prompt_tokens` in the prompt (None: any); beyond, `long` holds, or nothing is known.
+    Attributes:
+        ids: The model's keys (`model_key`).
+        prices: The price by kind, one of `KINDS`.
+        up_to_prompt_tokens: The longest prompt that `prices` is for; None for any.
+        long: The prices for longer prompts.
+        source: Where the prices come from.
+        as_of: Their date.
     """
 
     ids: tuple[str, ...]
@@ -39,14 +45,27 @@ class ModelPrice:
     as_of: date | None = None
 
     def price(self, kind: str, prompt_tokens: int) -> Decimal | None:
-        """The price of one of `KINDS` in a call whose prompt has that many tokens."""
+        """Return the price of a million tokens; None when unknown.
+
+        Args:
+            kind: One of `KINDS`.
+            prompt_tokens: The length of the call's prompt.
+        """
         within = self.up_to_prompt_tokens is None or prompt_tokens <= self.up_to_prompt_tokens
         return (self.prices if within else self.long).get(kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePrice:
-    """What AgentCore Runtime charges; None where that is not known."""
+    """What AgentCore Runtime charges; None where unknown.
+
+    Attributes:
+        cpu_per_vcpu_hour: The price of a vCPU-hour.
+        memory_per_gb_hour: The price of a GB-hour.
+        minimum_memory_gb: The least memory that is billed.
+        source: Where the prices come from.
+        as_of: Their date.
+    """
 
     cpu_per_vcpu_hour: Decimal | None = None
     memory_per_gb_hour: Decimal | None = None
@@ -57,18 +76,24 @@ class RuntimePrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """Prices of models by id, and of the runtime. Made by `price_table`."""
+    """Prices of models and of the runtime; made by `price_table`.
+
+    Attributes:
+        models: The models by key (`model_key`).
+        runtime: The runtime's prices.
+        currency: ISO 4217 code.
+    """
 
     models: Mapping[str, ModelPrice]
     runtime: RuntimePrice
     currency: str = "USD"
 
     def model(self, model_id: str | None) -> ModelPrice | None:
-        """The price of a model by its id, inference profile or ARN; None where the table has none."""
+        """Return the price of a model by its id, inference profile or ARN; None where the table has none."""
         return None if model_id is None else self.models.get(model_key(model_id))
 
     def table(self) -> list[dict[str, Any]]:
-        """One row a model, ready for a DataFrame; dollars for a million tokens."""
+        """Return one row per model, ready for a DataFrame; prices for a million tokens."""
         return [
             {"model": key, **{kind: _float(price.prices.get(kind)) for kind in KINDS}}
             | {"source": price.source, "as_of": price.as_of}
@@ -77,7 +102,7 @@ class PriceTable:
 
 
 def model_key(model_id: str) -> str:
-    """A model id without ARN, region, vendor, date and version.
+    """Return a model id without ARN, region, vendor, date and version.
 
     >>> model_key("us.anthropic.claude-sonnet-4-20250514-v1:0")
     'claude-sonnet-4'
@@ -85,7 +110,7 @@ def model_key(model_id: str) -> str:
     name = model_id.strip().lower()
     if name.startswith("arn:"):
         if "application-inference-profile/" in name:
-            return name  # says nothing about the model; the user's own prices may name it
+            return name  # does not contain the model; the user's own prices may list it
         name = name.rpartition("/")[2]
     name = _VENDOR.sub("", _REGION.sub("", name))
     return _VERSION.sub("", name) or name
@@ -94,9 +119,14 @@ def model_key(model_id: str) -> str:
 def price_table(
     overrides: str | os.PathLike[str] | None = None, *, home: str | os.PathLike[str] | None = None
 ) -> PriceTable:
-    """The shipped prices, under the user's: the file `overrides`, else `prices.toml` in Loom's home if it is there.
+    """Load the shipped prices, with the user's own on top.
 
-    Raises `SettingsError` for a file that cannot be read or is not in the form of the shipped one.
+    Args:
+        overrides: A file in the form of the shipped one.
+        home: Loom's home folder; without `overrides`, its `prices.toml` is read if it exists.
+
+    Raises:
+        SettingsError: The file cannot be read or has another form.
     """
     text = resources.files("loomlib.telemetry.cost").joinpath(FILE).read_text("utf-8")
     shipped = _parse(tomllib.loads(text, parse_float=Decimal), FILE)
@@ -108,9 +138,9 @@ def price_table(
     try:
         own = _parse(tomllib.loads(path.read_text("utf-8"), parse_float=Decimal), str(path))
     except OSError as error:
-        raise SettingsError(f"The prices cannot be read: {error.strerror}", on=str(path)) from error
+        raise SettingsError(f"Cannot read the price file: {error.strerror}", on=str(path)) from error
     except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"The prices are not TOML: {error}", on=str(path)) from error
+        raise SettingsError(f"The price file is not valid TOML: {error}", on=str(path)) from error
     return _table(shipped, own)
 
 
@@ -137,12 +167,12 @@ def _table(*files: _File) -> PriceTable:
 
 
 def _parse(document: Mapping[str, Any], where: str) -> _File:
-    _known(document, {"currency", "runtime", "model"}, where)
+    _check_keys(document, {"currency", "runtime", "model"}, where)
     runtime = _mapping(document.get("runtime", {}), f"runtime in {where}")
-    _known(runtime, _RUNTIME_KEYS, f"runtime in {where}")
+    _check_keys(runtime, _RUNTIME_KEYS, f"runtime in {where}")
     entries: object = document.get("model", [])
     if not isinstance(entries, list):
-        raise SettingsError("model is no list of tables", on=where, try_="[[model]]")
+        raise SettingsError("model must be an array of tables", on=where, try_="[[model]]")
     currency: object = document.get("currency")
     return _File(
         [_model(_mapping(entry, where), where) for entry in cast("list[object]", entries)],
@@ -155,16 +185,16 @@ def _parse(document: Mapping[str, Any], where: str) -> _File:
 
 
 def _model(entry: Mapping[str, Any], where: str) -> ModelPrice:
-    _known(entry, _MODEL_KEYS, where)
+    _check_keys(entry, _MODEL_KEYS, where)
     ids: object = entry.get("ids")
     if not isinstance(ids, list) or not ids:
-        raise SettingsError("A model without ids", on=where, try_='ids = ["claude-sonnet-4"]')
+        raise SettingsError("A model has no ids", on=where, try_='ids = ["claude-sonnet-4"]')
     keys = tuple(model_key(str(id)) for id in cast("list[object]", ids))
     long = _mapping(entry.get("long", {}), f"long of {keys[0]} in {where}")
-    _known(long, KINDS, f"long of {keys[0]} in {where}")
+    _check_keys(long, KINDS, f"long of {keys[0]} in {where}")
     limit: object = entry.get("up_to_prompt_tokens")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise SettingsError("up_to_prompt_tokens is no count", on=f"{keys[0]} in {where}")
+        raise SettingsError("up_to_prompt_tokens must be a whole number above 0", on=f"{keys[0]} in {where}")
     as_of: object = entry.get("as_of")
     return ModelPrice(
         ids=keys,
@@ -178,7 +208,7 @@ def _model(entry: Mapping[str, Any], where: str) -> ModelPrice:
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise SettingsError("Not a table", on=where)
+        raise SettingsError("A table is expected here", on=where)
     return cast("dict[str, Any]", value)
 
 
@@ -187,14 +217,14 @@ def _price(value: object, where: str) -> Decimal:
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         price = Decimal(value)
     if not price.is_finite() or not 0 <= price < Decimal("1e9"):
-        raise SettingsError("No price", on=f"{value!r}: {where}", try_="a number of at least 0")
+        raise SettingsError("Invalid price", on=f"{value!r}: {where}", try_="a number of at least 0")
     return price
 
 
-def _known(given: Mapping[str, Any], known: object, where: str) -> None:
-    allowed = sorted(cast("set[str]", known))
+def _check_keys(given: Mapping[str, Any], allowed_keys: Iterable[str], where: str) -> None:
+    allowed = sorted(allowed_keys)
     if unknown := sorted(set(given) - set(allowed)):
-        raise SettingsError(f"Unknown: {', '.join(unknown)}", on=where, try_=", ".join(allowed))
+        raise SettingsError(f"Unknown keys: {', '.join(unknown)}", on=where, try_=", ".join(allowed))
 
 
 def _float(value: Decimal | None) -> float | None:

@@ -1,4 +1,4 @@
-"""CPU and memory that the runtime used, as far as they are known."""
+"""CPU and memory that the runtime used, as far as known."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeUse:
-    """vCPU-seconds and GB-seconds; None where nobody measured them.
+    """CPU and memory of one invocation; None where not measured.
 
-    AgentCore Runtime charges by the second: CPU only while it is active, memory by its peak up to that second and at
-    least 128 MB (the field note "The 95% Rule", section on billing). `basis` says where the figures come from.
+    AgentCore Runtime charges per second: CPU only while it is active, memory by its peak up to that second and at least
+    128 MB (field note "The 95% Rule", section on billing).
+
+    Attributes:
+        vcpu_s: vCPU-seconds.
+        memory_gb_s: GB-seconds.
+        basis: Where the figures come from.
+        is_estimate: Whether they are estimated.
     """
 
     vcpu_s: Decimal | None = None
@@ -22,11 +28,16 @@ class RuntimeUse:
     def __post_init__(self) -> None:
         for value in (self.vcpu_s, self.memory_gb_s):
             if value is not None and not (value.is_finite() and value >= 0):
-                raise ValueError(f"no use of a runtime: {value}")
+                raise ValueError(f"runtime usage must be finite and not negative: {value}")
 
     @classmethod
     def measured(cls, *, vcpu_hours: float | None = None, gb_hours: float | None = None) -> RuntimeUse:
-        """From the metrics `CPUUsed-vCPUHours` and `MemoryUsed-GBHours` of AWS/Bedrock-AgentCore."""
+        """Return the usage from the metrics `CPUUsed-vCPUHours` and `MemoryUsed-GBHours` of AWS/Bedrock-AgentCore.
+
+        Args:
+            vcpu_hours: vCPU-hours.
+            gb_hours: GB-hours.
+        """
         return cls(
             vcpu_s=None if vcpu_hours is None else Decimal(str(vcpu_hours)) * 3600,
             memory_gb_s=None if gb_hours is None else Decimal(str(gb_hours)) * 3600,
@@ -42,9 +53,15 @@ class RuntimeUse:
         memory_gb: float | None = None,
         minimum_memory_gb: float = 0.128,
     ) -> RuntimeUse:
-        """An estimate for `seconds` with an average of `active_vcpus` at work and a peak of `memory_gb`.
+        """Return an estimate.
 
-        Waiting for a model is not active: 1.0 is what one busy core costs, an upper bound for a Python agent.
+        Waiting for a model is not active CPU time: 1.0 is what one busy core costs, an upper bound for a Python agent.
+
+        Args:
+            seconds: The duration.
+            active_vcpus: The average number of active vCPUs.
+            memory_gb: The peak memory.
+            minimum_memory_gb: The least memory that is billed.
         """
         time = Decimal(str(seconds))
         peak = None if memory_gb is None else Decimal(str(max(memory_gb, minimum_memory_gb)))

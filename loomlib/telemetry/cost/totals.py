@@ -1,4 +1,4 @@
-"""Costs of many invocations as sums: of a session, a study, an agent, a day."""
+"""Sums of the costs of many invocations: of a session, a study, an agent, a day."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostTotal:
-    """The sum of costs. `incomplete` of the `invocations` have something unknown; `simulated` of them are scripted."""
+    """The sum of costs.
+
+    Attributes:
+        amount: Everything.
+        model: The cost of tokens.
+        runtime: The cost of CPU and memory.
+        invocations: How many invocations were summed.
+        incomplete: How many of them have something unknown.
+        simulated: How many of them used a scripted model.
+        tokens: The known tokens by kind.
+        by_model: The cost of tokens by model.
+    """
 
     amount: Amount
     model: Amount
@@ -27,7 +38,7 @@ class CostTotal:
     by_model: Mapping[str, Amount] = field(default_factory=dict[str, Amount])
 
     def row(self) -> dict[str, Any]:
-        """The sum as one row of a table."""
+        """Return the sum as one row of a table."""
         return {
             "amount": self.amount.value,
             "state": self.amount.state,
@@ -43,29 +54,29 @@ class CostTotal:
 
 
 def total_cost(costs: Iterable[Cost]) -> CostTotal:
-    """The sum of costs, whatever their order."""
-    found = list(costs)
-    currency = found[0].currency if found else "USD"
+    """Return the sum of costs."""
+    all_costs = list(costs)
+    currency = all_costs[0].currency if all_costs else "USD"
     by_model: dict[str, Amount] = {}
-    for cost in found:
+    for cost in all_costs:
         for line in cost.lines:
             if line.unit == "tokens":
                 name = line.model or "unknown model"
                 by_model[name] = by_model[name] + line.amount if name in by_model else line.amount
     return CostTotal(
-        amount=total((cost.total for cost in found), currency=currency),
-        model=total((cost.model for cost in found), currency=currency),
-        runtime=total((cost.runtime for cost in found), currency=currency),
-        invocations=len(found),
-        incomplete=sum(1 for cost in found if cost.total.unknown),
-        simulated=sum(1 for cost in found if cost.is_simulated),
-        tokens={kind: sum(cost.tokens(kind) for cost in found) for kind in KINDS},
+        amount=total((cost.total for cost in all_costs), currency=currency),
+        model=total((cost.model for cost in all_costs), currency=currency),
+        runtime=total((cost.runtime for cost in all_costs), currency=currency),
+        invocations=len(all_costs),
+        incomplete=sum(1 for cost in all_costs if cost.total.unknown),
+        simulated=sum(1 for cost in all_costs if cost.is_simulated),
+        tokens={kind: sum(cost.tokens(kind) for cost in all_costs) for kind in KINDS},
         by_model=dict(sorted(by_model.items())),
     )
 
 
 def cost_by(costs: Iterable[tuple[Key, Cost]]) -> dict[Key, CostTotal]:
-    """Sums by a key of the caller's: a session, an agent, a day. In the order in which the keys first come."""
+    """Return sums by a key (a session, an agent, a day), in order of first appearance."""
     groups: dict[Key, list[Cost]] = {}
     for key, cost in costs:
         groups.setdefault(key, []).append(cost)

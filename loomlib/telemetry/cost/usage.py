@@ -1,4 +1,4 @@
-"""The tokens that an invocation's model calls used, as their spans state them, or counted afterwards."""
+"""The tokens of an invocation's model calls, as their spans state them or counted afterwards."""
 
 from __future__ import annotations
 
@@ -23,10 +23,17 @@ STATES = ("stated", "counted", "missing", "not_billed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallUsage:
-    """The tokens of one model call, each kind apart; None where nothing says.
+    """The tokens of one model call by kind; None where unknown.
 
-    `input_tokens` are those that came neither from the cache nor went into it. `state`: `stated` by the span,
-    `counted` afterwards, `missing`, or `not_billed` (refused before the model read anything).
+    Attributes:
+        span_id: The call's span.
+        model: The model id.
+        input_tokens: Input tokens that were neither read from nor written to the cache.
+        output_tokens: Output tokens.
+        cache_read_tokens: Input tokens read from the cache.
+        cache_write_tokens: Input tokens written to the cache.
+        state: `stated` by the span, `counted` afterwards, `missing`, or `not_billed` (throttled).
+        why: Why something is missing, or how it was counted.
     """
 
     span_id: str
@@ -40,19 +47,24 @@ class CallUsage:
 
     @property
     def prompt_tokens(self) -> int:
-        """Everything that the model read, as far as that is known."""
+        """All tokens that the model read, as far as known."""
         return (self.input_tokens or 0) + self.cache_read_tokens + self.cache_write_tokens
 
 
 def usage_of(trace: Trace, *, count_tokens: CountTokens | None = None) -> tuple[CallUsage, ...]:
-    """The usage of every model call; of an agent's whole where its calls have no spans of their own."""
+    """Return the usage of every model call, or of the agent as a whole where its model calls have no spans.
+
+    Args:
+        trace: The invocation's trace.
+        count_tokens: Counts the tokens of calls whose spans state no usage.
+    """
     calls = model_calls(trace)
     if not calls:
         return tuple(_of_agent(trace))
-    found = [_of_call(trace, call) for call in calls]
+    usages = [_of_call(trace, call) for call in calls]
     if count_tokens is None:
-        return tuple(found)
-    return tuple(_counted(trace, each, count_tokens) if each.state == "missing" else each for each in found)
+        return tuple(usages)
+    return tuple(_counted(trace, usage, count_tokens) if usage.state == "missing" else usage for usage in usages)
 
 
 def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
@@ -63,7 +75,7 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
             span_id=call.span_id,
             model=model,
             state="not_billed" if refused else "missing",
-            why="refused for too many requests" if refused else "the span states no usage",
+            why="throttled" if refused else "the span states no usage",
         )
     read, written = call.cache_read_tokens or 0, call.cache_write_tokens or 0
     span = trace.span(call.span_id)
@@ -78,32 +90,32 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
         output_tokens=call.output_tokens,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        why="" if fresh is not None and call.output_tokens is not None else "the span states only a part of the usage",
+        why="" if fresh is not None and call.output_tokens is not None else "the span states only part of the usage",
     )
 
 
 def _of_agent(trace: Trace) -> list[CallUsage]:
-    found: list[CallUsage] = []
+    usages: list[CallUsage] = []
     for span in trace.of_operation("invoke_agent"):
         if any(trace.operation(above) == "invoke_agent" for above in trace.ancestors(span)):
-            continue  # the outer agent's sum has it
+            continue  # included in the outer agent's sum
         get, usage = span.attributes.get, "gen_ai.usage."
-        read = count_or_none(get(usage + "input_tokens", get(usage + "prompt_tokens")))
-        wrote = count_or_none(get(usage + "output_tokens", get(usage + "completion_tokens")))
-        has_usage = read is not None or wrote is not None
-        found.append(
+        input_ = count_or_none(get(usage + "input_tokens", get(usage + "prompt_tokens")))
+        output = count_or_none(get(usage + "output_tokens", get(usage + "completion_tokens")))
+        has_usage = input_ is not None or output is not None
+        usages.append(
             CallUsage(
                 span_id=span.span_id,
                 model=_model(span),
-                input_tokens=read,
-                output_tokens=wrote,
+                input_tokens=input_,
+                output_tokens=output,
                 cache_read_tokens=count_or_none(get(usage + "cache_read.input_tokens")) or 0,
                 cache_write_tokens=count_or_none(get(usage + "cache_creation.input_tokens")) or 0,
                 state="stated" if has_usage else "missing",
-                why="the agent's sum: its model calls have no spans" if has_usage else "no span states any usage",
+                why="the agent's sum, as its model calls have no spans" if has_usage else "no span states any usage",
             )
         )
-    return found
+    return usages
 
 
 def _model(span: Span) -> str | None:
@@ -116,18 +128,18 @@ def _model_above(trace: Trace, span_id: str) -> str | None:
 
 
 def _counted(trace: Trace, usage: CallUsage, count_tokens: CountTokens) -> CallUsage:
-    """The call with its messages counted, as text: without the tools' schemas, which no span repeats."""
+    """Count the call's messages as text, without the tools' schemas, which no span contains."""
     span = trace.span(usage.span_id)
     if span is None or usage.model is None:
         return usage
-    said = messages_of(span, [each for each in trace.log_records if each.span_id == span.span_id])
-    messages = _messages([*said.inputs, *said.history])
-    written = _messages(said.outputs)
+    recorded = messages_of(span, [record for record in trace.log_records if record.span_id == span.span_id])
+    messages = _converse_messages([*recorded.inputs, *recorded.history])
+    written = _converse_messages(recorded.outputs)
     if not messages or (not written and not span.is_failed):
-        return replace(usage, why="the span states no usage and carries no messages to count")
+        return replace(usage, why="the span states no usage and has no messages to count")
     try:
-        read = count_tokens(usage.model, messages, tuple(step.text for step in said.system))
-        wrote = count_tokens(usage.model, [{**each, "role": "user"} for each in written], ()) if written else 0
+        read = count_tokens(usage.model, messages, tuple(step.text for step in recorded.system))
+        wrote = count_tokens(usage.model, [{**message, "role": "user"} for message in written], ()) if written else 0
     except LoomError as error:
         return replace(usage, why=f"the span states no usage, and counting failed: {error.what}")
     return replace(
@@ -135,24 +147,24 @@ def _counted(trace: Trace, usage: CallUsage, count_tokens: CountTokens) -> CallU
         input_tokens=read,
         output_tokens=wrote,
         state="counted",
-        why="counted from the messages, without tool schemas: at least this",
+        why="counted from the messages without tool schemas: a lower bound",
     )
 
 
-def _messages(said: Sequence[Sequence[Step]]) -> list[dict[str, Any]]:
-    """Converse messages of text only; neighbours of one role become one message, as Converse wants it."""
-    found: list[dict[str, Any]] = []
-    for message in said:
+def _converse_messages(messages: Sequence[Sequence[Step]]) -> list[dict[str, Any]]:
+    """Return Converse messages of text only; neighbours with the same role are merged, as Converse requires."""
+    merged: list[dict[str, Any]] = []
+    for message in messages:
         for step in message:
             role = "assistant" if step.kind in ("assistant", "tool_call") else "user"
             text = _text(step)
             if not text:
                 continue
-            if found and found[-1]["role"] == role:
-                found[-1]["content"].append({"text": text})
+            if merged and merged[-1]["role"] == role:
+                merged[-1]["content"].append({"text": text})
             else:
-                found.append({"role": role, "content": [{"text": text}]})
-    return found
+                merged.append({"role": role, "content": [{"text": text}]})
+    return merged
 
 
 def _text(step: Step) -> str:

@@ -1,7 +1,7 @@
 """The runtime's usage log: CPU and memory of each session, as AgentCore delivers them (`USAGE_LOGS`).
 
-On AWS the delivery must be switched on; its records are a second long. The local AgentCore writes one for each time in
-which a session had calls, and says so in it.
+On AWS the delivery must be enabled; its records cover one second each. The local AgentCore writes a record for each
+period in which a session had invocations, and marks it as its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import AccessDeniedError, ResourceNotFoundError
 from loomlib.json_values import as_mapping, number_or_none, parse_object
+from loomlib.presentation.formats import plural
 
 from .runtime_use import RuntimeUse
 
@@ -23,19 +24,27 @@ if TYPE_CHECKING:
     from ..sources import RuntimeSource
 
 USAGE_GROUP: Final = "/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/"
-"""With the runtime's id: the group that the console proposes."""
+"""The log group, followed by the runtime's id: the name that the console proposes."""
 
 _CPU: Final = "agent.runtime.vcpu.hours.used"
 _MEMORY: Final = "agent.runtime.memory.gb_hours.used"
-_LATE_MS: Final = 2_000
-_CLOSE_S: Final = 0.02
-"""A record that sticks out of an invocation by less than this lies within it: its times are rounded."""
-_ABSENT_S: Final = 2.0
+_MAX_DELAY_MS: Final = 2_000
+_TOLERANCE_S: Final = 0.02
+"""A record that exceeds an invocation by less than this lies within it, as its times are rounded."""
+_ABSENCE_TTL_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRecord:
-    """One record: Unix seconds, hours of a vCPU and of a GB (None: not stated)."""
+    """One record of a usage log.
+
+    Attributes:
+        start_s: Start in Unix seconds.
+        end_s: End in Unix seconds.
+        vcpu_hours: vCPU-hours; None when not stated.
+        gb_hours: GB-hours; None when not stated.
+        measured_by: Who measured it, "" for AWS.
+    """
 
     start_s: float
     end_s: float
@@ -44,22 +53,38 @@ class UsageRecord:
     measured_by: str = ""
 
     def share(self, start_s: float, end_s: float) -> float:
-        """The part of it that lies in an interval."""
-        if self.start_s >= start_s - _CLOSE_S and self.end_s <= end_s + _CLOSE_S:
+        """Return the share of the record that lies in an interval, between 0 and 1.
+
+        Args:
+            start_s: Start of the interval in Unix seconds.
+            end_s: End of the interval in Unix seconds.
+        """
+        if self.start_s >= start_s - _TOLERANCE_S and self.end_s <= end_s + _TOLERANCE_S:
             return 1.0
         within = min(self.end_s, end_s) - max(self.start_s, start_s)
         return max(0.0, within) / (self.end_s - self.start_s) if self.end_s > self.start_s else 0.0
 
 
 class UsageLogs:
-    """Reads usage logs through one connection. That there is none is remembered for a moment."""
+    """Reads usage logs through one connection; a missing log group is remembered for a moment.
+
+    Args:
+        clients: The connection.
+    """
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._absent: dict[str, float] = {}
 
     def use_of(self, source: RuntimeSource, session_id: str, start_s: float | None, end_s: float | None) -> RuntimeUse:
-        """What a session used between two moments (Unix seconds); unknown when no record says so."""
+        """Return what a session used in an interval; unknown when no record covers it.
+
+        Args:
+            source: The agent's runtime.
+            session_id: The session.
+            start_s: Start of the interval in Unix seconds.
+            end_s: End of the interval in Unix seconds.
+        """
         from loomlib.aws.logs import filter_events
 
         group = USAGE_GROUP + source.runtime_id
@@ -67,23 +92,28 @@ class UsageLogs:
         if start_s is None or end_s is None or now < self._absent.get(group, now):
             return _unknown()
         try:
-            found = filter_events(
+            events = filter_events(
                 self._clients,
                 group,
                 region=source.region,
                 term=session_id,
                 start_ms=int(start_s * 1000),
-                end_ms=int(end_s * 1000) + _LATE_MS,
+                end_ms=int(end_s * 1000) + _MAX_DELAY_MS,
             )
         except (ResourceNotFoundError, AccessDeniedError):
-            self._absent[group] = now + _ABSENT_S
+            self._absent[group] = now + _ABSENCE_TTL_S
             return _unknown()
-        return use_between(usage_records((event.message for event in found), session_id), start_s, end_s)
+        return use_between(usage_records((event.message for event in events), session_id), start_s, end_s)
 
 
 def usage_records(lines: Iterable[str], session_id: str) -> list[UsageRecord]:
-    """The records of a session among the lines of a usage log; what is no record is left out."""
-    found: list[UsageRecord] = []
+    """Return a session's records among the lines of a usage log; other lines are skipped.
+
+    Args:
+        lines: The lines.
+        session_id: The session.
+    """
+    records: list[UsageRecord] = []
     for line in lines:
         record = parse_object(line)
         attributes, metrics = (
@@ -93,7 +123,7 @@ def usage_records(lines: Iterable[str], session_id: str) -> list[UsageRecord]:
         end_ms = number_or_none(record.get("event_timestamp"))
         elapsed_s = number_or_none(attributes.get("time_elapsed_seconds", attributes.get("elapsed_time_seconds")))
         if attributes.get("session.id") == session_id and end_ms is not None and elapsed_s is not None:
-            found.append(
+            records.append(
                 UsageRecord(
                     start_s=end_ms / 1000 - max(0.0, elapsed_s),
                     end_s=end_ms / 1000,
@@ -102,30 +132,36 @@ def usage_records(lines: Iterable[str], session_id: str) -> list[UsageRecord]:
                     measured_by=str(attributes.get("loom.measured_by") or ""),
                 )
             )
-    return found
+    return records
 
 
 def use_between(records: Iterable[UsageRecord], start_s: float, end_s: float) -> RuntimeUse:
-    """What the records say of an interval. A record that lies in it in part counts in part, and is an estimate."""
-    shares = [(each, share) for each in records if (share := each.share(start_s, end_s)) > 0]
+    """Sum the records of an interval; a record that lies in it only in part makes the sum an estimate.
+
+    Args:
+        records: The records.
+        start_s: Start of the interval in Unix seconds.
+        end_s: End of the interval in Unix seconds.
+    """
+    shares = [(record, share) for record in records if (share := record.share(start_s, end_s)) > 0]
     if not shares:
         return _unknown()
-    local = next((each.measured_by for each, _ in shares if each.measured_by), "")
+    measured_by = next((record.measured_by for record, _ in shares if record.measured_by), "")
     return RuntimeUse(
-        vcpu_s=_sum((each.vcpu_hours, share) for each, share in shares),
-        memory_gb_s=_sum((each.gb_hours, share) for each, share in shares),
-        basis=f"measured by {local}"
-        if local
-        else f"the runtime's usage log, {len(shares)} {'record' if len(shares) == 1 else 'records'}",
-        is_estimate=bool(local) or any(share < 1 for _, share in shares),
+        vcpu_s=_sum((record.vcpu_hours, share) for record, share in shares),
+        memory_gb_s=_sum((record.gb_hours, share) for record, share in shares),
+        basis=f"measured by {measured_by}"
+        if measured_by
+        else f"the runtime's usage log, {plural(len(shares), 'record')}",
+        is_estimate=bool(measured_by) or any(share < 1 for _, share in shares),
     )
 
 
 def _sum(hours: Iterable[tuple[float | None, float]]) -> Decimal | None:
-    known = [(value, share) for value, share in hours]
-    if any(value is None for value, _ in known):
+    values = [(value, share) for value, share in hours]
+    if any(value is None for value, _ in values):
         return None
-    return sum((Decimal(str(value)) * Decimal(str(share)) * 3600 for value, share in known), Decimal(0))
+    return sum((Decimal(str(value)) * Decimal(str(share)) * 3600 for value, share in values), Decimal(0))
 
 
 def _hours(metrics: Mapping[str, Any], name: str) -> float | None:
@@ -134,4 +170,4 @@ def _hours(metrics: Mapping[str, Any], name: str) -> float | None:
 
 
 def _unknown() -> RuntimeUse:
-    return RuntimeUse(basis="no usage log of the runtime tells its CPU and memory")
+    return RuntimeUse(basis="the runtime has no usage log with its CPU and memory")

@@ -1,19 +1,19 @@
 """Diagnosis: why an invocation, a session or a study took its time, ranked by the milliseconds at stake."""
 
-from .case import Case, ClientSide, InvocationTimes, client_side
+from .case import ClientSide, InvocationCase, InvocationTimes, client_side
 from .diagnose import diagnose, diagnose_session, diagnose_study
-from .finding import CONFIDENCES, Diagnosis, Draft, Evidence, Finding, RuleProblem, rank
+from .finding import CONFIDENCES, Diagnosis, FindingDraft, FindingEvidence, LatencyFinding, RuleProblem, rank
 from .rulebook import Rule, RuleBook, rule_book
 
 __all__ = [
     "CONFIDENCES",
-    "Case",
     "ClientSide",
     "Diagnosis",
-    "Draft",
-    "Evidence",
-    "Finding",
+    "FindingDraft",
+    "FindingEvidence",
+    "InvocationCase",
     "InvocationTimes",
+    "LatencyFinding",
     "Rule",
     "RuleBook",
     "RuleProblem",

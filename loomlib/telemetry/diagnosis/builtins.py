@@ -1,4 +1,4 @@
-"""The rules that ship with Loom, given through the same hook as a plugin's."""
+"""The shipped rules, registered through the same hook as a plugin's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def loom_rules() -> dict[str, Callable[[], Rule]]:
-    """The rules of the shipped table; a `rules.toml` of the user's changes them when a rule book is made."""
+    """Register the rules of the shipped table; a user's `rules.toml` is applied when a rule book is made."""
     from .rulebook import rule_book
 
     book = rule_book()

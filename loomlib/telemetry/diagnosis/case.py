@@ -1,4 +1,4 @@
-"""What the rules look at: one invocation with its trace, its breakdown and what the client saw."""
+"""What the rules look at: one invocation with its trace, its breakdown and the client's measurements."""
 
 from __future__ import annotations
 
@@ -25,34 +25,65 @@ from ..traces import (
     tool_calls,
     trajectory,
 )
-from .prompt_reading import PromptReading, measure_reading
+from .prompt_reading import PromptReading, measure_prompt_reading
 from .result_lengths import result_lengths
 
 
 class InvocationTimes(Protocol):
-    """What is asked of an invocation's record to know the client's side of it; `InvocationRecord` has it all."""
+    """The client's measurements in an invocation's record; `InvocationRecord` has them all."""
 
     @property
-    def client_invoke_time(self) -> float | None: ...
+    def client_invoke_time(self) -> float | None:
+        """When the request was sent, Unix seconds."""
+        ...
+
     @property
-    def client_duration_ms(self) -> float | None: ...
+    def client_duration_ms(self) -> float | None:
+        """The duration in milliseconds."""
+        ...
+
     @property
-    def ttft_ms(self) -> float | None: ...
+    def ttft_ms(self) -> float | None:
+        """The time to the first byte in milliseconds."""
+        ...
+
     @property
-    def connect_ms(self) -> float | None: ...
+    def connect_ms(self) -> float | None:
+        """How long connecting took."""
+        ...
+
     @property
-    def connection_reused(self) -> bool | None: ...
+    def connection_reused(self) -> bool | None:
+        """Whether an open connection was reused."""
+        ...
+
     @property
-    def chunk_offsets_ms(self) -> tuple[float, ...]: ...
+    def chunk_offsets_ms(self) -> tuple[float, ...]:
+        """When each chunk arrived, in milliseconds after sending."""
+        ...
+
     @property
-    def bytes_received(self) -> int: ...
+    def bytes_received(self) -> int:
+        """The size of the answer in bytes."""
+        ...
+
     @property
-    def agent_start_time(self) -> float | None: ...
+    def agent_start_time(self) -> float | None:
+        """When the agent started, Unix seconds on its own clock."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSide:
-    """What the client saw: the interval, when each chunk came (milliseconds after sending), and the connection."""
+    """What the client measured.
+
+    Attributes:
+        timing: The client interval.
+        chunk_offsets_ms: When each chunk arrived, in milliseconds after sending.
+        connect_ms: How long connecting took; None when unknown.
+        connection_reused: Whether an open connection was reused; None when unknown.
+        bytes_received: The size of the answer in bytes.
+    """
 
     timing: ClientTiming
     chunk_offsets_ms: tuple[float, ...] = field(default=(), repr=False)
@@ -62,9 +93,12 @@ class ClientSide:
 
 
 def client_side(record: InvocationTimes, *, is_cold: bool | None = None, same_clock: bool = False) -> ClientSide | None:
-    """The client's side of a stored invocation; None when it was never answered.
+    """Return the client's measurements of a stored invocation; None when it was never answered.
 
-    `is_cold`: whether the session's process began for this call. `same_clock`: the agent runs on this machine.
+    Args:
+        record: The invocation's record.
+        is_cold: Whether a new process was started for it; None when unknown.
+        same_clock: Whether the agent runs on this machine.
     """
     if record.client_invoke_time is None or record.client_duration_ms is None:
         return None
@@ -92,10 +126,13 @@ def _nanoseconds(seconds: float) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
-    """One invocation as the rules see it. Made by `Case.of`; the rest is worked out when a rule first asks for it.
+class InvocationCase:
+    """One invocation as the rules see it; made by `InvocationCase.of`. Everything else is computed when first used.
 
-    Without slots, because its facts are kept once they are worked out.
+    Attributes:
+        trace: The trace.
+        breakdown: Where the time went.
+        client: What the client measured; None when unknown.
     """
 
     trace: Trace
@@ -103,27 +140,32 @@ class Case:
     client: ClientSide | None = None
 
     @classmethod
-    def of(cls, trace: Trace, client: ClientSide | ClientTiming | None = None) -> Case:
-        """The case of a trace, with what the client saw if that is known."""
+    def of(cls, trace: Trace, client: ClientSide | ClientTiming | None = None) -> InvocationCase:
+        """Return the case of a trace.
+
+        Args:
+            trace: The trace.
+            client: What the client measured; None when unknown.
+        """
         side = ClientSide(timing=client) if isinstance(client, ClientTiming) else client
         return cls(trace=trace, breakdown=breakdown(trace, None if side is None else side.timing), client=side)
 
     @property
     def total_ms(self) -> float:
-        """The whole, as the breakdown has it."""
+        """The whole of the breakdown, in milliseconds."""
         return self.breakdown.total_ms
 
     def part(self, name: str) -> Part:
-        """One part of the breakdown."""
+        """Return one part of the breakdown."""
         return self.breakdown[name]
 
     def share(self, ms: float) -> float:
-        """`ms` as a share of the whole."""
+        """Return `ms` as a share of the whole."""
         return ms / self.total_ms if self.total_ms else 0.0
 
     @cached_property
     def calls(self) -> tuple[ModelCall, ...]:
-        """Every attempt to have a model answer."""
+        """Every attempt to get an answer from a model."""
         return model_calls(self.trace)
 
     @cached_property
@@ -138,28 +180,28 @@ class Case:
 
     @cached_property
     def cycles(self) -> tuple[Cycle, ...]:
-        """The turns of every agent's loop."""
+        """The cycles of every agent's loop."""
         return cycles(self.trace)
 
     @cached_property
     def retries(self) -> tuple[Retry, ...]:
-        """Model calls that failed and were tried again."""
+        """Model calls that failed and were retried."""
         return retries(self.calls)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What was said and done, of agents within agents too."""
-        found: list[Step] = []
-        waiting = [trajectory(self.trace)]
-        while waiting:
-            each = waiting.pop()
-            found.extend(each.steps)
-            waiting.extend(each.agents)
-        return tuple(found)
+        """The steps of the agent and of the agents that it called."""
+        steps: list[Step] = []
+        pending = [trajectory(self.trace)]
+        while pending:
+            agent_trajectory = pending.pop()
+            steps.extend(agent_trajectory.steps)
+            pending.extend(agent_trajectory.agents)
+        return tuple(steps)
 
     @cached_property
     def result_lengths(self) -> dict[str, int]:
-        """The characters of each tool's result, by call id (`span …` where a call has none)."""
+        """The length of each tool result in characters, by call id (`span <id>` where a call has none)."""
         return result_lengths(self.trace, self.steps)
 
     @cached_property
@@ -172,57 +214,57 @@ class Case:
 
     @cached_property
     def readings(self) -> dict[str, PromptReading]:
-        """How long each model call took to read its prompt, by span id, as far as that can be told."""
-        return {call.span_id: reading for group in self.by_agent for call, reading in measure_reading(group)}
+        """How long each model call took to read its prompt, by span id, as far as known."""
+        return {call.span_id: reading for group in self.by_agent for call, reading in measure_prompt_reading(group)}
 
     def agent_above(self, span_id: str) -> str:
-        """The id of the agent's span above a span ("" when there is none)."""
+        """Return the id of the agent's span above a span ("" when there is none)."""
         above = self.trace.ancestors(span_id)
         return next((span.span_id for span in above if self.trace.operation(span) == "invoke_agent"), "")
 
     def within(self, span: Span, operation: str) -> bool:
-        """Whether a span lies below one of that operation."""
+        """Return whether a span lies below one with that operation."""
         return any(self.trace.operation(above) == operation for above in self.trace.ancestors(span))
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """What makes every number of this trace less sure."""
-        return tuple(_DOUBTS[mark] for mark in sorted(self.breakdown.marks) if mark in _DOUBTS)
+    def caveats(self) -> tuple[str, ...]:
+        """What makes every number of this trace less certain."""
+        return tuple(_CAVEATS[mark] for mark in sorted(self.breakdown.marks) if mark in _CAVEATS)
 
 
-_DOUBTS = {
+_CAVEATS = {
     "partial": "some spans of this trace are missing or unfinished",
     "clock_skewed": "clocks disagree in this trace",
-    "negative_duration": "some spans end before they begin",
+    "negative_duration": "some spans end before they start",
     "conflicting_duplicates": "some spans arrived twice with different times",
 }
 
 
-def limits_of(cases: Iterable[Case]) -> tuple[str, ...]:
-    """What the rules could not judge in these cases, each once with the number of cases."""
+def limits_of(cases: Iterable[InvocationCase]) -> tuple[str, ...]:
+    """Return what the rules could not diagnose in these cases, each once with the number of cases."""
     counts: dict[str, int] = {}
-    known: Sequence[Case] = list(cases)
-    for case in known:
+    all_cases: Sequence[InvocationCase] = list(cases)
+    for case in all_cases:
         for limit in _limits(case):
             counts[limit] = counts.get(limit, 0) + 1
-    several = len(known) > 1
+    several = len(all_cases) > 1
     return tuple(
-        f"{limit} ({count} of {len(known)} invocations)" if several else limit for limit, count in counts.items()
+        f"{limit} ({count} of {len(all_cases)} invocations)" if several else limit for limit, count in counts.items()
     )
 
 
-def _limits(case: Case) -> Iterable[str]:
+def _limits(case: InvocationCase) -> Iterable[str]:
     if not case.trace.spans:
-        yield "no spans: nothing inside the agent can be judged"
+        yield "no spans: nothing inside the agent can be diagnosed"
     if case.client is None:
-        yield "no client's timing: network, cold start and the client itself cannot be judged"
+        yield "no client timing: network, cold start and the client itself cannot be diagnosed"
     elif case.client.timing.is_cold is None:
-        yield "not known whether the process began for this call: a cold start would look like network"
+        yield "unknown whether a new process was started: a cold start would look like network time"
     if case.trace.spans and not case.calls:
-        yield "no model call in the trace: cycles, tokens and retries cannot be judged"
+        yield "no model call in the trace: cycles, tokens and retries cannot be diagnosed"
     if case.calls and all(call.input_tokens is None for call in case.answered):
-        yield "no token counts: token growth and large prompts cannot be judged"
+        yield "no token counts: token growth and large prompts cannot be diagnosed"
     if case.calls and all(call.ttft_ms is None for call in case.answered):
-        yield "no time to first token: a slow first token cannot be judged"
+        yield "no time to first token: a slow first token cannot be diagnosed"
     if case.tools and not case.result_lengths:
-        yield "no tool results in the trace: oversized results cannot be judged"
+        yield "no tool results in the trace: oversized results cannot be diagnosed"

@@ -1,4 +1,4 @@
-"""What a rule found: milliseconds at stake, the numbers behind it, how sure that is, and what to try."""
+"""What a rule found: milliseconds at stake, the evidence, the confidence, and what to try."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ CONFIDENCES = ("high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One fact behind a finding, in words and as a number with its unit, and the spans that it was read from.
+class FindingEvidence:
+    """One fact behind a finding.
 
-    `text` may quote names of tools and errors of a stranger: whoever shows it must escape it.
+    Attributes:
+        text: The fact in words; it may quote names of tools and errors, which are untrusted: escape it before showing
+            it.
+        value: The fact as a number.
+        unit: The unit of the number.
+        span_ids: The spans it was read from.
     """
 
     text: str
@@ -23,39 +28,54 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What a rule's function returns: the finding without the texts that stand in the rule's data.
+class FindingDraft:
+    """What a rule's function returns: the finding without the texts of the rule.
 
-    `values` fill the places of the title. `because` says why the confidence is what it is.
+    Attributes:
+        ms_at_stake: The time that would be saved if the cause were gone, in milliseconds.
+        evidence: The facts.
+        confidence: One of `CONFIDENCES`.
+        because: The reason for the confidence.
+        values: The values of the placeholders in the rule's title.
     """
 
     ms_at_stake: float
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[FindingEvidence, ...]
     confidence: str
     because: str
     values: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.confidence not in CONFIDENCES:
-            raise ValueError(f"a confidence is {', '.join(CONFIDENCES)}, not {self.confidence!r}")
+            raise ValueError(f"confidence must be one of {', '.join(CONFIDENCES)}, not {self.confidence!r}")
         if not 0 <= self.ms_at_stake < float("inf"):
-            raise ValueError(f"milliseconds at stake are finite and not negative, not {self.ms_at_stake}")
+            raise ValueError(f"ms_at_stake must be finite and not negative, not {self.ms_at_stake}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One cause of lost time.
+class LatencyFinding:
+    """One cause of lost time. Over several invocations `ms_at_stake` is the sum.
 
-    `ms_at_stake` is the time that would go if the cause went, as far as the data say (`share` of the whole). Over
-    several invocations it is their sum; `affected` of `of` invocations show it, `trace_ids` the most affected first.
-    `source` is where the rule and its thresholds come from.
+    Attributes:
+        rule: The rule's name.
+        title: The cause in a sentence.
+        ms_at_stake: The time that would be saved if the cause were gone, in milliseconds.
+        share: `ms_at_stake` as a share of the whole.
+        evidence: The facts.
+        confidence: One of `CONFIDENCES`.
+        because: The reason for the confidence.
+        try_: What to try.
+        source: Where the rule and its thresholds come from.
+        affected: In how many invocations it exceeds the rule's thresholds.
+        of: How many invocations were diagnosed.
+        trace_ids: The traces, the most affected first.
     """
 
     rule: str
     title: str
     ms_at_stake: float
     share: float
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[FindingEvidence, ...]
     confidence: str
     because: str
     try_: tuple[str, ...]
@@ -67,10 +87,10 @@ class Finding:
     @property
     def span_ids(self) -> tuple[str, ...]:
         """Every span that the evidence names, once."""
-        return tuple(dict.fromkeys(id for each in self.evidence for id in each.span_ids))
+        return tuple(dict.fromkeys(id for item in self.evidence for id in item.span_ids))
 
     def row(self) -> dict[str, Any]:
-        """The finding as one row of a table; every value is plain JSON."""
+        """Return the finding as one row of a table; every value is plain JSON."""
         return {
             "rule": self.rule,
             "title": self.title,
@@ -78,7 +98,7 @@ class Finding:
             "share": self.share,
             "confidence": self.confidence,
             "because": self.because,
-            "evidence": "; ".join(each.text for each in self.evidence),
+            "evidence": "; ".join(item.text for item in self.evidence),
             "try": "; ".join(self.try_),
             "affected": self.affected,
             "of": self.of,
@@ -89,7 +109,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleProblem:
-    """A rule that failed on a case: foreign code, or data that nobody foresaw. The other rules went on."""
+    """A rule that failed on a case; the other rules were applied.
+
+    Attributes:
+        rule: The rule's name.
+        error: The error.
+        trace_id: The trace of the case.
+    """
 
     rule: str
     error: str
@@ -98,38 +124,43 @@ class RuleProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """The findings, the most costly first, of `invocations` that took `total_ms` together.
+    """The findings of one or more invocations, the most costly first.
 
-    `limits` says what could not be judged, and why: nothing found is only as good as what was looked at.
+    Attributes:
+        findings: The findings.
+        total_ms: The time of all invocations.
+        invocations: How many invocations were diagnosed.
+        limits: What could not be diagnosed, and why.
+        problems: The rules that failed.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[LatencyFinding, ...]
     total_ms: float
     invocations: int = 1
     limits: tuple[str, ...] = ()
     problems: tuple[RuleProblem, ...] = ()
 
     @property
-    def first(self) -> Finding | None:
-        """The finding with the most at stake."""
+    def first(self) -> LatencyFinding | None:
+        """The finding with the most at stake; None without findings."""
         return self.findings[0] if self.findings else None
 
     def table(self) -> list[dict[str, Any]]:
-        """One row a finding, ready for a DataFrame."""
+        """Return one row per finding, ready for a DataFrame."""
         return [{"rank": rank, **finding.row()} for rank, finding in enumerate(self.findings, 1)]
 
 
-def rank(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The most milliseconds first; of equal ones the surer, then by name, so that the order never wavers."""
+def rank(findings: Iterable[LatencyFinding]) -> tuple[LatencyFinding, ...]:
+    """Sort findings by milliseconds at stake, then confidence, then name, so that the order is stable."""
     return tuple(
         sorted(
             findings,
-            key=lambda each: (
-                -each.ms_at_stake,
-                CONFIDENCES.index(each.confidence),
-                each.rule,
-                each.title,
-                each.trace_ids,
+            key=lambda finding: (
+                -finding.ms_at_stake,
+                CONFIDENCES.index(finding.confidence),
+                finding.rule,
+                finding.title,
+                finding.trace_ids,
             ),
         )
     )

@@ -1,22 +1,27 @@
-"""Rules about the model: how often it is asked, how long it thinks, how long it writes."""
+"""Rules about the model: how often it is called, how long it thinks, how long it generates.
+
+Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from loomlib.presentation.formats import milliseconds, number, percent, plural
+from loomlib.presentation.text import one_line
+
 from ..traces import Cycle, ModelCall
-from .case import Case
-from .finding import Draft, Evidence
+from .case import InvocationCase
+from .finding import FindingDraft, FindingEvidence
 from .prompt_reading import PromptReading, prompt_tokens
 from .prompt_rules import growth_ms
-from .wording import milliseconds, name_of, number, percent, plural
 
 Thresholds = Mapping[str, float]
 
 
-def too_many_cycles(case: Case, limits: Thresholds) -> Draft | None:
-    """More turns than `cycles`: the model's time in the later turns, without what their longer prompts cost."""
+def too_many_cycles(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find more cycles than `cycles`: the model's time in the later ones, without what their longer prompts cost."""
     most = int(limits["cycles"])
     loops: dict[str, list[Cycle]] = {}
     for cycle in case.cycles:
@@ -33,8 +38,9 @@ def too_many_cycles(case: Case, limits: Thresholds) -> Draft | None:
     again = _repeated(case)
     failed = [tool for tool in case.tools if tool.status == "error"]
     evidence = [
-        Evidence(
-            text=f"{turns} turns of the loop; the {len(late)} after turn {most} took {milliseconds(ms)} of model time",
+        FindingEvidence(
+            text=f"{turns} cycles of the agent loop; the {len(late)} after cycle {most} took {milliseconds(ms)} "
+            "of model time",
             value=float(turns),
             unit="cycles",
             span_ids=tuple(cycle.span_id for cycle in late),
@@ -43,15 +49,15 @@ def too_many_cycles(case: Case, limits: Thresholds) -> Draft | None:
     if again:
         name, count = again[0]
         evidence.append(
-            Evidence(
-                text=f"`{name_of(name)}` was called {count} times with the same arguments",
+            FindingEvidence(
+                text=f"`{one_line(name)}` was called {count} times with the same arguments",
                 value=float(count),
                 unit="calls",
             )
         )
     if failed:
         evidence.append(
-            Evidence(
+            FindingEvidence(
                 text=f"{plural(len(failed), 'tool call')} failed",
                 value=float(len(failed)),
                 unit="calls",
@@ -59,24 +65,24 @@ def too_many_cycles(case: Case, limits: Thresholds) -> Draft | None:
             )
         )
     sure = bool(again or failed)
-    return Draft(
+    return FindingDraft(
         ms_at_stake=ms,
         evidence=tuple(evidence),
         confidence="high" if sure else "medium",
-        because="turns were spent on repeated or failed tool calls"
+        because="cycles were spent on repeated or failed tool calls"
         if sure
-        else "the turns are counted; whether the task needed them is not in the trace",
+        else "the cycles are counted; whether the task needed them is not in the trace",
         values=(("turns", str(turns)), ("most", str(most))),
     )
 
 
-def slow_first_token(case: Case, limits: Thresholds) -> Draft | None:
-    """Model calls that think longer than `slow_ms` before they say anything, although their prompt is not to blame."""
+def slow_first_token(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find model calls with a time to first token above `slow_ms` that their prompt does not explain."""
     grown = growth_ms(case, limits)
     slow: list[tuple[ModelCall, float, float]] = []
     for call in case.answered:
         if call.ttft_ms is None or call.ttft_ms <= limits["slow_ms"] or call.http_retries:
-            continue  # tries that were refused are inside the time to the first token
+            continue  # throttled attempts are included in the time to the first token
         first = min(call.ttft_ms, call.duration_ms)
         by_prompt = max(grown.get(call.span_id, 0.0), _by_prompt(case.readings.get(call.span_id), limits))
         excess = first - by_prompt - limits["usual_ms"]
@@ -87,7 +93,7 @@ def slow_first_token(case: Case, limits: Thresholds) -> Draft | None:
     worst, longest, _ = max(slow, key=lambda each: each[1])
     others = [call.ttft_ms for call in case.answered if call.ttft_ms is not None and call.ttft_ms <= limits["slow_ms"]]
     evidence = [
-        Evidence(
+        FindingEvidence(
             text=f"{plural(len(slow), 'call')} of {len(case.answered)} took more than "
             f"{milliseconds(limits['slow_ms'])} to the first token, the slowest {milliseconds(longest)}",
             value=longest,
@@ -97,8 +103,8 @@ def slow_first_token(case: Case, limits: Thresholds) -> Draft | None:
     ]
     if (tokens := prompt_tokens(worst)) is not None:
         evidence.append(
-            Evidence(
-                text=f"its prompt has {number(tokens)} tokens",
+            FindingEvidence(
+                text=f"its prompt has {number(tokens, 0)} tokens",
                 value=float(tokens),
                 unit="tokens",
                 span_ids=(worst.span_id,),
@@ -106,20 +112,24 @@ def slow_first_token(case: Case, limits: Thresholds) -> Draft | None:
         )
     if others:
         evidence.append(
-            Evidence(text=f"the others took at most {milliseconds(max(others))}", value=max(others), unit="ms")
+            FindingEvidence(
+                text=f"the other calls took at most {milliseconds(max(others))}", value=max(others), unit="ms"
+            )
         )
     known = prompt_tokens(worst) is not None
-    return Draft(
+    return FindingDraft(
         ms_at_stake=sum(excess for _, _, excess in slow),
         evidence=tuple(evidence),
         confidence="high" if known else "medium",
-        because="measured on the call; prompt length is taken off" if known else "the prompt's length is not known",
-        values=(("ttft", milliseconds(longest)), ("model", name_of(worst.model or "the model"))),
+        because="measured on the call, with the prompt's length subtracted"
+        if known
+        else "the prompt's length is unknown",
+        values=(("ttft", milliseconds(longest)), ("model", one_line(worst.model or "the model"))),
     )
 
 
-def slow_output(case: Case, limits: Thresholds) -> Draft | None:
-    """A model that writes few tokens a second, over an answer long enough to tell."""
+def slow_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find a model that generates few tokens per second, over an answer long enough to tell."""
     slow: list[tuple[ModelCall, float, float]] = []
     for call in case.answered:
         writing = _writing_ms(call)
@@ -131,11 +141,11 @@ def slow_output(case: Case, limits: Thresholds) -> Draft | None:
     if not slow:
         return None
     rate = min(each for _, each, _ in slow)
-    return Draft(
+    return FindingDraft(
         ms_at_stake=sum(max(0.0, excess) for _, _, excess in slow),
         evidence=(
-            Evidence(
-                text=f"{rate:.1f} tokens a second after the first one",
+            FindingEvidence(
+                text=f"{rate:.1f} tokens per second after the first one",
                 value=rate,
                 unit="tokens/s",
                 span_ids=tuple(call.span_id for call, _, _ in slow),
@@ -147,8 +157,8 @@ def slow_output(case: Case, limits: Thresholds) -> Draft | None:
     )
 
 
-def long_output(case: Case, limits: Thresholds) -> Draft | None:
-    """Answers of very many tokens: they are written one after the other."""
+def long_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find answers of very many tokens, as tokens are generated one after another."""
     long = [
         (call, writing)
         for call in case.answered
@@ -159,25 +169,25 @@ def long_output(case: Case, limits: Thresholds) -> Draft | None:
     ms = sum(writing * (1 - limits["usual_tokens"] / (call.output_tokens or 1)) for call, writing in long)
     tokens = sum(call.output_tokens or 0 for call, _ in long)
     writing = sum(each for _, each in long)
-    return Draft(
+    return FindingDraft(
         ms_at_stake=max(0.0, ms),
         evidence=(
-            Evidence(
-                text=f"{number(tokens)} tokens were written in {milliseconds(writing)}, "
-                f"{percent(case.share(writing))} of the whole",
+            FindingEvidence(
+                text=f"{number(tokens, 0)} tokens were generated in {milliseconds(writing)}, "
+                f"{percent(case.share(writing))} of the total",
                 value=float(tokens),
                 unit="tokens",
                 span_ids=tuple(call.span_id for call, _ in long),
             ),
         ),
         confidence="low",
-        because="measured; but whether so long an answer was wanted is not in the trace",
-        values=(("tokens", number(tokens)),),
+        because="measured; whether such a long answer was wanted is not in the trace",
+        values=(("tokens", number(tokens, 0)),),
     )
 
 
 def _by_prompt(reading: PromptReading | None, limits: Thresholds) -> float:
-    """The milliseconds that a large prompt explains."""
+    """Return the milliseconds that a large prompt explains."""
     if reading is None or reading.prompt_tokens < limits["large_prompt_tokens"]:
         return 0.0
     return reading.ms(reading.prompt_tokens - limits["usual_tokens"])
@@ -189,12 +199,12 @@ def _writing_ms(call: ModelCall) -> float | None:
     return call.duration_ms - call.ttft_ms
 
 
-def _cycle_above(case: Case, call: ModelCall) -> str:
+def _cycle_above(case: InvocationCase, call: ModelCall) -> str:
     above = case.trace.ancestors(call.span_id)
     return next((span.span_id for span in above if case.trace.operation(span) == "cycle"), "")
 
 
-def _repeated(case: Case) -> Sequence[tuple[str, int]]:
+def _repeated(case: InvocationCase) -> Sequence[tuple[str, int]]:
     calls = Counter(
         (step.name, repr(step.arguments)) for step in case.steps if step.kind == "tool_call" and step.arguments
     )

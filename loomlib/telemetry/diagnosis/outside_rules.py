@@ -1,18 +1,22 @@
-"""Rules about what is outside the agent: its start, the way to it, and the client that reads its answer."""
+"""Rules about what is outside the agent: cold start, network, and the client that reads the answer.
+
+Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .case import Case
-from .finding import Draft, Evidence
-from .wording import milliseconds, number, percent, plural
+from loomlib.presentation.formats import milliseconds, number, percent, plural
+
+from .case import InvocationCase
+from .finding import FindingDraft, FindingEvidence
 
 Thresholds = Mapping[str, float]
 
 
-def cold_start(case: Case, limits: Thresholds) -> Draft | None:
-    """The session's process began for this call, and that took long."""
+def cold_start(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find a long cold start."""
     part = case.part("cold_start")
     ms = part.duration_ns / 1e6
     is_long = ms >= limits["ms"] and part.share >= limits["share"]
@@ -20,24 +24,24 @@ def cold_start(case: Case, limits: Thresholds) -> Draft | None:
     if not (is_long or dominates or ms >= limits["always_ms"]):
         return None
     sure = part.certainty == "measured"
-    return Draft(
+    return FindingDraft(
         ms_at_stake=ms,
         evidence=(
-            Evidence(
-                text=f"{milliseconds(ms)} until the agent began, {percent(part.share)} of the whole "
+            FindingEvidence(
+                text=f"{milliseconds(ms)} until the agent started, {percent(part.share)} of the total "
                 f"({part.derived_from})",
                 value=ms,
                 unit="ms",
             ),
         ),
         confidence="high" if sure else "medium",
-        because="both ends of the start are measured" if sure else part.doubt or "one end of the start is inferred",
+        because="start and end are measured" if sure else part.doubt or "its start or its end is inferred",
         values=(("ms", milliseconds(ms)),),
     )
 
 
-def slow_client(case: Case, limits: Thresholds) -> Draft | None:
-    """The client was still reading long after the agent had ended."""
+def slow_client(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find a client that was still reading long after the agent had finished."""
     reading = reading_ms(case)
     client = case.client
     if reading is None or client is None:
@@ -49,45 +53,47 @@ def slow_client(case: Case, limits: Thresholds) -> Draft | None:
     end = _agent_end_ms(case)
     late = [offset for offset in client.chunk_offsets_ms if end is not None and offset > end]
     evidence = [
-        Evidence(
-            text=f"the first byte had come and the agent had ended {milliseconds(reading)} before the client was done",
+        FindingEvidence(
+            text=f"the client finished reading {milliseconds(reading)} after the agent had finished",
             value=reading,
             unit="ms",
         )
     ]
     if late:
         evidence.append(
-            Evidence(
-                text=f"{plural(len(late), 'chunk')} of {number(len(client.chunk_offsets_ms))} read "
-                "after the agent's end",
+            FindingEvidence(
+                text=f"{number(len(late), 0)} of {plural(len(client.chunk_offsets_ms), 'chunk')} read "
+                "after the agent had finished",
                 value=float(len(late)),
                 unit="chunks",
             )
         )
     if client.bytes_received:
         evidence.append(
-            Evidence(
-                text=f"the answer has {number(client.bytes_received)} bytes",
+            FindingEvidence(
+                text=f"the answer has {number(client.bytes_received, 0)} bytes",
                 value=float(client.bytes_received),
                 unit="bytes",
             )
         )
     quiet = case.total_ms - late[-1] if late else 0.0
     if quiet > limits["ms"]:
-        evidence.append(Evidence(text=f"{milliseconds(quiet)} passed after the last chunk", value=quiet, unit="ms"))
-    return Draft(
+        evidence.append(
+            FindingEvidence(text=f"{milliseconds(quiet)} passed after the last chunk", value=quiet, unit="ms")
+        )
+    return FindingDraft(
         ms_at_stake=ms,
         evidence=tuple(evidence),
         confidence="medium" if len(late) > 1 else "low",
-        because="chunks were taken one by one after the agent had ended; a slow line would look the same"
+        because="chunks were read one by one after the agent had finished; a slow connection would look the same"
         if len(late) > 1
-        else "only the end of the answer came late; a slow line or a stalled service would look the same",
+        else "only the end of the answer was late; a slow connection or a stalled service would look the same",
         values=(("ms", milliseconds(reading)),),
     )
 
 
-def network(case: Case, limits: Thresholds) -> Draft | None:
-    """The way between client and agent: network, service, sidecar; without what a slow client explains."""
+def network(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find time between client and agent (network, service, sidecar) that a slow client does not explain."""
     part = case.part("service_network")
     reading = reading_ms(case) or 0.0
     by_client = reading if reading >= limits["client_ms"] else 0.0
@@ -98,8 +104,8 @@ def network(case: Case, limits: Thresholds) -> Draft | None:
         return None
     client = case.client
     evidence = [
-        Evidence(
-            text=f"{milliseconds(ms)} outside the agent, {percent(case.share(ms))} of the whole ({part.derived_from})",
+        FindingEvidence(
+            text=f"{milliseconds(ms)} outside the agent, {percent(case.share(ms))} of the total ({part.derived_from})",
             value=ms,
             unit="ms",
         )
@@ -108,26 +114,26 @@ def network(case: Case, limits: Thresholds) -> Draft | None:
     if client is not None and start is not None and end is not None:
         back = max(0.0, case.total_ms - end)
         evidence.append(
-            Evidence(
-                text=f"{milliseconds(start)} on the way there, {milliseconds(back)} on the way back",
+            FindingEvidence(
+                text=f"{milliseconds(start)} before the agent started, {milliseconds(back)} after it finished",
                 value=start,
                 unit="ms",
             )
         )
     if client is not None and client.connect_ms and client.connection_reused is False:
         evidence.append(
-            Evidence(
+            FindingEvidence(
                 text=f"a new connection took {milliseconds(client.connect_ms)}", value=client.connect_ms, unit="ms"
             )
         )
     cold_unknown = client is not None and client.timing.is_cold is None
     sure = part.certainty == "measured" and not cold_unknown
-    because = "measured: the client's interval less the agent's spans; network, service and sidecar are not told apart"
+    because = "measured: client interval minus the agent's spans; network, service and sidecar are not separated"
     if cold_unknown:
-        because = "whether the process began for this call is not known: a cold start would look the same"
+        because = "unknown whether a new process was started: a cold start would look the same"
     elif not sure:
         because = part.doubt or "parts of it are inferred"
-    return Draft(
+    return FindingDraft(
         ms_at_stake=max(0.0, ms - limits["usual_ms"]),
         evidence=tuple(evidence),
         confidence="medium" if sure else "low",
@@ -136,10 +142,10 @@ def network(case: Case, limits: Thresholds) -> Draft | None:
     )
 
 
-def reading_ms(case: Case) -> float | None:
-    """How long the client read after the agent had ended and the first byte had come; None when that is not known.
+def reading_ms(case: InvocationCase) -> float | None:
+    """Return how long the client read after the agent had finished and the first byte had arrived; None when unknown.
 
-    The way back is taken off as the way there measures it. Clocks that had to be moved say nothing about it.
+    The return path is subtracted, as long as the path there. Clocks that had to be shifted tell nothing about it.
     """
     client, end, start = case.client, _agent_end_ms(case), _agent_start_ms(case)
     if client is None or end is None or start is None:
@@ -154,17 +160,17 @@ def reading_ms(case: Case) -> float | None:
     return max(0.0, case.total_ms - max(first, end) - (there if first < end else 0.0))
 
 
-def _agent_end_ms(case: Case) -> float | None:
-    """When the agent ended, in milliseconds after sending, by the client's clock."""
+def _agent_end_ms(case: InvocationCase) -> float | None:
+    """Return when the agent finished, in milliseconds after sending, on the client's clock."""
     return None if (hull := _hull(case)) is None else (hull[1] - case.breakdown.start_ns) / 1e6
 
 
-def _agent_start_ms(case: Case) -> float | None:
+def _agent_start_ms(case: InvocationCase) -> float | None:
     return None if (hull := _hull(case)) is None else max(0.0, (hull[0] - case.breakdown.start_ns) / 1e6)
 
 
-def _hull(case: Case) -> tuple[int, int] | None:
-    """First and last moment of the agent; None without a client or where its clock had to be moved."""
+def _hull(case: InvocationCase) -> tuple[int, int] | None:
+    """Return the agent's first and last moment; None without a client or where its clock had to be shifted."""
     if case.client is None or case.breakdown.shift_ns:
         return None
     spans = [

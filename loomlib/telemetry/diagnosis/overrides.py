@@ -1,4 +1,4 @@
-"""A user's file over the shipped table of rules: only what exists can be changed."""
+"""Applying a user's file to the shipped table of rules; only existing rules and thresholds can be changed."""
 
 from __future__ import annotations
 
@@ -11,49 +11,63 @@ from loomlib.errors import SettingsError
 
 
 def read_table(path: Path) -> dict[str, Any]:
+    """Read a file of rules.
+
+    Raises:
+        SettingsError: The file cannot be read or is not TOML.
+    """
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise SettingsError(f"The rules cannot be read: {error.strerror}", on=str(path)) from error
+        raise SettingsError(f"Cannot read the rules file: {error.strerror}", on=str(path)) from error
     except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"The rules are not TOML: {error}", on=str(path)) from error
+        raise SettingsError(f"The rules file is not valid TOML: {error}", on=str(path)) from error
 
 
 def override(document: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
-    """`changes` over `document`, in place; only what exists can be changed, and a number stays a number."""
-    _known(changes, ("general", "rules"), where)
+    """Apply changes to the table of rules, in place.
+
+    Args:
+        document: The table of rules.
+        changes: The user's changes.
+        where: The user's file, for errors.
+
+    Raises:
+        SettingsError: A change names what does not exist, or has another type.
+    """
+    _check_keys(changes, ("general", "rules"), where)
     _numbers(document["general"], _table(changes, "general", where), f"{where}, general")
     for name, table in _table(changes, "rules", where).items():
-        _known({name: 1}, document["rules"], f"{where}, rules")
+        _check_keys({name: 1}, document["rules"], f"{where}, rules")
         change = _table({"it": table}, "it", f"{where}, rules.{name}")
         rule = document["rules"][name]
-        _known(change, ("enabled", "title", "asks", "source", "try", "thresholds"), f"{where}, rules.{name}")
+        _check_keys(change, ("enabled", "title", "asks", "source", "try", "thresholds"), f"{where}, rules.{name}")
         _numbers(rule["thresholds"], _table(change, "thresholds", where), f"{where}, rules.{name}.thresholds")
         for key, value in change.items():
             wanted = {"enabled": bool, "try": list}.get(key, str)
             if key == "thresholds":
                 continue
             if not isinstance(value, wanted):
-                raise SettingsError(f"{key} is not {wanted.__name__}", on=f"{where}, rules.{name}")
-            rule[key] = [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else value
+                raise SettingsError(f"{key} must be of type {wanted.__name__}", on=f"{where}, rules.{name}")
+            rule[key] = list(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
 
 def _table(tables: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
     found: object = tables.get(name, {})
     if not isinstance(found, dict):
-        raise SettingsError(f"{name} is not a table", on=where)
+        raise SettingsError(f"{name} must be a table", on=where)
     return cast("dict[str, Any]", found)
 
 
 def _numbers(into: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:
-    _known(changes, into, where)
+    _check_keys(changes, into, where)
     for key, value in changes.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise SettingsError(f"{key} is no number of at least 0", on=f"{value!r} in {where}")
+            raise SettingsError(f"{key} must be a number of at least 0", on=f"{value!r} in {where}")
         into[key] = value
 
 
-def _known(given: Iterable[str], known: Iterable[str], where: str) -> None:
+def _check_keys(given: Iterable[str], known: Iterable[str], where: str) -> None:
     allowed = list(known)
     if unknown := sorted(set(given) - set(allowed)):
-        raise SettingsError(f"Unknown: {', '.join(unknown)}", on=where, try_=", ".join(allowed))
+        raise SettingsError(f"Unknown keys: {', '.join(unknown)}", on=where, try_=", ".join(allowed))

@@ -1,7 +1,7 @@
-"""How much of a model call's time went into reading the prompt.
+"""Estimating how much of a model call's time went into reading the prompt.
 
 No span measures that. Where an agent's calls had prompts of clearly different lengths, the slope of time over tokens
-says what a token cost here; where they had not, the time to the first token is an upper bound, shared out by tokens.
+gives the cost of a token; otherwise the time to the first token, divided by the tokens, is an upper bound.
 """
 
 from __future__ import annotations
@@ -13,68 +13,72 @@ from statistics import median
 
 from ..traces import ModelCall
 
-FEWEST_TOKENS_APART = 500
-LEAST_APART = 0.2
-"""Prompts closer than this (in tokens, and as a share) say nothing about a token's cost: a call's noise is larger."""
+MIN_TOKEN_DIFFERENCE = 500
+MIN_RELATIVE_DIFFERENCE = 0.2
+"""Prompts whose lengths differ less than this (in tokens, and as a share) say nothing about a token's cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptReading:
-    """What a prompt token cost one call. `prompt_tokens` counts cached ones too.
+    """What a prompt token cost in one model call.
 
-    `basis` is `slope` (measured between this agent's calls), `first token` (at most: all of the time to the first
-    token shared out by tokens) or `whole call` (at most, and the time to the first token is not known).
+    Attributes:
+        prompt_tokens: The length of the prompt, cached tokens included.
+        ms_per_token: Milliseconds per token.
+        max_ms: The most that reading can have taken.
+        basis: `slope` (measured between this agent's calls), `first token` (an upper bound from the time to the first
+            token) or `whole call` (an upper bound where the time to the first token is unknown).
     """
 
     prompt_tokens: int
     ms_per_token: float
-    most_ms: float
+    max_ms: float
     basis: str
 
     def ms(self, tokens: float) -> float:
-        """The milliseconds that `tokens` of this prompt took, never more than the call allows."""
-        return min(self.most_ms, max(0.0, tokens) * self.ms_per_token)
+        """Return the milliseconds that `tokens` of this prompt took, at most `max_ms`."""
+        return min(self.max_ms, max(0.0, tokens) * self.ms_per_token)
 
 
 def prompt_tokens(call: ModelCall) -> int | None:
-    """Everything that the model read: new tokens and those from and into the cache (Bedrock counts them apart)."""
+    """Return all tokens that the model read: new ones and those from and to the cache; None when unknown."""
     if call.input_tokens is None:
         return None
     return call.input_tokens + (call.cache_read_tokens or 0) + (call.cache_write_tokens or 0)
 
 
-SLOWEST_MS_A_TOKEN = 2.0
-"""A steeper slope is no reading: 17,000 tokens were read in about 3 s (field note "I Ran 100 Parallel Tool Calls")."""
+MAX_MS_PER_TOKEN = 2.0
+"""A steeper slope is not reading: 17,000 tokens were read in about 3 s (field note "I Ran 100 Parallel Tool Calls")."""
 
 
-def measure_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCall, PromptReading]]:
-    """Each call of one agent that has a token count, with its reading."""
+def measure_prompt_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCall, PromptReading]]:
+    """Yield each call of one agent that has a token count, with its prompt reading."""
     slope = token_slope(calls)
     for call in calls:
         tokens = prompt_tokens(call)
         if not tokens:
             continue
-        known = call.ttft_ms is not None and call.ttft_ms <= call.duration_ms * 1.05
-        bound = min(call.duration_ms, call.ttft_ms) if known and call.ttft_ms is not None else call.duration_ms
-        if slope is not None and 0 < slope <= SLOWEST_MS_A_TOKEN:
-            yield call, PromptReading(prompt_tokens=tokens, ms_per_token=slope, most_ms=call.duration_ms, basis="slope")
+        has_ttft = call.ttft_ms is not None and call.ttft_ms <= call.duration_ms * 1.05
+        bound = min(call.duration_ms, call.ttft_ms) if has_ttft and call.ttft_ms is not None else call.duration_ms
+        if slope is not None and 0 < slope <= MAX_MS_PER_TOKEN:
+            yield call, PromptReading(prompt_tokens=tokens, ms_per_token=slope, max_ms=call.duration_ms, basis="slope")
         else:
             yield (
                 call,
                 PromptReading(
                     prompt_tokens=tokens,
                     ms_per_token=bound / tokens,
-                    most_ms=bound,
-                    basis="first token" if known else "whole call",
+                    max_ms=bound,
+                    basis="first token" if has_ttft else "whole call",
                 ),
             )
 
 
 def token_slope(calls: Sequence[ModelCall]) -> float | None:
-    """Milliseconds a further prompt token cost: the median slope over pairs of calls (Theil 1950, Sen 1968).
+    """Return the milliseconds per additional prompt token: the median slope over pairs of calls (Theil 1950, Sen 1968).
 
-    Time for output is taken off first, at the fastest rate that a time to the first token shows: writing gets slower
-    with the prompt too. None when no two calls have prompts that differ enough.
+    The time for output is subtracted first, at the fastest rate that a time to the first token shows. None when no two
+    calls have prompts that differ enough.
     """
     rate = _fastest_writing(calls)
     points = [
@@ -87,13 +91,13 @@ def token_slope(calls: Sequence[ModelCall]) -> float | None:
     slopes = [
         (later - earlier) / (more - less)
         for (less, earlier), (more, later) in combinations(sorted(points), 2)
-        if more - less >= max(FEWEST_TOKENS_APART, LEAST_APART * more)
+        if more - less >= max(MIN_TOKEN_DIFFERENCE, MIN_RELATIVE_DIFFERENCE * more)
     ]
     return median(slopes) if slopes else None
 
 
 def _fastest_writing(calls: Sequence[ModelCall]) -> float:
-    """Milliseconds an output token took at best; 0 where no time to the first token shows it."""
+    """Return the fewest milliseconds per output token; 0 where no time to the first token shows it."""
     rates = [
         (each.duration_ms - each.ttft_ms) / each.output_tokens
         for each in calls

@@ -1,4 +1,7 @@
-"""Rules about what the model must read: a prompt that is large, or grows from turn to turn."""
+"""Rules about what the model must read: a prompt that is large, or that grows from cycle to cycle.
+
+Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,30 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from loomlib.json_values import as_list, parse_embedded
+from loomlib.presentation.formats import milliseconds, number, plural
 
 from ..traces import ModelCall
-from .case import Case
-from .finding import Draft, Evidence
+from .case import InvocationCase
+from .finding import FindingDraft, FindingEvidence
 from .prompt_reading import prompt_tokens
 from .tool_results import large_results, tokens_read
-from .wording import milliseconds, number, plural
 
 Thresholds = Mapping[str, float]
 _BASIS = {
-    "slope": ("medium", "what a token costs was measured between this agent's own calls, not apart from other causes"),
-    "first token": ("medium", "no span measures reading: this is at most, the time to the first token by tokens"),
-    "whole call": ("low", "the time to the first token is not known: this is at most, the whole call by tokens"),
+    "slope": ("medium", "the cost of a token was measured between this agent's calls, together with other causes"),
+    "first token": (
+        "medium",
+        "an upper bound: no span measures reading, so the time to the first token is divided by tokens",
+    ),
+    "whole call": (
+        "low",
+        "an upper bound: the time to the first token is unknown, so the whole call is divided by tokens",
+    ),
 }
 
 
-def token_growth(case: Case, limits: Thresholds) -> Draft | None:
-    """A prompt that grows from turn to turn, and turns that get slower with it."""
+def token_growth(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find a prompt that grows from cycle to cycle, and cycles that get slower with it."""
     grown = growth_ms(case, limits)
     calls = [call for call in case.answered if call.span_id in grown]
     if not calls:
@@ -35,16 +44,16 @@ def token_growth(case: Case, limits: Thresholds) -> Draft | None:
     jump, at = max(steps, key=lambda each: each[0])
     ms = sum(grown.values())
     evidence = [
-        Evidence(
-            text=f"the prompt grew from {number(from_)} to {number(to)} tokens "
+        FindingEvidence(
+            text=f"the prompt grew from {number(from_, 0)} to {number(to, 0)} tokens "
             f"over {plural(len(counts), 'model call')}",
             value=float(to - from_),
             unit="tokens",
             span_ids=tuple(call.span_id for call, _ in counts),
         ),
-        Evidence(
-            text=f"the model took {milliseconds(first.duration_ms)} with the first and "
-            f"{milliseconds(last.duration_ms)} with the longest prompt",
+        FindingEvidence(
+            text=f"the model took {milliseconds(first.duration_ms)} for the first and "
+            f"{milliseconds(last.duration_ms)} for the longest prompt",
             value=last.duration_ms - first.duration_ms,
             unit="ms",
             span_ids=(first.span_id, last.span_id),
@@ -52,27 +61,27 @@ def token_growth(case: Case, limits: Thresholds) -> Draft | None:
     ]
     if len(steps) > 1 and jump >= 0.5 * (to - from_):
         evidence.append(
-            Evidence(
-                text=f"{number(jump)} of these tokens came before one call",
+            FindingEvidence(
+                text=f"{number(jump, 0)} of these tokens were added before a single call",
                 value=float(jump),
                 unit="tokens",
                 span_ids=(at.span_id,),
             )
         )
     many, reading = len(counts) >= 4, case.readings.get(last.span_id)
-    return Draft(
+    return FindingDraft(
         ms_at_stake=ms,
         evidence=tuple(evidence),
         confidence="high" if many and reading is not None and reading.basis == "slope" else "medium",
         because="time rises with tokens over several calls of this agent"
         if many
-        else f"only {plural(len(counts), 'call')} to compare: other causes of slowness are not excluded",
-        values=(("from", number(from_)), ("to", number(to))),
+        else f"only {plural(len(counts), 'call')} to compare, so other causes are possible",
+        values=(("from", number(from_, 0)), ("to", number(to, 0))),
     )
 
 
-def large_prompt(case: Case, limits: Thresholds) -> Draft | None:
-    """A prompt that is large from the first call on: instructions, tools, history."""
+def large_prompt(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find a prompt that is large from the first call on: instructions, tools, history."""
     ms, heavy, calls, basis = 0.0, 0, list[ModelCall](), "slope"
     for group in case.by_agent:
         first = next((tokens for call in group if (tokens := prompt_tokens(call)) is not None), None)
@@ -88,8 +97,8 @@ def large_prompt(case: Case, limits: Thresholds) -> Draft | None:
     if not calls:
         return None
     evidence = [
-        Evidence(
-            text=f"the first prompt has {number(heavy)} tokens, and {plural(len(calls), 'call')} read it",
+        FindingEvidence(
+            text=f"the first prompt has {number(heavy, 0)} tokens and was read by {plural(len(calls), 'call')}",
             value=float(heavy),
             unit="tokens",
             span_ids=tuple(call.span_id for call in calls),
@@ -97,27 +106,33 @@ def large_prompt(case: Case, limits: Thresholds) -> Draft | None:
     ]
     cached = sum(call.cache_read_tokens or 0 for call in calls)
     evidence.append(
-        Evidence(text=f"{number(cached)} tokens were read from the prompt cache", value=float(cached), unit="tokens")
+        FindingEvidence(
+            text=f"{number(cached, 0)} tokens were read from the prompt cache", value=float(cached), unit="tokens"
+        )
     )
     if offered := _tools_offered(case):
         used = len({tool.name for tool in case.tools})
         evidence.append(
-            Evidence(text=f"{plural(offered, 'tool')} offered, {used} used", value=float(offered), unit="tools")
+            FindingEvidence(text=f"{plural(offered, 'tool')} offered, {used} used", value=float(offered), unit="tools")
         )
     confidence, because = _BASIS[basis]
-    return Draft(
+    return FindingDraft(
         ms_at_stake=ms,
         evidence=tuple(evidence),
         confidence=confidence,
         because=because,
-        values=(("tokens", number(heavy)),),
+        values=(("tokens", number(heavy, 0)),),
     )
 
 
-def growth_ms(case: Case, limits: Thresholds) -> dict[str, float]:
-    """By call: what its prompt cost beyond the first prompt of its agent, less what oversized results explain.
+def growth_ms(case: InvocationCase, limits: Thresholds) -> dict[str, float]:
+    """Return by call what its prompt cost beyond the first prompt of its agent, without what large results explain.
 
-    Empty where the growth is below the thresholds, so that its time stays with the turns themselves.
+    Empty where the growth is below the thresholds, so that its time stays with the cycles themselves.
+
+    Args:
+        case: The invocation.
+        limits: The rule's thresholds.
     """
     found: dict[str, float] = {}
     for group in case.by_agent:
@@ -134,7 +149,7 @@ def growth_ms(case: Case, limits: Thresholds) -> dict[str, float]:
             continue
         opening = case.readings.get(counts[0][0].span_id)
         if opening is None or opening.basis != "slope" or _agreement(counts) < limits["agreement"]:
-            continue  # longer prompts that did not take longer cost tokens, not time
+            continue  # longer prompts that took no longer cost tokens, not time
         for call, extra in added:
             reading = case.readings.get(call.span_id)
             if extra > 0 and reading is not None and (ms := reading.ms(extra)) > 0:
@@ -143,13 +158,13 @@ def growth_ms(case: Case, limits: Thresholds) -> dict[str, float]:
 
 
 def _agreement(counts: Sequence[tuple[ModelCall, int]]) -> float:
-    """The share of neighbouring steps in length at which the longer prompt took longer, or nearly so."""
+    """Return the share of neighbouring steps in length at which the longer prompt took longer, or nearly so."""
     ordered = sorted(counts, key=lambda each: (each[1], each[0].duration_ns))
     steps = [after.duration_ns >= 0.95 * before.duration_ns for (before, _), (after, _) in pairwise(ordered)]
     return sum(steps) / len(steps) if steps else 0.0
 
 
-def _tools_offered(case: Case) -> int:
+def _tools_offered(case: InvocationCase) -> int:
     offered = [
         len(as_list(parse_embedded(span.attributes.get("gen_ai.agent.tools"))))
         for span in case.trace.of_operation("invoke_agent")

@@ -1,4 +1,4 @@
-"""How long tools' results are, wherever a trace tells it: the tool's own span, or a later message to the model."""
+"""The length of tool results, wherever a trace has them: in the tool's own span, or in a later message to the model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from ..traces.messages import messages_of
 
 
 def result_lengths(trace: Trace, steps: Sequence[Step]) -> dict[str, int]:
-    """Characters by call id (`span …` where a call has none); a result that nothing tells is not in it."""
-    found: dict[str, int] = {}
+    """Return the length of each tool result in characters, by call id (`span <id>` where a call has none).
+
+    Args:
+        trace: The trace.
+        steps: Its steps, of inner agents too.
+    """
+    lengths: dict[str, int] = {}
     for step in steps:
         if step.kind == "tool_result" and step.result is not None:
-            found[step.call_id] = max(found.get(step.call_id, 0), len(to_text(step.result)))
-    missing = {step.call_id for step in steps if step.kind in ("tool_call", "tool_result")} - set(found)
+            lengths[step.call_id] = max(lengths.get(step.call_id, 0), len(to_text(step.result)))
+    missing = {step.call_id for step in steps if step.kind in ("tool_call", "tool_result")} - set(lengths)
     if not missing:
-        return found
+        return lengths
     records: dict[str, list[LogRecord]] = {}
     for record in trace.log_records:
         records.setdefault(record.span_id, []).append(record)
@@ -27,7 +32,7 @@ def result_lengths(trace: Trace, steps: Sequence[Step]) -> dict[str, int]:
             for step in message:
                 if step.kind == "tool_result" and step.call_id in missing and step.result is not None:
                     missing.discard(step.call_id)
-                    found[step.call_id] = len(to_text(step.result))
+                    lengths[step.call_id] = len(to_text(step.result))
         if not missing:
             break
-    return found
+    return lengths

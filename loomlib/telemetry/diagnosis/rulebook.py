@@ -1,4 +1,4 @@
-"""The rules as data: read from the shipped table, changed by a file of the user's, extended by plugins."""
+"""The rules as data: read from the shipped table, changed by a user's file, extended by plugins."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loomlib.errors import PluginError
+from loomlib.presentation.text import one_line
 
 from . import model_rules, outside_rules, prompt_rules, session_rules, tool_rules, wait_rules
-from .case import Case
-from .finding import Draft, Finding
+from .case import InvocationCase
+from .finding import FindingDraft, LatencyFinding
 from .overrides import override, read_table
-from .wording import name_of
 
 FILE = "rules.toml"
 Thresholds = Mapping[str, float]
-Check = Callable[[Case, Thresholds], Draft | None]
-SessionCheck = Callable[[Sequence[Case], Thresholds], Draft | None]
+Check = Callable[[InvocationCase, Thresholds], FindingDraft | None]
+SessionCheck = Callable[[Sequence[InvocationCase], Thresholds], FindingDraft | None]
 
 CHECKS: Mapping[str, Check] = {
     check.__name__: check
@@ -50,10 +50,17 @@ SESSION_CHECKS: Mapping[str, SessionCheck] = {"growing_history": session_rules.g
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One question that a diagnosis asks.
+    """One rule of a diagnosis; it has a `check`, a `session_check` or both.
 
-    `check` is a pure function of a case and the thresholds; `session_check` one of a session's cases in their order.
-    A rule has at least one. `title` may have places in braces that the check's values fill.
+    Attributes:
+        name: Its name.
+        title: The finding in a sentence, with placeholders in braces that the check's values fill.
+        asks: The question it answers.
+        source: Where it and its thresholds come from.
+        try_: What to try.
+        thresholds: Its thresholds by name.
+        check: A pure function of a case and the thresholds.
+        session_check: A pure function of a session's cases, in order, and the thresholds.
     """
 
     name: str
@@ -67,11 +74,17 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.check is None and self.session_check is None:
-            raise ValueError(f"the rule {self.name!r} checks nothing")
+            raise ValueError(f"the rule {self.name!r} has no check")
 
-    def finding(self, draft: Draft, *, total_ms: float, trace_ids: tuple[str, ...] = ()) -> Finding:
-        """The finding that a draft becomes with this rule's texts."""
-        return Finding(
+    def finding(self, draft: FindingDraft, *, total_ms: float, trace_ids: tuple[str, ...] = ()) -> LatencyFinding:
+        """Return the finding of a draft, with this rule's texts.
+
+        Args:
+            draft: What the check returned.
+            total_ms: The whole, for the share.
+            trace_ids: The traces it was found in.
+        """
+        return LatencyFinding(
             rule=self.name,
             title=_filled(self.title, draft.values),
             ms_at_stake=draft.ms_at_stake,
@@ -86,16 +99,30 @@ class Rule:
 
 
 class PluginRules(Protocol):
-    """The part of `loomlib.plugins.Plugins` that is asked for rules."""
+    """The part of `loomlib.plugins.Plugins` that provides rules."""
 
-    def names(self, kind: str) -> tuple[str, ...]: ...
-    def get(self, kind: str, name: str, /, *given: Any, **arguments: Any) -> Any: ...
-    def report(self, kind: str, name: str, error: BaseException | str) -> PluginError: ...
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Return the names of the plugins of a kind."""
+        ...
+
+    def get(self, kind: str, name: str, /, *given: Any, **arguments: Any) -> Any:
+        """Return what a plugin's factory makes."""
+        ...
+
+    def report(self, kind: str, name: str, error: BaseException | str) -> PluginError:
+        """Record a plugin's error and return it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleBook:
-    """The rules of a diagnosis, by name. `least_ms` and `least_share`: less at stake is not told."""
+    """The rules of a diagnosis.
+
+    Attributes:
+        rules: The rules.
+        least_ms: Findings with less at stake are not reported.
+        least_share: Findings with a smaller share of the whole are not reported.
+    """
 
     rules: tuple[Rule, ...]
     least_ms: float = 100.0
@@ -103,8 +130,8 @@ class RuleBook:
 
     def __post_init__(self) -> None:
         names = [rule.name for rule in self.rules]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"two rules are called {', '.join(twice)}")
+        if duplicates := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"rule names must be unique: {', '.join(duplicates)}")
 
     def __getitem__(self, name: str) -> Rule:
         for rule in self.rules:
@@ -113,24 +140,24 @@ class RuleBook:
         raise KeyError(name)
 
     def with_rules(self, *rules: Rule) -> RuleBook:
-        """With further rules; one of a name that is there already takes its place."""
+        """Return a book with these rules added; a rule with an existing name replaces it."""
         names = {rule.name for rule in rules}
         return replace(self, rules=(*(rule for rule in self.rules if rule.name not in names), *rules))
 
     def without(self, *names: str) -> RuleBook:
-        """Without the rules of these names."""
+        """Return a book without the rules of these names."""
         return replace(self, rules=tuple(rule for rule in self.rules if rule.name not in names))
 
     def with_plugins(self, plugins: PluginRules) -> RuleBook:
-        """With the rules that plugins give (`loom_rules`).
+        """Return a book with the rules of plugins (`loom_rules`).
 
-        One that makes no rule is told among the problems of each diagnosis, and in the list of plugins.
+        A plugin that fails to make a rule is reported among the problems of each diagnosis and in the list of plugins.
         """
         here = {rule.name for rule in self.rules} | set(CHECKS) | set(SESSION_CHECKS)
-        return self.with_rules(*(_plugged(plugins, name) for name in plugins.names("rules") if name not in here))
+        return self.with_rules(*(_plugin_rule(plugins, name) for name in plugins.names("rules") if name not in here))
 
     def table(self) -> list[dict[str, Any]]:
-        """One row a rule: what it asks, from where on, and where that comes from."""
+        """Return one row per rule: its question, thresholds, advice and source."""
         return [
             {
                 "rule": rule.name,
@@ -149,11 +176,15 @@ def rule_book(
     home: str | os.PathLike[str] | None = None,
     plugins: PluginRules | None = None,
 ) -> RuleBook:
-    """The shipped rules, changed by a file in the form of `rules.toml`, and joined by those of plugins.
+    """Load the shipped rules, with the user's changes and the rules of plugins.
 
-    The file is `overrides`, else `rules.toml` in Loom's home if it is there.
+    Args:
+        overrides: A file in the form of `rules.toml`.
+        home: Loom's home folder; without `overrides`, its `rules.toml` is read if it exists.
+        plugins: The plugins.
 
-    Raises `SettingsError` for a file that cannot be read or names a rule or threshold that does not exist.
+    Raises:
+        SettingsError: The file cannot be read, or names a rule or threshold that does not exist.
     """
     document = tomllib.loads(resources.files("loomlib.telemetry.diagnosis").joinpath(FILE).read_text("utf-8"))
     path = Path(overrides) if overrides is not None else None
@@ -183,34 +214,34 @@ def _rule(name: str, table: Mapping[str, Any]) -> Rule:
     )
 
 
-def _plugged(plugins: PluginRules, name: str) -> Rule:
+def _plugin_rule(plugins: PluginRules, name: str) -> Rule:
     try:
         rule = plugins.get("rules", name)
         if not isinstance(rule, Rule):
-            raise plugins.report("rules", name, f"a Rule was expected, not {type(rule).__name__}")
+            raise plugins.report("rules", name, f"expected a Rule, not {type(rule).__name__}")
         return replace(rule, name=name)
     except PluginError as error:
-        return Rule(name=name, title=name, asks=str(error), check=_Failing(error))
+        return Rule(name=name, title=name, asks=str(error), check=_FailingCheck(error))
 
 
 @dataclass(frozen=True, slots=True)
-class _Failing:
-    """The check of a rule that could not be made: a diagnosis tells its error and goes on."""
+class _FailingCheck:
+    """The check of a rule that could not be made: a diagnosis reports its error and continues."""
 
     error: PluginError
 
-    def __call__(self, case: Case, thresholds: Thresholds) -> Draft | None:
+    def __call__(self, case: InvocationCase, thresholds: Thresholds) -> FindingDraft | None:
         raise PluginError(self.error.what, on=self.error.on, try_=self.error.try_)
 
 
-class _Places(dict[str, str]):
+class _Placeholders(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return f"{{{key}}}"
 
 
 def _filled(title: str, values: Iterable[tuple[str, str]]) -> str:
-    """The title with its places filled; what has no value stays as it is, so that no title can fail."""
+    """Return the title with its placeholders filled; one without a value stays as it is, so that no title can fail."""
     try:
-        return title.format_map(_Places({key: name_of(value) for key, value in values}))
+        return title.format_map(_Placeholders({key: one_line(value) for key, value in values}))
     except (ValueError, IndexError, AttributeError, KeyError):
         return title

@@ -1,4 +1,4 @@
-"""What tools gave back, as tokens of the prompts that had to be read after it."""
+"""The size of tool results, in tokens of the prompts that include them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..traces import ModelCall, ToolCall
-from .case import Case
+from .case import InvocationCase
 from .prompt_reading import prompt_tokens
 
-CHARACTERS_A_TOKEN = 4.0
-"""A rule of thumb for English; only used where the token counts around a result do not tell."""
-_FEWEST_CHARACTERS_A_TOKEN = 1.5
+CHARACTERS_PER_TOKEN = 4.0
+"""A rule of thumb for English; only used where the token counts around a result do not show its size."""
+_MIN_CHARACTERS_PER_TOKEN = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """A tool's result in a prompt: its length, the tokens that it made there, and the first call that read it."""
+class ToolResultSize:
+    """A tool result in a prompt.
+
+    Attributes:
+        tool: The tool's name.
+        characters: Its length in characters.
+        tokens: The tokens it added to the prompt.
+        span_id: The tool's span.
+        first_read: The index of the first model call that read it.
+    """
 
     tool: str
     characters: int
@@ -27,10 +35,18 @@ class Result:
     first_read: int
 
 
-def large_results(case: Case, group: Sequence[ModelCall], *, least_tokens: float, least_share: float) -> list[Result]:
-    """Results of `least_tokens` or more in turns that added at least `least_share` of what the prompt gained in all.
+def large_results(
+    case: InvocationCase, group: Sequence[ModelCall], *, least_tokens: float, least_share: float
+) -> list[ToolResultSize]:
+    """Return large results, in turns that added much of what the prompt gained in all.
 
-    Where every turn adds its part, no single result is to blame: that is growth. `group` is the calls of one agent.
+    Where every turn adds its part, no single result is to blame: that is growth.
+
+    Args:
+        case: The invocation.
+        group: The model calls of one agent.
+        least_tokens: The fewest tokens of a large result.
+        least_share: The least share of the prompt's growth that its turn added.
     """
     results = _results(case, group)
     counts = [count for call in group if (count := prompt_tokens(call)) is not None]
@@ -45,19 +61,24 @@ def large_results(case: Case, group: Sequence[ModelCall], *, least_tokens: float
     ]
 
 
-def tokens_read(group: Sequence[ModelCall], results: Sequence[Result]) -> list[float]:
-    """For each call of the group, the tokens of these results in its prompt: what was read once is read again."""
+def tokens_read(group: Sequence[ModelCall], results: Sequence[ToolResultSize]) -> list[float]:
+    """Return the tokens of these results in the prompt of each model call: what was read once is read again.
+
+    Args:
+        group: The model calls of one agent.
+        results: Its tool results.
+    """
     fresh = [0.0] * len(group)
     for result in results:
         fresh[result.first_read] += result.tokens
     return list(accumulate(fresh))
 
 
-def _results(case: Case, group: Sequence[ModelCall]) -> list[Result]:
-    """The results between the calls of one agent.
+def _results(case: InvocationCase, group: Sequence[ModelCall]) -> list[ToolResultSize]:
+    """Return the results between the calls of one agent.
 
-    A result's tokens are its share, by length, of the tokens that the prompt gained; where these are not counted, its
-    characters by rule of thumb.
+    A result's tokens are its share, by length, of the tokens that the prompt gained; where these are unknown, its
+    length by rule of thumb.
     """
     sizes = case.result_lengths
     starts = [call.start_ns for call in group]
@@ -68,16 +89,18 @@ def _results(case: Case, group: Sequence[ModelCall]) -> list[Result]:
         if 0 < turn < len(group) and case.agent_above(tool.span_id) == agent:
             size = sizes.get(tool.call_id or f"span {tool.span_id}", 0)
             turns.setdefault(turn, []).append((tool, size))
-    found: list[Result] = []
+    results: list[ToolResultSize] = []
     for turn, ran in sorted(turns.items()):
         total = sum(size for _, size in ran)
         gained = _gained(group[turn - 1], group[turn])
         for tool, size in ran:
-            tokens = size / CHARACTERS_A_TOKEN
+            tokens = size / CHARACTERS_PER_TOKEN
             if gained is not None and total:
-                tokens = min(gained * size / total, size / _FEWEST_CHARACTERS_A_TOKEN)
-            found.append(Result(tool=tool.name, characters=size, tokens=tokens, span_id=tool.span_id, first_read=turn))
-    return found
+                tokens = min(gained * size / total, size / _MIN_CHARACTERS_PER_TOKEN)
+            results.append(
+                ToolResultSize(tool=tool.name, characters=size, tokens=tokens, span_id=tool.span_id, first_read=turn)
+            )
+    return results
 
 
 def _gained(before: ModelCall, after: ModelCall) -> float | None:

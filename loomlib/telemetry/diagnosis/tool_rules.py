@@ -1,23 +1,28 @@
-"""Rules about tools: slow ones, ones that waited for each other, and results that the model must read."""
+"""Rules about tools: slow tools, tools that ran one after another, and large results that the model must read.
+
+Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
 
+from loomlib.presentation.formats import milliseconds, number, percent, plural
+from loomlib.presentation.text import one_line
+
 from ..traces import ToolCall, parallelism
 from ..traces.intervals import total, union
-from .case import Case
-from .finding import Draft, Evidence
-from .tool_results import Result, large_results, tokens_read
-from .wording import milliseconds, name_of, number, percent, plural
+from .case import InvocationCase
+from .finding import FindingDraft, FindingEvidence
+from .tool_results import ToolResultSize, large_results, tokens_read
 
 Thresholds = Mapping[str, float]
 _SERIAL = 1.1
 
 
-def slow_tool(case: Case, limits: Thresholds) -> Draft | None:
-    """A tool that takes long, by what its calls add to the whole next to the others of their batch."""
+def slow_tool(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find slow tools, by what their calls add to the whole beside the other tools of their batch."""
     added: dict[str, float] = {}
     slow: dict[str, list[ToolCall]] = {}
     alone = _own_ms(case)
@@ -38,9 +43,9 @@ def slow_tool(case: Case, limits: Thresholds) -> Draft | None:
     calls = sorted(slow[name], key=lambda call: -alone[call.span_id])
     longest = alone[calls[0].span_id]
     evidence = [
-        Evidence(
+        FindingEvidence(
             text=f"{plural(len(calls), 'call')}, the longest {milliseconds(longest)}; "
-            f"tools are {percent(case.part('tools').share)} of the whole",
+            f"tools are {percent(case.part('tools').share)} of the total",
             value=longest,
             unit="ms",
             span_ids=tuple(call.span_id for call in calls),
@@ -48,27 +53,29 @@ def slow_tool(case: Case, limits: Thresholds) -> Draft | None:
     ]
     if failed := [call for call in calls if call.status == "error"]:
         evidence.append(
-            Evidence(
-                text=f"{plural(len(failed), 'call')} of it failed",
+            FindingEvidence(
+                text=f"{plural(len(failed), 'call')} failed",
                 value=float(len(failed)),
                 unit="calls",
                 span_ids=tuple(call.span_id for call in failed),
             )
         )
-    others = [f"`{name_of(each)}` {milliseconds(other)}" for other, each in sorted(named, reverse=True)[1:4]]
+    others = [f"`{one_line(each)}` {milliseconds(other)}" for other, each in sorted(named, reverse=True)[1:4]]
     if others:
-        evidence.append(Evidence(text=f"also slow: {', '.join(others)}", value=float(len(named) - 1), unit="tools"))
-    return Draft(
+        evidence.append(
+            FindingEvidence(text=f"also slow: {', '.join(others)}", value=float(len(named) - 1), unit="tools")
+        )
+    return FindingDraft(
         ms_at_stake=sum(ms for ms, _ in named),
         evidence=tuple(evidence),
         confidence="high",
-        because="the tool's own span measures it; what it waited for inside is not in the trace",
-        values=(("tool", name_of(name)), ("longest", milliseconds(longest))),
+        because="measured by the tool's own span; what it waited for is not in the trace",
+        values=(("tool", one_line(name)), ("longest", milliseconds(longest))),
     )
 
 
-def _own_ms(case: Case) -> dict[str, float]:
-    """By tool call: its time without model calls and tools below it (an agent that is used as a tool)."""
+def _own_ms(case: InvocationCase) -> dict[str, float]:
+    """Return by tool call its time without model calls and tools below it (an agent that is used as a tool)."""
     inner: dict[str, list[tuple[int, int]]] = {}
     for span in case.trace.of_operation("chat", "execute_tool"):
         for above in case.trace.ancestors(span):
@@ -89,8 +96,8 @@ def _is_slow(longest: float, share: float, limits: Thresholds) -> bool:
     )
 
 
-def serial_tools(case: Case, limits: Thresholds) -> Draft | None:
-    """Tools that the model asked for at once and that ran one after the other."""
+def serial_tools(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find tools that the model requested at once and that ran one after another."""
     ms, calls, most = 0.0, list[ToolCall](), 0
     for batch in batches(case):
         together = parallelism(batch)
@@ -102,32 +109,32 @@ def serial_tools(case: Case, limits: Thresholds) -> Draft | None:
     if not calls or (ms < limits["ms"] and case.share(ms) < limits["dominant_share"]):
         return None
     elapsed = sum(call.duration_ms for call in calls)
-    names = ", ".join(f"`{name_of(name)}`" for name in list(dict.fromkeys(call.name for call in calls))[:4])
-    return Draft(
+    names = ", ".join(f"`{one_line(name)}`" for name in list(dict.fromkeys(call.name for call in calls))[:4])
+    return FindingDraft(
         ms_at_stake=ms,
         evidence=(
-            Evidence(
-                text=f"{plural(len(calls), 'tool call')} ({names}) took {milliseconds(elapsed)} one after the other; "
-                f"at once they would take {milliseconds(elapsed - ms)}",
+            FindingEvidence(
+                text=f"{plural(len(calls), 'tool call')} ({names}) took {milliseconds(elapsed)} one after another; "
+                f"in parallel they would take {milliseconds(elapsed - ms)}",
                 value=elapsed,
                 unit="ms",
                 span_ids=tuple(call.span_id for call in calls),
             ),
-            Evidence(
-                text=f"up to {most} were asked for in one turn, so none needed another's result",
+            FindingEvidence(
+                text=f"up to {most} were requested in one cycle, so none needed another's result",
                 value=float(most),
                 unit="calls",
             ),
         ),
         confidence="high",
-        because="one model message asked for them all, and their spans do not overlap",
+        because="one model message requested them all, and their spans do not overlap",
         values=(("count", str(len(calls))),),
     )
 
 
-def oversized_result(case: Case, limits: Thresholds) -> Draft | None:
-    """A tool's result so long that reading it takes the model's time in every later call."""
-    ms, found, span_ids, basis = 0.0, list[Result](), list[str](), "slope"
+def oversized_result(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
+    """Find a tool result so long that reading it slows every later model call."""
+    ms, found, span_ids, basis = 0.0, list[ToolResultSize](), list[str](), "slope"
     for group in case.by_agent:
         large = large_results(case, group, least_tokens=limits["result_tokens"], least_share=limits["result_share"])
         found.extend(large)
@@ -142,30 +149,30 @@ def oversized_result(case: Case, limits: Thresholds) -> Draft | None:
         return None
     worst = max(found, key=lambda each: (each.tokens, each.span_id))
     name, tokens = worst.tool, worst.tokens
-    return Draft(
+    return FindingDraft(
         ms_at_stake=ms,
         evidence=(
-            Evidence(
-                text=f"the result of `{name_of(name)}` has {number(worst.characters)} characters, "
-                f"about {number(tokens)} tokens",
+            FindingEvidence(
+                text=f"the result of `{one_line(name)}` has {number(worst.characters, 0)} characters, "
+                f"about {number(tokens, 0)} tokens",
                 value=tokens,
                 unit="tokens",
                 span_ids=tuple(dict.fromkeys(span_ids)),
             ),
-            Evidence(
-                text=f"reading it took the model about {milliseconds(ms)} in the calls after it", value=ms, unit="ms"
+            FindingEvidence(
+                text=f"reading it took the model about {milliseconds(ms)} in later calls", value=ms, unit="ms"
             ),
         ),
         confidence="medium" if basis == "slope" else "low",
-        because="the result is in the trace; its time is what more tokens cost between this agent's calls"
+        because="the result is in the trace; its time is the cost of its tokens, measured between this agent's calls"
         if basis == "slope"
-        else "the result is in the trace; its time is at most its share of the tokens that the model read",
-        values=(("tool", name_of(name)), ("tokens", number(tokens))),
+        else "the result is in the trace; its time is an upper bound, its share of the tokens that the model read",
+        values=(("tool", one_line(name)), ("tokens", number(tokens, 0))),
     )
 
 
-def batches(case: Case) -> list[list[ToolCall]]:
-    """Tools that one model message asked for: below the same span, with no model call of that agent in between."""
+def batches(case: InvocationCase) -> list[list[ToolCall]]:
+    """Return tools grouped by the model message that requested them: below one span, with no model call in between."""
     asked: dict[str, list[int]] = {}
     for call in case.calls:
         asked.setdefault(case.agent_above(call.span_id), []).append(call.start_ns)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from loomlib.telemetry.diagnosis import Case, Draft, Evidence, Rule
+from loomlib.telemetry.diagnosis import FindingDraft, FindingEvidence, InvocationCase, Rule
 
 
 def rule() -> Rule:
     return Rule(name="example_rule", title="It takes time", asks="does it?", try_=("patience",), check=_check)
 
 
-def _check(case: Case, thresholds: object) -> Draft:
-    said = (Evidence(text="it took time"),)
-    return Draft(ms_at_stake=case.total_ms, evidence=said, confidence="high", because="it always does")
+def _check(case: InvocationCase, thresholds: object) -> FindingDraft:
+    said = (FindingEvidence(text="it took time"),)
+    return FindingDraft(ms_at_stake=case.total_ms, evidence=said, confidence="high", because="it always does")

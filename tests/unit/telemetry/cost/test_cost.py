@@ -66,7 +66,7 @@ def test_a_model_without_a_price_is_unknown_and_not_free() -> None:
     assert cost.model.unknown == 2
     assert cost.total.state == "partial"
     assert str(cost.total).startswith("at least $")
-    assert "price table has no such model" in cost.lines[0].why
+    assert "price table does not have this model" in cost.lines[0].why
 
 
 def test_a_kind_without_a_price_is_unknown_while_the_others_are_known() -> None:

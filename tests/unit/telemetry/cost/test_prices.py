@@ -91,17 +91,17 @@ def test_prices_in_another_currency_stand_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("not toml", "not TOML"),
-        ("[[model]]\ninput = 1", "without ids"),
-        ('[[model]]\nids = ["m"]\ninput = -1', "No price"),
-        ('[[model]]\nids = ["m"]\ninput = "1"', "No price"),
-        ('[[model]]\nids = ["m"]\ninput = nan', "No price"),
-        ('[[model]]\nids = ["m"]\nprompt = 1', "Unknown: prompt"),
-        ('[[model]]\nids = ["m"]\nup_to_prompt_tokens = 0', "no count"),
-        ("model = 3", "no list"),
-        ("model = [3]", "Not a table"),
-        ("[runtime]\ngpu = 1", "Unknown: gpu"),
-        ("prices = 1", "Unknown: prices"),
+        ("not toml", "not valid TOML"),
+        ("[[model]]\ninput = 1", "has no ids"),
+        ('[[model]]\nids = ["m"]\ninput = -1', "Invalid price"),
+        ('[[model]]\nids = ["m"]\ninput = "1"', "Invalid price"),
+        ('[[model]]\nids = ["m"]\ninput = nan', "Invalid price"),
+        ('[[model]]\nids = ["m"]\nprompt = 1', "Unknown keys: prompt"),
+        ('[[model]]\nids = ["m"]\nup_to_prompt_tokens = 0', "whole number above 0"),
+        ("model = 3", "array of tables"),
+        ("model = [3]", "A table is expected"),
+        ("[runtime]\ngpu = 1", "Unknown keys: gpu"),
+        ("prices = 1", "Unknown keys: prices"),
     ],
 )
 def test_a_wrong_price_file_is_refused_with_its_name(tmp_path: Path, text: str, said: str) -> None:
@@ -113,5 +113,5 @@ def test_a_wrong_price_file_is_refused_with_its_name(tmp_path: Path, text: str, 
 
 
 def test_a_price_file_that_is_named_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="Cannot read"):
         price_table(tmp_path / "missing.toml")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loomlib.telemetry.diagnosis import Case, ClientSide
+from loomlib.telemetry.diagnosis import ClientSide, InvocationCase
 from loomlib.telemetry.traces import ClientTiming, Span, SpanEvent, Trace
 
 MS = 1_000_000
@@ -127,7 +127,7 @@ class Request:
         first_byte_ms: float | None = None,
         chunks: Sequence[float] = (),
         is_cold: bool | None = False,
-    ) -> Case:
+    ) -> InvocationCase:
         """The invocation as a client saw it: the way there and back, or how it read; times after sending."""
         trace = self.trace()
         sent = T0 - round(there_ms * MS)
@@ -139,7 +139,9 @@ class Request:
             agent_start_ns=T0,
             is_cold=is_cold,
         )
-        return Case.of(trace, ClientSide(timing=timing, chunk_offsets_ms=tuple(chunks), connection_reused=True))
+        return InvocationCase.of(
+            trace, ClientSide(timing=timing, chunk_offsets_ms=tuple(chunks), connection_reused=True)
+        )
 
     def end_ms(self, there_ms: float = 120) -> float:
         """When the agent will have ended, after sending."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from invented_requests import Request, Tool
 
-from loomlib.telemetry.diagnosis import Case, diagnose
+from loomlib.telemetry.diagnosis import InvocationCase, diagnose
 
 
 def calculator(*, latest: bool, number: int = 1) -> Request:
@@ -22,7 +22,7 @@ def calculator(*, latest: bool, number: int = 1) -> Request:
     )
 
 
-def too_many_cycles(latest: bool) -> Case:
+def too_many_cycles(latest: bool) -> InvocationCase:
     request = Request(latest=latest)
     for turn in range(8):
         tool = Tool("search", 90, "nothing found", {"query": f"attempt {turn}"})
@@ -30,7 +30,7 @@ def too_many_cycles(latest: bool) -> Case:
     return request.turn(1500, read=2900, wrote=120).case()
 
 
-def token_growth(latest: bool) -> Case:
+def token_growth(latest: bool) -> InvocationCase:
     """The field note's ten turns: from 1,750 tokens in 1.5 s to 5,000 in 4 s."""
     request = Request(latest=latest)
     for turn in range(10):
@@ -39,7 +39,7 @@ def token_growth(latest: bool) -> Case:
     return request.case()
 
 
-def slow_tool(latest: bool) -> Case:
+def slow_tool(latest: bool) -> InvocationCase:
     return (
         Request(latest=latest)
         .turn(1400, tools=[Tool("database", 4200, "12 rows"), Tool("weather", 110, "sunny")])
@@ -48,12 +48,12 @@ def slow_tool(latest: bool) -> Case:
     )
 
 
-def serial_tools(latest: bool) -> Case:
+def serial_tools(latest: bool) -> InvocationCase:
     tools = [Tool("flights", 900, "3 found"), Tool("hotels", 850, "5 found"), Tool("cars", 800, "2 found")]
     return Request(latest=latest).turn(1400, tools=tools, serial=True).turn(1500, read=2000, wrote=110).case()
 
 
-def oversized_result(latest: bool) -> Case:
+def oversized_result(latest: bool) -> InvocationCase:
     return (
         Request(latest=latest)
         .turn(1400, read=1800, wrote=50, ttft=1200, tools=[Tool("read_file", 60, "line of a log\n" * 4000)])
@@ -62,11 +62,11 @@ def oversized_result(latest: bool) -> Case:
     )
 
 
-def cold_start(latest: bool) -> Case:
+def cold_start(latest: bool) -> InvocationCase:
     return calculator(latest=latest).case(there_ms=3400, is_cold=True)
 
 
-def throttling_retries(latest: bool) -> Case:
+def throttling_retries(latest: bool) -> InvocationCase:
     return (
         Request(latest=latest)
         .turn(1400, tools=[Tool("weather", 110, "sunny")])
@@ -75,7 +75,7 @@ def throttling_retries(latest: bool) -> Case:
     )
 
 
-def slow_first_token(latest: bool) -> Case:
+def slow_first_token(latest: bool) -> InvocationCase:
     return (
         Request(latest=latest)
         .turn(6300, read=1800, wrote=50, ttft=5900, tools=[Tool("weather", 110, "sunny")])
@@ -84,7 +84,7 @@ def slow_first_token(latest: bool) -> Case:
     )
 
 
-def large_prompt(latest: bool) -> Case:
+def large_prompt(latest: bool) -> InvocationCase:
     request = Request(latest=latest)
     request.tools_offered = [f"tool_{place}" for place in range(80)]
     return (
@@ -94,7 +94,7 @@ def large_prompt(latest: bool) -> Case:
     )
 
 
-def chatty_memory(latest: bool) -> Case:
+def chatty_memory(latest: bool) -> InvocationCase:
     return (
         Request(latest=latest)
         .memory(85, "ListEvents", 8)
@@ -106,17 +106,17 @@ def chatty_memory(latest: bool) -> Case:
     )
 
 
-def network(latest: bool) -> Case:
+def network(latest: bool) -> InvocationCase:
     return calculator(latest=latest).case(there_ms=1900, back_ms=1800, first_byte_ms=1900 + 4700 + 1750)
 
 
-def slow_client(latest: bool) -> Case:
+def slow_client(latest: bool) -> InvocationCase:
     request = calculator(latest=latest)
     end = request.end_ms()
     return request.case(back_ms=3900, first_byte_ms=4400, chunks=[4400, end + 700, end + 1900, end + 2800, end + 3900])
 
 
-PLANTED: list[Callable[[bool], Case]] = [
+PLANTED: list[Callable[[bool], InvocationCase]] = [
     too_many_cycles,
     token_growth,
     slow_tool,
@@ -134,7 +134,7 @@ PLANTED: list[Callable[[bool], Case]] = [
 
 @pytest.mark.parametrize("latest", [True, False], ids=["latest", "legacy"])
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda each: each.__name__)
-def test_a_planted_cause_is_named_first(plant: Callable[[bool], Case], latest: bool) -> None:
+def test_a_planted_cause_is_named_first(plant: Callable[[bool], InvocationCase], latest: bool) -> None:
     case = plant(latest)
     found = diagnose(case)
     assert not found.problems
@@ -148,12 +148,12 @@ def test_a_planted_cause_is_named_first(plant: Callable[[bool], Case], latest: b
     assert all(set(finding.span_ids) <= known for finding in found.findings)
 
 
-def healthy_calculator(latest: bool) -> Case:
+def healthy_calculator(latest: bool) -> InvocationCase:
     """With the field note's client: 5,544 ms for 4,615 ms in the agent."""
     return calculator(latest=latest).case(there_ms=520, back_ms=400)
 
 
-def healthy_researcher(latest: bool) -> Case:
+def healthy_researcher(latest: bool) -> InvocationCase:
     tools = [
         Tool("search", 420, "result " * 150),
         Tool("search", 380, "result " * 160),
@@ -168,13 +168,13 @@ def healthy_researcher(latest: bool) -> Case:
     )
 
 
-def healthy_writer(latest: bool) -> Case:
+def healthy_writer(latest: bool) -> InvocationCase:
     request = Request(latest=latest).turn(21500, read=900, wrote=1600, ttft=1100)
     end = request.end_ms()
     return request.case(first_byte_ms=1400, chunks=[1400 + place * 100 for place in range(203)] + [end + 40])
 
 
-def healthy_companion(latest: bool) -> Case:
+def healthy_companion(latest: bool) -> InvocationCase:
     """With memory: history, a search, and two events written."""
     return (
         Request(latest=latest)
@@ -186,7 +186,7 @@ def healthy_companion(latest: bool) -> Case:
     )
 
 
-def healthy_newcomer(latest: bool) -> Case:
+def healthy_newcomer(latest: bool) -> InvocationCase:
     """Cold, with the 0.8 s that a cold start usually takes."""
     return (
         Request(latest=latest)
@@ -201,7 +201,9 @@ HEALTHY = [healthy_calculator, healthy_researcher, healthy_writer, healthy_compa
 
 @pytest.mark.parametrize("latest", [True, False], ids=["latest", "legacy"])
 @pytest.mark.parametrize("healthy", HEALTHY, ids=lambda each: each.__name__)
-def test_nothing_is_claimed_about_an_agent_that_is_well(healthy: Callable[[bool], Case], latest: bool) -> None:
+def test_nothing_is_claimed_about_an_agent_that_is_well(
+    healthy: Callable[[bool], InvocationCase], latest: bool
+) -> None:
     found = diagnose(healthy(latest))
     assert found.findings == ()
     assert not found.problems

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from invented_requests import MS, SONNET, T0, Request, Tool
 
-from loomlib.telemetry.diagnosis import Case, ClientSide, diagnose
+from loomlib.telemetry.diagnosis import ClientSide, InvocationCase, diagnose
 from loomlib.telemetry.traces import ClientTiming, Trace
 
 
-def first_of(case: Case) -> str:
+def first_of(case: InvocationCase) -> str:
     found = diagnose(case)
     assert not found.problems
     return "" if found.first is None else found.first.rule
@@ -41,7 +41,9 @@ def test_many_cycles_are_named_without_cycle_spans() -> None:
     spans = request.trace().spans
     cycles = {span.span_id for span in spans if span.operation == "cycle"}
     flat = [replace(span, parent_id="a9") if span.parent_id in cycles else span for span in spans]
-    assert first_of(Case.of(Trace.one(span for span in flat if span.span_id not in cycles))) == "too_many_cycles"
+    assert (
+        first_of(InvocationCase.of(Trace.one(span for span in flat if span.span_id not in cycles))) == "too_many_cycles"
+    )
 
 
 @pytest.mark.parametrize("with_ttft", [True, False])
@@ -82,7 +84,7 @@ def test_a_result_that_only_the_next_message_holds_is_seen(latest: bool) -> None
         else span
         for span in spans
     ]
-    assert first_of(Case.of(Trace.one(bare))) == "oversized_result"
+    assert first_of(InvocationCase.of(Trace.one(bare))) == "oversized_result"
 
 
 def test_three_long_results_of_one_turn_are_oversized_together() -> None:
@@ -113,7 +115,7 @@ def test_an_agent_that_is_used_as_a_tool_is_no_slow_tool() -> None:
     inner = replace(tool, span_id="inner", parent_id=tool.span_id, name="invoke_agent writer", attributes=about)
     asked = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 300}
     chat = replace(tool, span_id="inner chat", parent_id="inner", name="chat", attributes=asked)
-    assert first_of(Case.of(Trace.one([*spans, inner, chat]))) == ""
+    assert first_of(InvocationCase.of(Trace.one([*spans, inner, chat]))) == ""
 
 
 def test_two_serial_tools_of_one_name_are_serial_before_they_are_slow() -> None:
@@ -184,7 +186,7 @@ def test_a_wrapped_memory_call_is_counted_once() -> None:
     inner = next(span for span in spans if span.kind == "client")
     wrapper = replace(inner, span_id="around", parent_id="a9", name="memory.load", end_ns=inner.end_ns + 200 * MS)
     stated = replace(wrapper, attributes={"gen_ai.operation.name": "load_memory"}, kind="internal")
-    assert first_of(Case.of(Trace.one([*spans, stated]))) == ""
+    assert first_of(InvocationCase.of(Trace.one([*spans, stated]))) == ""
 
 
 def test_a_usual_cold_start_is_not_blamed_for_a_model_that_answers_at_once() -> None:
@@ -247,7 +249,7 @@ def test_a_trace_that_lost_spans_is_never_certain() -> None:
     request = Request().turn(1400, tools=[Tool("database", 4200)]).turn(1500)
     trace = request.trace()
     some = Trace.one(span for span in trace.spans if span.operation not in ("invoke_agent",))
-    found = diagnose(Case.of(some)).first
+    found = diagnose(InvocationCase.of(some)).first
     assert found is not None
     assert found.rule == "slow_tool"
     assert found.confidence == "medium"

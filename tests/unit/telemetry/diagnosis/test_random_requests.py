@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from invented_requests import Request, Tool
 
-from loomlib.telemetry.diagnosis import Case, diagnose
+from loomlib.telemetry.diagnosis import InvocationCase, diagnose
 
 PLANTED, CALM = 60, 600
 
@@ -35,14 +35,14 @@ def calm(dice: Random, turns: int | None = None) -> Request:
     return request.pause(dice.uniform(0, 150))
 
 
-def seen(dice: Random, request: Request) -> Case:
+def seen(dice: Random, request: Request) -> InvocationCase:
     """By a client some way off, sometimes in a session that begins."""
     is_cold = dice.random() < 0.2
     there = dice.uniform(50, 500) + (dice.uniform(200, 700) if is_cold else 0)
     return request.case(there_ms=there, back_ms=dice.uniform(30, 400), is_cold=is_cold)
 
 
-def too_many_cycles(dice: Random) -> Case:
+def too_many_cycles(dice: Random) -> InvocationCase:
     request, read = Request(), dice.randint(1000, 3000)
     for turn in range(dice.randint(7, 14)):
         tools = [Tool("search", dice.uniform(20, 200), arguments={"n": turn})]
@@ -51,7 +51,7 @@ def too_many_cycles(dice: Random) -> Case:
     return seen(dice, request)
 
 
-def token_growth(dice: Random) -> Case:
+def token_growth(dice: Random) -> InvocationCase:
     request, read, cost, growth = Request(), dice.randint(1000, 2500), dice.uniform(0.3, 0.9), dice.randint(900, 3000)
     for turn in range(dice.randint(4, 9)):
         model = 900 + read * cost
@@ -61,17 +61,17 @@ def token_growth(dice: Random) -> Case:
     return seen(dice, request)
 
 
-def slow_tool(dice: Random) -> Case:
+def slow_tool(dice: Random) -> InvocationCase:
     tools = [Tool("database", dice.uniform(3200, 9000)), Tool("weather", 110)]
     return seen(dice, calm(dice, 1).turn(1500, tools=tools).turn(dice.uniform(800, 2500)))
 
 
-def serial_tools(dice: Random) -> Case:
+def serial_tools(dice: Random) -> InvocationCase:
     tools = [Tool(f"tool_{place}", dice.uniform(500, 1200)) for place in range(dice.randint(2, 5))]
     return seen(dice, calm(dice, 1).turn(1500, tools=tools, serial=True).turn(1400))
 
 
-def oversized_result(dice: Random) -> Case:
+def oversized_result(dice: Random) -> InvocationCase:
     size, first = dice.randint(24_000, 200_000), dice.uniform(700, 1500)
     request = Request().turn(first + 300, ttft=first, read=1800, tools=[Tool("read_file", 60, "x" * size)])
     later = first + size / 4 * dice.uniform(0.1, 0.3)
@@ -80,21 +80,21 @@ def oversized_result(dice: Random) -> Case:
     return seen(dice, request)
 
 
-def cold_start(dice: Random) -> Case:
+def cold_start(dice: Random) -> InvocationCase:
     return calm(dice).case(there_ms=dice.uniform(2500, 9000), is_cold=True)
 
 
-def throttling_retries(dice: Random) -> Case:
+def throttling_retries(dice: Random) -> InvocationCase:
     refused = [(80.0, dice.uniform(2000, 8000)) for _ in range(dice.randint(1, 3))]
     return seen(dice, calm(dice, 1).turn(1500, refused=refused))
 
 
-def slow_first_token(dice: Random) -> Case:
+def slow_first_token(dice: Random) -> InvocationCase:
     ttft = dice.uniform(5000, 12000)
     return seen(dice, calm(dice, 1).turn(ttft + 800, ttft=ttft, read=dice.randint(1000, 4000)))
 
 
-def large_prompt(dice: Random) -> Case:
+def large_prompt(dice: Random) -> InvocationCase:
     request, read = Request(), dice.randint(15_000, 120_000)
     ttft = read * dice.uniform(0.08, 0.2) + 500
     for turn in range(dice.randint(1, 3)):
@@ -102,22 +102,22 @@ def large_prompt(dice: Random) -> Case:
     return seen(dice, request)
 
 
-def chatty_memory(dice: Random) -> Case:
+def chatty_memory(dice: Random) -> InvocationCase:
     return seen(dice, calm(dice, 1).memory(dice.uniform(60, 150), times=dice.randint(12, 30)))
 
 
-def network(dice: Random) -> Case:
+def network(dice: Random) -> InvocationCase:
     return calm(dice, 2).case(there_ms=dice.uniform(2000, 4000), back_ms=dice.uniform(2000, 4000))
 
 
-def slow_client(dice: Random) -> Case:
+def slow_client(dice: Random) -> InvocationCase:
     request, there, late, count = calm(dice), dice.uniform(50, 300), dice.uniform(2500, 9000), dice.randint(3, 40)
     end = request.end_ms(there)
     chunks = [there + 500, *(end + late * place / count for place in range(count + 1))]
     return request.case(there_ms=there, back_ms=late, first_byte_ms=there + 500, chunks=chunks)
 
 
-CAUSES: list[Callable[[Random], Case]] = [
+CAUSES: list[Callable[[Random], InvocationCase]] = [
     too_many_cycles,
     token_growth,
     slow_tool,
@@ -134,7 +134,7 @@ CAUSES: list[Callable[[Random], Case]] = [
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda each: each.__name__)
-def test_a_cause_is_named_first_in_nearly_every_random_request(cause: Callable[[Random], Case]) -> None:
+def test_a_cause_is_named_first_in_nearly_every_random_request(cause: Callable[[Random], InvocationCase]) -> None:
     dice = Random(cause.__name__)
     firsts = [diagnose(cause(dice)).first for _ in range(PLANTED)]
     hits = sum(first is not None and first.rule == cause.__name__ for first in firsts)

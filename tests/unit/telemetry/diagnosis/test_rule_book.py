@@ -10,10 +10,10 @@ from invented_requests import Request, Tool
 
 from loomlib.errors import SettingsError
 from loomlib.plugins import hookimpl, load_plugins
-from loomlib.telemetry.diagnosis import Case, Draft, Evidence, Rule, diagnose, rule_book
+from loomlib.telemetry.diagnosis import FindingDraft, FindingEvidence, InvocationCase, Rule, diagnose, rule_book
 
 
-def slow() -> Case:
+def slow() -> InvocationCase:
     return Request().turn(1400, tools=[Tool("database", 1500)]).turn(1500).case()
 
 
@@ -56,17 +56,17 @@ def test_thresholds_decide(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("not toml", "not TOML"),
-        ("[rules.slow_tol]\n", "Unknown: slow_tol"),
-        ("[rules.slow_tool.thresholds]\nslow = 1", "Unknown: slow"),
-        ("[rules.slow_tool.thresholds]\nslow_ms = -1", "no number"),
-        ("[rules.slow_tool.thresholds]\nslow_ms = nan", "no number"),
-        ("[rules.slow_tool.thresholds]\nslow_ms = true", "no number"),
-        ('[rules.slow_tool]\nenabled = "no"', "enabled is not"),
-        ("[rules.slow_tool]\nname = 1", "Unknown: name"),
-        ("[rules]\nslow_tool = 1", "not a table"),
-        ("[thresholds]\nms = 1", "Unknown: thresholds"),
-        ("rules = 3", "not a table"),
+        ("not toml", "not valid TOML"),
+        ("[rules.slow_tol]\n", "Unknown keys: slow_tol"),
+        ("[rules.slow_tool.thresholds]\nslow = 1", "Unknown keys: slow"),
+        ("[rules.slow_tool.thresholds]\nslow_ms = -1", "must be a number"),
+        ("[rules.slow_tool.thresholds]\nslow_ms = nan", "must be a number"),
+        ("[rules.slow_tool.thresholds]\nslow_ms = true", "must be a number"),
+        ('[rules.slow_tool]\nenabled = "no"', "enabled must be"),
+        ("[rules.slow_tool]\nname = 1", "Unknown keys: name"),
+        ("[rules]\nslow_tool = 1", "must be a table"),
+        ("[thresholds]\nms = 1", "Unknown keys: thresholds"),
+        ("rules = 3", "must be a table"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, said: str) -> None:
@@ -78,13 +78,13 @@ def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, said: 
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="Cannot read"):
         rule_book(tmp_path / "missing.toml")
 
 
-def monday(case: Case, limits: object) -> Draft | None:
-    return Draft(
-        ms_at_stake=case.total_ms, evidence=(Evidence(text="it is Monday"),), confidence="low", because="why not"
+def monday(case: InvocationCase, limits: object) -> FindingDraft | None:
+    return FindingDraft(
+        ms_at_stake=case.total_ms, evidence=(FindingEvidence(text="it is Monday"),), confidence="low", because="why not"
     )
 
 
@@ -107,13 +107,13 @@ def test_a_plugin_that_gives_no_rule_is_told_in_each_diagnosis_and_ends_none() -
     assert found.first.rule == "slow_tool"
     (problem,) = found.problems
     assert problem.rule == "wrong"
-    assert "a Rule was expected, not int" in problem.error
+    assert "expected a Rule, not int" in problem.error
     assert "Try: pip install --upgrade" in problem.error
-    assert [each.error for each in plugins.problems] == ["a Rule was expected, not int"]
+    assert [each.error for each in plugins.problems] == ["expected a Rule, not int"]
 
 
 def test_a_rule_that_fails_is_a_problem_and_the_others_go_on() -> None:
-    def broken(case: Case, limits: object) -> Draft | None:
+    def broken(case: InvocationCase, limits: object) -> FindingDraft | None:
         raise RuntimeError("no such number")
 
     book = rule_book().with_rules(Rule(name="broken", title="Broken", check=broken))
@@ -129,13 +129,13 @@ def test_rules_can_be_replaced_and_left_out() -> None:
     assert len(book.rules) == 16
     with pytest.raises(KeyError):
         book["network"]
-    with pytest.raises(ValueError, match="checks nothing"):
+    with pytest.raises(ValueError, match="has no check"):
         Rule(name="empty", title="")
 
 
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
 def test_an_impossible_stake_is_rejected(wrong: float) -> None:
     with pytest.raises(ValueError):
-        Draft(ms_at_stake=wrong, evidence=(), confidence="low", because="")
+        FindingDraft(ms_at_stake=wrong, evidence=(), confidence="low", because="")
     with pytest.raises(ValueError, match="confidence"):
-        Draft(ms_at_stake=1, evidence=(), confidence="sure", because="")
+        FindingDraft(ms_at_stake=1, evidence=(), confidence="sure", because="")

@@ -13,9 +13,9 @@ from invented_requests import MS, T0, Request, Tool
 
 from loomlib.telemetry.diagnosis import (
     CONFIDENCES,
-    Case,
     ClientSide,
-    Finding,
+    InvocationCase,
+    LatencyFinding,
     client_side,
     diagnose,
     diagnose_session,
@@ -25,26 +25,26 @@ from loomlib.telemetry.diagnosis import (
 from loomlib.telemetry.traces import ClientTiming, Span, Trace
 
 
-def healthy(number: int) -> Case:
+def healthy(number: int) -> InvocationCase:
     return Request(number=number).turn(1900, tools=[Tool("weather", 120)]).turn(1500).case()
 
 
-def slow(number: int, ms: float = 4000) -> Case:
+def slow(number: int, ms: float = 4000) -> InvocationCase:
     return Request(number=number).turn(1400, tools=[Tool("database", ms)]).turn(1500).case()
 
 
-def cold(number: int) -> Case:
+def cold(number: int) -> InvocationCase:
     return Request(number=number).turn(1900).case(there_ms=3000, is_cold=True)
 
 
-def later(case: Case, seconds: int) -> Case:
+def later(case: InvocationCase, seconds: int) -> InvocationCase:
     """The same invocation at another time of the session."""
     shift = seconds * 1000 * MS
     spans = [replace(span, start_ns=span.start_ns + shift, end_ns=span.end_ns + shift) for span in case.trace.spans]
     assert case.client is not None
     timing = case.client.timing
     moved = replace(timing, sent_ns=timing.sent_ns + shift, done_ns=timing.done_ns + shift, agent_start_ns=None)
-    return Case.of(Trace.one(spans), ClientSide(timing=moved))
+    return InvocationCase.of(Trace.one(spans), ClientSide(timing=moved))
 
 
 def test_a_study_ranks_by_the_sum_and_counts_who_is_affected() -> None:
@@ -56,7 +56,7 @@ def test_a_study_ranks_by_the_sum_and_counts_who_is_affected() -> None:
     assert tool.ms_at_stake == pytest.approx(3900 + 5900, abs=2)
     assert tool.share == pytest.approx(tool.ms_at_stake / found.total_ms)
     assert tool.trace_ids == (f"{3:032x}", f"{2:032x}")
-    assert tool.evidence[0].text.startswith("in 2 invocations of 9")
+    assert tool.evidence[0].text.startswith("over the rule's thresholds in 2 of 9 invocations")
     assert found.total_ms == pytest.approx(sum(case.total_ms for case in cases))
     assert json.dumps(found.table())
 
@@ -67,7 +67,7 @@ def test_healthy_sessions_and_studies_are_left_in_peace() -> None:
     assert diagnose_study([]).findings == ()
 
 
-def growing(number: int, session: str = "s1") -> Case:
+def growing(number: int, session: str = "s1") -> InvocationCase:
     request, place = Request(number=number, session=session), number % 10
     return later(request.turn(1200 + 350 * place, read=1200 + 900 * place, wrote=60).case(), number * 60)
 
@@ -89,8 +89,8 @@ def test_a_study_looks_for_growth_within_each_session_only() -> None:
 
 
 def test_limits_say_how_many_invocations_could_not_be_judged() -> None:
-    found = diagnose_study([healthy(1), Case.of(healthy(2).trace), Case.of(healthy(3).trace)])
-    assert next(limit for limit in found.limits if "client's timing" in limit).endswith("(2 of 3 invocations)")
+    found = diagnose_study([healthy(1), InvocationCase.of(healthy(2).trace), InvocationCase.of(healthy(3).trace)])
+    assert next(limit for limit in found.limits if "client timing" in limit).endswith("(2 of 3 invocations)")
 
 
 @dataclass
@@ -179,7 +179,7 @@ clients = st.one_of(
 def test_any_forest_gets_a_ranking_that_no_order_changes(
     spans: list[Span], client: ClientSide | None, shuffle: random.Random
 ) -> None:
-    case = Case.of(Trace.one(spans), client)
+    case = InvocationCase.of(Trace.one(spans), client)
     found = diagnose(case)
     assert not found.problems
     known = {span.span_id for span in case.trace.spans}
@@ -192,14 +192,14 @@ def test_any_forest_gets_a_ranking_that_no_order_changes(
     assert stakes == sorted(stakes, reverse=True)
     mixed = list(spans)
     shuffle.shuffle(mixed)
-    again = diagnose(Case.of(Trace.one(mixed), client))
+    again = diagnose(InvocationCase.of(Trace.one(mixed), client))
     assert [(each.rule, each.title, round(each.ms_at_stake, 6)) for each in again.findings] == [
         (each.rule, each.title, round(each.ms_at_stake, 6)) for each in found.findings
     ]
 
 
 findings = st.builds(
-    lambda rule, ms, confidence, title: Finding(
+    lambda rule, ms, confidence, title: LatencyFinding(
         rule=rule, title=title, ms_at_stake=ms, share=0.1, evidence=(), confidence=confidence, because="", try_=()
     ),
     st.sampled_from("abc"),
@@ -210,7 +210,7 @@ findings = st.builds(
 
 
 @given(st.lists(findings), st.randoms(use_true_random=False))
-def test_ranking_is_stable(found: list[Finding], shuffle: random.Random) -> None:
+def test_ranking_is_stable(found: list[LatencyFinding], shuffle: random.Random) -> None:
     ranked = rank(found)
     mixed = list(found)
     shuffle.shuffle(mixed)
