@@ -14,7 +14,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
-from conftest import ECHO_AGENT
+from echo_agent import ECHO_AGENT
 from moto.core.utils import get_service_model
 
 from loomlib import local
