@@ -71,8 +71,7 @@ class MemoryLookup:
 
     def find(self, memory_id: str) -> Memory | None:
         """Return a memory's members, or None."""
-        records = self._resources.records(MEMORY.noun)
-        record = next((record for record in records if record.id == memory_id), None)
+        record = self._resources.of_id(MEMORY.noun, memory_id)
         return {"id": record.id, **record.document} if record else None
 
 

@@ -117,6 +117,10 @@ class ResourceStore:
         """Return the resource of an ARN, wherever it is."""
         return self._record(("arn", arn))
 
+    def of_id(self, kind: str, id: str) -> Record | None:  # noqa: A002
+        """Return the resource of a random id, wherever it is."""
+        return self._record(("id", kind, id))
+
     def of_token(self, kind: str, region: str, token: str) -> Record | None:
         """Return the resource that a request with this client token created."""
         return self._record(("token", kind, region, token))
@@ -284,6 +288,7 @@ def _keys(record: Record) -> Iterator[tuple[str, ...]]:
     yield (*place, "id", record.id)
     yield (*place, "name", record.name)
     yield ("arn", record.arn)
+    yield ("id", record.kind, record.id)
     if token := record.tokens.get("create"):
         yield ("token", record.kind, record.region, token[0])
 

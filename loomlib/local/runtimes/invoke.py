@@ -95,9 +95,8 @@ class Invoke:
     def _runtime(self, arn: str, query: bytes) -> tuple[Record, str]:
         asked = parse_qs(query.decode("latin-1")) if query else {}
         qualifier = asked.get("qualifier", [DEFAULT_ENDPOINT])[0]
-        runtime = self._resources.of_arn(arn)
-        if runtime is None:  # an id instead of the ARN is allowed together with accountId
-            runtime = next((item for item in self._resources.records(AGENT_RUNTIME.noun) if item.id == arn), None)
+        # An id instead of the ARN is allowed together with accountId.
+        runtime = self._resources.of_arn(arn) or self._resources.of_id(AGENT_RUNTIME.noun, arn)
         if runtime is None or runtime.kind != AGENT_RUNTIME.noun:
             raise not_found(f"No runtime {arn}")
         account_id = asked.get("accountId", [""])[0]
