@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 
 _FIRST_LEASE_WITHIN_S = 30.0
-_LINGER_S = 2.0
+_LEASE_AFTER_PING_S = 2.0
 
 
 class Leases:
     """Counts the open leases; `ended` is set when the service should stop.
 
-    A persistent service ignores leases. Another stops 2 s after the last one ended, so that a notebook can reconnect.
+    A persistent service ignores leases. Another stops some time after the last one ended, so that a notebook can
+    reconnect.
+
+    Args:
+        persistent: Whether the service runs until it is stopped.
+        linger_s: Seconds from the end of the last lease to the service's.
     """
 
-    def __init__(self, *, persistent: bool) -> None:
+    def __init__(self, *, persistent: bool, linger_s: float = 2.0) -> None:
         self.ended = asyncio.Event()
-        self._persistent, self._open = persistent, 0
+        self._persistent, self._linger_s, self._open = persistent, linger_s, 0
         self._timer: asyncio.TimerHandle | None = None
         self._is_new = True
         self._stop_in(_FIRST_LEASE_WITHIN_S)
@@ -37,7 +42,7 @@ class Leases:
             return False
         if self._open == 0 and not self._persistent:
             self._cancel_stop()
-            self._stop_in(_FIRST_LEASE_WITHIN_S if self._is_new else _LINGER_S)
+            self._stop_in(_FIRST_LEASE_WITHIN_S if self._is_new else max(_LEASE_AFTER_PING_S, self._linger_s))
         return True
 
     def opened(self) -> None:
@@ -50,7 +55,7 @@ class Leases:
         """Count the end of a lease."""
         self._open -= 1
         if self._open == 0:
-            self._stop_in(_LINGER_S)
+            self._stop_in(self._linger_s)
 
     def _stop_in(self, within_s: float) -> None:
         if not self._persistent:

@@ -110,7 +110,7 @@ def serve(
 async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callable[[ServiceState], None] | None) -> None:
     home, options = state.home, state.options
     place = {"account_id": state.account_id, "region": state.region}
-    leases = Leases(persistent=state.persistent)
+    leases = Leases(persistent=state.persistent, linger_s=options.linger_s)
     telemetry = TelemetryReader(home)
     logs = Logs(home, delay_s=options.log_delay_s, **place)
     logs.make_places(telemetry.places())

@@ -48,6 +48,7 @@ class ServiceOptions:
         memory_delay_s: How long a complete turn waits until it is extracted into long-term memory;
             LOOM_MEMORY_DELAY_S takes precedence.
         memory_extractor: "offline" or "model".
+        linger_s: How long a service that is not persistent outlives the last lease on it.
 
     Example:
         >>> ServiceOptions(quotas="aws", log_delay_s=2.0).quotas
@@ -63,12 +64,15 @@ class ServiceOptions:
     start_timeout_s: float = 120.0
     memory_delay_s: float = 1.0
     memory_extractor: str = "offline"
+    linger_s: float = 2.0
 
     def __post_init__(self) -> None:
         if self.log_delay_s < 0 or self.invoke_timeout_s <= 0 or self.start_timeout_s <= 0:
             raise ValueError("log_delay_s must not be negative, and the timeouts must be above zero")
-        if self.memory_delay_s < 0 or self.memory_extractor not in ("offline", "model"):
-            raise ValueError('memory_delay_s must not be negative, and memory_extractor is "offline" or "model"')
+        if self.memory_delay_s < 0 or self.linger_s < 0 or self.memory_extractor not in ("offline", "model"):
+            raise ValueError(
+                'memory_delay_s and linger_s must not be negative, and memory_extractor is "offline" or "model"'
+            )
         Quotas.of(self.quotas, "")  # raises for an invalid text
 
     @classmethod

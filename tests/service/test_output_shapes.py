@@ -52,11 +52,11 @@ class Checked:
         self._session = botocore.session.get_session()
         self.called: set[str] = set()
 
-    def call(self, room: str, operation: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
         self.called.add(operation)
-        model = self._session.get_service_model(SERVICES[room]).operation_model(operation)
+        model = self._session.get_service_model(SERVICES[service]).operation_model(operation)
         method = re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
-        answer = getattr(self._aws.client(SERVICES[room]), method)(**parameters)
+        answer = getattr(self._aws.client(SERVICES[service]), method)(**parameters)
         shown = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
         assert answer["ResponseMetadata"].get("RequestId") or operation in ("DescribeLogStreams", "GetLogEvents")
         if model.has_streaming_output:

@@ -19,6 +19,7 @@ from loomlib.errors import LocalServiceError, LocalServiceNotRunningError, Local
 from loomlib.local.state import ServiceLock
 
 Start = Callable[..., Any]
+BRIEF = local.ServiceOptions(linger_s=0.5)
 
 
 def wait_for(condition: Callable[[], bool], within_s: float = 60.0) -> bool:
@@ -86,22 +87,22 @@ def test_two_starters_at_once_get_one_service(tmp_path: Path) -> None:
 
 
 def test_it_ends_when_the_last_lease_is_gone(tmp_path: Path) -> None:
-    state, _ = local.start(tmp_path, persistent=False)
+    state, _ = local.start(tmp_path, BRIEF, persistent=False)
     first, second = local.hold(state), local.hold(state)
     first.close()
-    time.sleep(2.5)
+    time.sleep(2 * BRIEF.linger_s)
     assert local.find(tmp_path) == state
     second.close()
     assert wait_for(lambda: local.find(tmp_path) is None)
 
 
-@pytest.mark.parametrize("late_s", [1.97, 2.02])
-def test_who_connects_while_it_is_ending_gets_one_that_lives(tmp_path: Path, late_s: float) -> None:
-    with loom.connect(home=tmp_path) as bench:
-        bench.deploy("echo").invoke("so that there is something to end")
-    time.sleep(late_s)  # it lingers for 2 s
-    with loom.connect(home=tmp_path) as bench:
-        time.sleep(0.3)
+@pytest.mark.parametrize("late", [0.97, 1.02])
+def test_a_connection_made_while_a_service_stops_gets_one_that_runs(tmp_path: Path, late: float) -> None:
+    with loom.connect(home=tmp_path, options=BRIEF) as bench:
+        bench.deploy("echo").invoke("so that there is something to stop")
+    time.sleep(late * BRIEF.linger_s)
+    with loom.connect(home=tmp_path, options=BRIEF) as bench:
+        time.sleep(BRIEF.linger_s)
         assert bench.agent("echo").invoke("are you there?").ok
 
 
@@ -123,14 +124,14 @@ def test_it_ends_when_the_process_that_holds_the_lease_is_killed(tmp_path: Path)
 
 
 def test_starting_a_running_one_persistently_makes_it_persistent(tmp_path: Path) -> None:
-    state, _ = local.start(tmp_path, persistent=False)
+    state, _ = local.start(tmp_path, BRIEF, persistent=False)
     lease = local.hold(state)
     kept, started = local.start(tmp_path, persistent=True)
     try:
         assert not started
         assert kept.persistent
         lease.close()
-        time.sleep(2.5)
+        time.sleep(2 * BRIEF.linger_s)
         assert local.find(tmp_path) == kept
     finally:
         local.stop(tmp_path)

@@ -117,7 +117,7 @@ class ResourceStore:
         """Return the resource of an ARN, wherever it is."""
         return self._record(("arn", arn))
 
-    def of_id(self, kind: str, id: str) -> Record | None:  # noqa: A002
+    def of_id(self, kind: str, id: str) -> Record | None:
         """Return the resource of a random id, wherever it is."""
         return self._record(("id", kind, id))
 

@@ -1,4 +1,4 @@
-"""Fixtures for faults: a house that all share, and houses with a service of their own."""
+"""Fixtures for faults: one shared service with its workbench, and services of a test's own."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_house import Environment
+from fault_lab import FaultLab
 
 import loomlib as loom
 from loomlib import local
 
 
 @pytest.fixture
-def build(tmp_path: Path) -> Iterator[Callable[..., Environment]]:
-    """Houses with a service of their own, which takes the options given."""
-    built: list[Environment] = []
+def build(tmp_path: Path) -> Iterator[Callable[..., FaultLab]]:
+    """Make labs, each with a service that has the given options."""
+    built: list[FaultLab] = []
 
-    def make(**options: Any) -> Environment:
-        built.append(Environment(tmp_path / str(len(built)), local.ServiceOptions(**options)))
+    def make(**options: Any) -> FaultLab:
+        built.append(FaultLab(tmp_path / str(len(built)), local.ServiceOptions(**options)))
         built[-1].home.parent.mkdir()
         return built[-1]
 
@@ -30,18 +30,18 @@ def build(tmp_path: Path) -> Iterator[Callable[..., Environment]]:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """One house for all tests that leave its service alone."""
-    shared = Environment(tmp_path_factory.mktemp("house"))
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
+    """The lab of all tests that do not harm its service."""
+    shared = FaultLab(tmp_path_factory.mktemp("lab"))
     yield shared
     shared.close()
 
 
 @pytest.fixture(scope="session")
-def bench(house: Environment) -> loom.Workbench:
-    return house.open()
+def bench(lab: FaultLab) -> loom.Workbench:
+    return lab.open()
 
 
 @pytest.fixture(scope="session")
-def agent(house: Environment, bench: loom.Workbench) -> loom.Agent:
-    return house.deploy(bench)
+def agent(lab: FaultLab, bench: loom.Workbench) -> loom.Agent:
+    return lab.deploy(bench)

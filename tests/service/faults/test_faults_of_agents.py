@@ -6,13 +6,13 @@ import os
 import signal
 
 import pytest
-from faulty_house import Environment, wait_until
+from fault_lab import FaultLab, wait_until
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Silent
 
 
-def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(house: Environment, agent: loom.Agent):
+def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(lab: FaultLab, agent: loom.Agent):
     session = "killed-in-mid-stream-" + "k" * 20
     texts: list[str] = []
     events = agent.stream("?", payload={"words": 1000, "pause_s": 0.02}, session_id=session)
@@ -20,7 +20,7 @@ def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(
         if isinstance(event, loom.Chunk):
             texts.append(event.text)
             if len(texts) == 5:
-                first = house.pid_of(session)
+                first = lab.pid_of(session)
                 os.kill(first, signal.SIGKILL)
     assert isinstance(event, loom.InvocationError)
     assert event.failure == "transport"
@@ -31,17 +31,17 @@ def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(
     assert len(texts) < 1000
     again = agent.invoke("once more", session_id=session)
     assert "once more" in again.text, again.error
-    assert house.pid_of(session) not in (0, first)
+    assert lab.pid_of(session) not in (0, first)
 
 
-def test_an_agent_killed_before_its_first_byte_is_the_agents_own_failure(house: Environment, agent: loom.Agent):
+def test_an_agent_killed_before_its_first_byte_is_the_agents_own_failure(lab: FaultLab, agent: loom.Agent):
     session = "killed-before-it-answers-" + "k" * 20
-    calls = len(house.calls())
+    calls = len(lab.calls())
     events = agent.stream("?", payload={"pause_s": 600}, session_id=session)
     for event in events:
         if isinstance(event, loom.SessionStart):
-            wait_until(lambda: len(house.calls()) > calls, "the call")
-            os.kill(house.pid_of(session), signal.SIGKILL)
+            wait_until(lambda: len(lab.calls()) > calls, "the call")
+            os.kill(lab.pid_of(session), signal.SIGKILL)
     assert isinstance(event, loom.InvocationError)
     assert event.failure == "agent_error"
     assert "SIGKILL" in event.message
@@ -60,9 +60,9 @@ def test_an_error_event_inside_a_200_is_a_failure_of_the_agent(agent: loom.Agent
 
 
 def test_error_events_inside_a_200_are_counted_in_a_study_and_are_in_no_percentile(
-    house: Environment, bench: loom.Workbench
+    lab: FaultLab, bench: loom.Workbench
 ):
-    agent = house.deploy(bench, FAIL="mid-stream", WORDS="2")
+    agent = lab.deploy(bench, FAIL="mid-stream", WORDS="2")
     result = LatencyStudy(agent, cold=1, warm=1, sticky=2, find_starts=False).run(Silent())
     assert result.failed == 4
     for scenario in result.estimates().scenarios:
@@ -72,10 +72,8 @@ def test_error_events_inside_a_200_are_counted_in_a_study_and_are_in_no_percenti
 
 
 @pytest.mark.parametrize("how", ["no end", "too long"])
-def test_a_stream_that_the_agents_server_cuts_is_no_complete_answer(
-    house: Environment, bench: loom.Workbench, how: str
-):
-    agent = house.deploy(bench, "raw.py")
+def test_a_stream_that_the_agents_server_cuts_is_no_complete_answer(lab: FaultLab, bench: loom.Workbench, how: str):
+    agent = lab.deploy(bench, "raw.py")
     inv = agent.invoke(how)
     assert (inv.status, inv.failure) == ("error", "transport")
     assert inv.text == "all that "

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from faulty_house import Environment, is_alive, processes_of, wait_until
+from fault_lab import FaultLab, is_alive, processes_of, wait_until
 
 import loomlib as loom
 from loomlib.errors import StudyInterruptedError
@@ -32,7 +32,7 @@ def timed_calls(store: Store, study_id: str) -> dict[int, list[InvocationRow]]:
     return found
 
 
-def check_once_each(house: Environment, store: Store, result: loom.StudyResult, before: dict[int, int | None]) -> None:
+def check_once_each(lab: FaultLab, store: Store, result: loom.StudyResult, before: dict[int, int | None]) -> None:
     """Every position done once: by the measurements, by the invocations, and by what the agents saw."""
     assert result.state == "complete"
     assert Counter(call.state for call in result.calls) == {"done": POSITIONS}, result.measurements().to_string()
@@ -46,13 +46,13 @@ def check_once_each(house: Environment, store: Store, result: loom.StudyResult, 
     assert Counter(call.attempt for call in result.calls)[2] <= 1, "only the call that was out is made again"
     assert sum(row.status in ("pending", "streaming") for row in store.invocations.list(limit=None)) == 0
     asked = Counter(row.session_id for row in store.invocations.list(limit=None))
-    assert Counter(house.calls()) == asked, "every call that an agent saw is stored, and no other was made"
+    assert Counter(lab.calls()) == asked, "every call that an agent saw is stored, and no other was made"
 
 
-def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(build: Callable[..., Environment]):
-    house = build()
-    bench = house.open()
-    study = LatencyStudy(house.deploy(bench, PAUSE_S="0.15"), study_id="service", **PLAN)
+def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(build: Callable[..., FaultLab]):
+    lab = build()
+    bench = lab.open()
+    study = LatencyStudy(lab.deploy(bench, PAUSE_S="0.15"), study_id="service", **PLAN)
     raised: list[StudyInterruptedError] = []
 
     def run() -> None:
@@ -63,11 +63,11 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(buil
     running = threading.Thread(target=run)
     running.start()
     wait_until(lambda: bench.store.measurements.counts("service")["done"] >= 3, "the third measurement")
-    seen = len(house.calls())
-    wait_until(lambda: len(house.calls()) > seen, "the next call")  # and it takes 150 ms: killed in the middle of it
-    house.kill_service()
+    seen = len(lab.calls())
+    wait_until(lambda: len(lab.calls()) > seen, "the next call")  # and it takes 150 ms: killed in the middle of it
+    lab.kill_service()
     running.join(180)
-    wait_until(lambda: not processes_of(house.home), "the end of every agent process")
+    wait_until(lambda: not processes_of(lab.home), "the end of every agent process")
 
     (error,) = raised
     assert "takes no connections" in error.what
@@ -79,10 +79,10 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(buil
     kept = {call.position: call.invocation_id for call in stopped.calls if not call.is_owed}
     assert len(kept) >= 3
 
-    again = house.open()
+    again = lab.open()
     (name,) = again.agents()["name"]
     result = LatencyStudy.resume(again.agent(name), "service").run(Silent())
-    check_once_each(house, again.store, result, kept)
+    check_once_each(lab, again.store, result, kept)
     assert bench.agent(name).invoke("the workbench from before works on").ok
 
 
@@ -97,44 +97,44 @@ loom.LatencyStudy(agent, cold=2, warm=2, sticky=4, find_starts=False, study_id="
 
 
 def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_resumes_it(
-    build: Callable[..., Environment],
+    build: Callable[..., FaultLab],
 ):
-    house = build()
-    code = str(house.agents / "obedient.py")
-    kernel = subprocess.Popen([sys.executable, "-c", KERNEL, str(house.home), code, str(house.tally)])
+    lab = build()
+    code = str(lab.agents / "obedient.py")
+    kernel = subprocess.Popen([sys.executable, "-c", KERNEL, str(lab.home), code, str(lab.tally)])
     try:
-        wait_until(lambda: kernel.poll() is not None or len(house.calls()) >= 5, "the fifth call")
+        wait_until(lambda: kernel.poll() is not None or len(lab.calls()) >= 5, "the fifth call")
         assert kernel.poll() is None
-        wait_until((house.home / "loom.db").exists, "the store")
-        assert len(processes_of(house.home)) >= 3, "kernel, service and an agent"
+        wait_until((lab.home / "loom.db").exists, "the store")
+        assert len(processes_of(lab.home)) >= 3, "kernel, service and an agent"
     finally:
         os.kill(kernel.pid, signal.SIGKILL)
         kernel.wait()
-    wait_until(lambda: not processes_of(house.home), "the end of the service and its agents")
+    wait_until(lambda: not processes_of(lab.home), "the end of the service and its agents")
 
-    with Store.open(f"sqlite:///{house.home / 'loom.db'}") as store:
+    with Store.open(f"sqlite:///{lab.home / 'loom.db'}") as store:
         measured = {row.position: row for row in store.measurements.list("kernel", ["done"])}
     assert measured
-    bench = house.open()
+    bench = lab.open()
     result = LatencyStudy.resume(bench.agent("obedient"), "kernel").run(Silent())
-    check_once_each(house, bench.store, result, {place: row.invocation_id for place, row in measured.items()})
+    check_once_each(lab, bench.store, result, {place: row.invocation_id for place, row in measured.items()})
     after = {row.position: row for row in bench.store.measurements.list("kernel")}
     assert {place: after[place] for place in measured} == measured, "what was measured stays as it was"
 
 
-def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., Environment]):
-    house = build()
-    bench = house.open()
-    agent = house.deploy(bench)
+def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., FaultLab]):
+    lab = build()
+    bench = lab.open()
+    agent = lab.deploy(bench)
     spawned = agent.invoke("?", payload={"spawn": True})
     busy = agent.stream("?", payload={"words": 10_000, "pause_s": 0.01})
     next(event for event in busy if isinstance(event, loom.Chunk))
     pids = [int(pid) for pid in spawned.record.response.translate(DIGITS).split()]
     assert len(pids) == 3
     assert all(is_alive(pid) for pid in pids)
-    assert len(processes_of(house.home)) >= 5
-    house.kill_service()
-    wait_until(lambda: not processes_of(house.home), "the end of every process")
+    assert len(processes_of(lab.home)) >= 5
+    lab.kill_service()
+    wait_until(lambda: not processes_of(lab.home), "the end of every process")
     assert not any(is_alive(pid) for pid in pids)
     *_, last = busy
     assert isinstance(last, loom.InvocationError)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from faulty_house import Environment
+from fault_lab import FaultLab
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Scenario, Silent
@@ -15,13 +15,13 @@ NEGATIVE = re.compile(r"[-−]\s?\d[\d\s ]*(\.\d+)?\s*(ms|s)\b")
 
 
 def test_logs_that_never_come_are_a_state_and_not_a_zero(
-    build: Callable[..., Environment], monkeypatch: pytest.MonkeyPatch
+    build: Callable[..., FaultLab], monkeypatch: pytest.MonkeyPatch
 ):
-    house = build(log_delay_s=3_600.0)
-    local_agent = house.deploy(house.open())
+    lab = build(log_delay_s=3_600.0)
+    local_agent = lab.deploy(lab.open())
     for name, value in local_agent.context.environment().items():
         monkeypatch.setenv(name, value)
-    agent = house.open("aws", log_poll_attempts=2, log_poll_interval_s=0.1).register(local_agent.arn)
+    agent = lab.open("aws", log_poll_attempts=2, log_poll_interval_s=0.1).register(local_agent.arn)
 
     inv = agent.invoke("?")
     looks: list[str] = []
@@ -47,9 +47,9 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(
 
 @pytest.mark.parametrize("skew_s", ["5", "-5"])
 def test_a_clock_five_seconds_off_is_told_and_the_true_start_is_in_the_range(
-    house: Environment, bench: loom.Workbench, skew_s: str
+    lab: FaultLab, bench: loom.Workbench, skew_s: str
 ):
-    agent = house.deploy(bench, SKEW_S=skew_s)
+    agent = lab.deploy(bench, SKEW_S=skew_s)
     first = agent.invoke("?")
     agent.invoke("?", session_id=first.session_id)
     found = first.latency()
@@ -68,9 +68,9 @@ def test_a_clock_five_seconds_off_is_told_and_the_true_start_is_in_the_range(
 
 @pytest.mark.parametrize("skew_s", ["5", "-5"])
 def test_a_study_of_an_agent_with_a_wrong_clock_shows_no_impossible_latency(
-    house: Environment, bench: loom.Workbench, skew_s: str
+    lab: FaultLab, bench: loom.Workbench, skew_s: str
 ):
-    agent = house.deploy(bench, SKEW_S=skew_s)
+    agent = lab.deploy(bench, SKEW_S=skew_s)
     result = LatencyStudy(agent, cold=6, warm=6, sticky=0).run(Silent())
     assert {call.start_state for call in result.calls} == {"found"}
     clocks = result.estimates().clocks

@@ -12,7 +12,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
-from faulty_house import Environment
+from fault_lab import FaultLab
 
 import loomlib as loom
 from loomlib import local
@@ -25,8 +25,8 @@ MEGABYTE = 1_000_000
 class Raw:
     """Requests written by hand, as no AWS client would."""
 
-    def __init__(self, house: Environment, agent: loom.Agent) -> None:
-        state = local.find(house.home)
+    def __init__(self, lab: FaultLab, agent: loom.Agent) -> None:
+        state = local.find(lab.home)
         assert state is not None
         self._state = state
         self._path = f"/runtimes/{quote(agent.arn, safe='')}/invocations"
@@ -49,12 +49,12 @@ class Raw:
 
 
 @pytest.fixture
-def raw(house: Environment, agent: loom.Agent) -> Raw:
-    return Raw(house, agent)
+def raw(lab: FaultLab, agent: loom.Agent) -> Raw:
+    return Raw(lab, agent)
 
 
 def plain_boto3(agent: loom.Agent, **config: object):
-    env = agent.context.environment()
+    env = agent.context.environment.environment()
     return boto3.client(
         "bedrock-agentcore",
         endpoint_url=env["AWS_ENDPOINT_URL_BEDROCK_AGENTCORE"],
@@ -65,16 +65,16 @@ def plain_boto3(agent: loom.Agent, **config: object):
     )
 
 
-def test_a_payload_over_100_mb_is_refused_before_it_is_stored_or_sent(house: Environment, agent: loom.Agent):
-    calls, rows = len(house.calls()), len(agent.history.table(limit=10_000))
+def test_a_payload_over_100_mb_is_refused_before_it_is_stored_or_sent(lab: FaultLab, agent: loom.Agent):
+    calls, rows = len(lab.calls()), len(agent.history.table(limit=10_000))
     for give in ({"payload": b"x" * (LIMIT + 1)}, {"prompt": "x" * LIMIT}):
         with pytest.raises(RequestRejectedError, match=r"100,000,000.*Try: put the data in S3"):
             agent.invoke(**give)
-    assert (len(house.calls()), len(agent.history.table(limit=10_000))) == (calls, rows)
+    assert (len(lab.calls()), len(agent.history.table(limit=10_000))) == (calls, rows)
 
 
-def test_a_payload_over_100_mb_from_elsewhere_is_refused_by_its_length_without_being_read(house: Environment, raw: Raw):
-    before = local.status(house.home).rss_bytes
+def test_a_payload_over_100_mb_from_elsewhere_is_refused_by_its_length_without_being_read(lab: FaultLab, raw: Raw):
+    before = local.status(lab.home).rss_bytes
 
     def body() -> Iterator[bytes]:
         for _ in range(102):
@@ -83,11 +83,11 @@ def test_a_payload_over_100_mb_from_elsewhere_is_refused_by_its_length_without_b
     status, code, message = raw.post(body(), Content_Length=str(102 * MEGABYTE))
     assert (status, code) == (400, "ValidationException")
     assert "100,000,000" in message
-    assert local.status(house.home).rss_bytes - before < 20 * MEGABYTE
+    assert local.status(lab.home).rss_bytes - before < 20 * MEGABYTE
 
 
-def test_a_payload_that_does_not_tell_its_length_is_refused_and_never_held_beyond_100_mb(house: Environment, raw: Raw):
-    before = local.status(house.home).rss_bytes
+def test_a_payload_that_does_not_tell_its_length_is_refused_and_never_held_beyond_100_mb(lab: FaultLab, raw: Raw):
+    before = local.status(lab.home).rss_bytes
 
     def body() -> Iterator[bytes]:
         for _ in range(300):
@@ -96,7 +96,7 @@ def test_a_payload_that_does_not_tell_its_length_is_refused_and_never_held_beyon
     status, code, message = raw.post(body(), Transfer_Encoding="chunked")
     assert (status, code) == (400, "ValidationException")
     assert "100,000,000" in message
-    assert local.status(house.home).rss_bytes - before < 150 * MEGABYTE
+    assert local.status(lab.home).rss_bytes - before < 150 * MEGABYTE
 
 
 def test_boto3_gets_a_validation_error_for_a_payload_over_100_mb(agent: loom.Agent):
@@ -108,8 +108,8 @@ def test_boto3_gets_a_validation_error_for_a_payload_over_100_mb(agent: loom.Age
     assert agent.invoke("the service goes on").ok
 
 
-def test_a_session_id_of_32_characters_is_refused_everywhere(house: Environment, agent: loom.Agent, raw: Raw):
-    short, calls, rows = "s" * 32, len(house.calls()), len(agent.history.table(limit=10_000))
+def test_a_session_id_of_32_characters_is_refused_everywhere(lab: FaultLab, agent: loom.Agent, raw: Raw):
+    short, calls, rows = "s" * 32, len(lab.calls()), len(agent.history.table(limit=10_000))
     for ask in (agent.invoke, agent.stream):
         with pytest.raises(RequestRejectedError, match=r"32 characters.*33 to 256"):
             list(ask("?", session_id=short))
@@ -121,5 +121,5 @@ def test_a_session_id_of_32_characters_is_refused_everywhere(house: Environment,
     with pytest.raises(ParamValidationError):
         client.invoke_agent_runtime(agentRuntimeArn=agent.arn, payload=b"{}", runtimeSessionId=short)
     client.close()
-    assert len(house.calls()) == calls
+    assert len(lab.calls()) == calls
     assert raw.post(b"{}", X_Amzn_Bedrock_AgentCore_Runtime_Session_Id=short + "s")[0] == 200

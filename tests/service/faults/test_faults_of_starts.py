@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from faulty_house import AGENTS, Environment
+from fault_lab import AGENTS, FaultLab
 
 import loomlib as loom
 
@@ -27,10 +27,10 @@ FAILURES = {
 
 
 @pytest.fixture
-def impatient(how: str, house: Environment, build: Callable[..., Environment]) -> Environment:
-    """The house of all, and one of its own for either failure that is a matter of waiting."""
+def impatient(how: str, lab: FaultLab, build: Callable[..., FaultLab]) -> FaultLab:
+    """The lab of all, and one of its own for either failure that is a matter of waiting."""
     options = {"never serves": {"start_timeout_s": 5.0}, "too slow": {"invoke_timeout_s": 2.0}}
-    return build(**options[how]) if how in options else house
+    return build(**options[how]) if how in options else lab
 
 
 def client(bench: loom.Workbench, name: str):
@@ -46,7 +46,7 @@ def client(bench: loom.Workbench, name: str):
 
 
 @pytest.mark.parametrize("how", FAILURES)
-def test_an_agent_that_cannot_answer_is_a_runtime_client_error_with_its_last_lines(impatient: Environment, how: str):
+def test_an_agent_that_cannot_answer_is_a_runtime_client_error_with_its_last_lines(impatient: FaultLab, how: str):
     workbench = impatient.open()
     agent = impatient.deploy(workbench, "broken.py", HOW=how)
     boto = client(workbench, "bedrock-agentcore")

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from faulty_front import Fault, FaultyFront, aws_error, cut, faulty_front
-from faulty_house import Environment
+from fault_lab import FaultLab
+from faulty_proxy import Fault, FaultyProxy, aws_error, cut, faulty_proxy
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Silent
@@ -23,14 +23,12 @@ CUTS = {
 }
 
 
-def behind_front(
-    house: Environment, agent: loom.Agent, front: FaultyFront, monkeypatch: pytest.MonkeyPatch
-) -> loom.Agent:
-    """The same agent for a workbench that thinks it is on AWS, where every invocation passes the front."""
-    variables = agent.context.environment() | {"AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": front.url}
+def behind_front(lab: FaultLab, agent: loom.Agent, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch) -> loom.Agent:
+    """The same agent for a workbench that thinks it is on AWS, where every invocation passes the proxy."""
+    variables = agent.context.environment() | {"AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": proxy.url}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return house.open("aws").register(agent.arn)
+    return lab.open("aws").register(agent.arn)
 
 
 async def burst(agent: loom.Agent, count: int, **more: object) -> Counter[str]:
@@ -59,28 +57,28 @@ def check_study(result: loom.StudyResult, failures: Counter[str]) -> None:
     assert all(f"{count} {name}" in sentence for name, count in failures.items())
 
 
-async def test_a_burst_above_the_quota_of_new_sessions_is_throttled_and_not_repeated(build: Callable[..., Environment]):
-    house = build(quotas="sessions_per_minute=4")
-    bench = house.open()
-    agent = house.deploy(bench)
+async def test_a_burst_above_the_quota_of_new_sessions_is_throttled_and_not_repeated(build: Callable[..., FaultLab]):
+    lab = build(quotas="sessions_per_minute=4")
+    bench = lab.open()
+    agent = lab.deploy(bench)
     assert await burst(agent, 12) == {"ok": 4, "throttle": 8}
-    assert len(house.calls()) == 4
-    other = house.deploy(bench, PAUSE_S="0")
+    assert len(lab.calls()) == 4
+    other = lab.deploy(bench, PAUSE_S="0")
     result = await LatencyStudy(other, cold=3, warm=3, sticky=0, find_starts=False).arun(Silent())
     check_study(result, Counter(throttle=2))
 
 
 async def test_a_burst_above_the_quotas_of_calls_and_of_active_sessions_is_told_apart(
-    build: Callable[..., Environment],
+    build: Callable[..., FaultLab],
 ):
-    house = build(quotas="invocations_per_s=4,active_sessions=1")
-    agent = house.deploy(house.open())
+    lab = build(quotas="invocations_per_s=4,active_sessions=1")
+    agent = lab.deploy(lab.open())
     session = agent.invoke("?").session_id
     await asyncio.sleep(1.1)  # the second in which the quota counted that call is over
     assert (await agent.ainvoke("?")).failure == "quota"
     outcomes = await burst(agent, 40, session_id=session)
     assert set(outcomes) == {"ok", "throttle"}
-    assert outcomes["ok"] == len(house.calls()) - 1, "what was throttled never reached the agent"
+    assert outcomes["ok"] == len(lab.calls()) - 1, "what was throttled never reached the agent"
 
 
 def every(number: int, fault: Fault, also: Fault) -> Callable[[int], Fault | None]:
@@ -89,13 +87,13 @@ def every(number: int, fault: Fault, also: Fault) -> Callable[[int], Fault | Non
 
 
 async def test_bursts_of_500_and_429_cost_one_request_each(
-    house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
+    lab: FaultLab, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
 ):
     session = agent.invoke("?").session_id
-    with faulty_front(agent.context.environment()["AWS_ENDPOINT_URL_S3"], every(4, ERROR_500, ERROR_429)) as front:
-        unlucky = behind_front(house, agent, front, monkeypatch)
+    with faulty_proxy(agent.context.environment()["AWS_ENDPOINT_URL_S3"], every(4, ERROR_500, ERROR_429)) as proxy:
+        unlucky = behind_front(lab, agent, proxy, monkeypatch)
         assert await burst(unlucky, 20, session_id=session) == {"ok": 11, "service_error": 5, "throttle": 4}
-        assert front.invocations == 20
+        assert proxy.invocations == 20
         last = unlucky.history.last(session_id=session)
         failed = [
             row for row in unlucky.context.store.invocations.list(session_id=session) if row.failure == "service_error"
@@ -103,21 +101,21 @@ async def test_bursts_of_500_and_429_cost_one_request_each(
         assert last.session_id == session
         assert "InternalServerException on purpose" in (failed[0].error_message or "")
 
-        before = front.invocations
+        before = proxy.invocations
         result = await LatencyStudy(unlucky, cold=2, warm=2, sticky=8, find_starts=False, study_id="bad").arun(Silent())
         sent = [row for row in unlucky.context.store.invocations.list(limit=None) if "study:bad" in row.labels]
-        assert front.invocations - before == len(sent)
+        assert proxy.invocations - before == len(sent)
         refused = Counter(row.failure for row in sent if row.failure)
         assert set(refused) == {"service_error", "throttle"}
         check_study(result, refused)
 
 
-def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(house: Environment, bench: loom.Workbench):
-    agent = house.deploy(bench, FAIL="every third")
-    calls = len(house.calls())
+def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(lab: FaultLab, bench: loom.Workbench):
+    agent = lab.deploy(bench, FAIL="every third")
+    calls = len(lab.calls())
     result = LatencyStudy(agent, cold=1, warm=1, sticky=6, find_starts=False, study_id="third").run(Silent())
     sent = [row for row in bench.store.invocations.list(limit=None) if "study:third" in row.labels]
-    assert len(house.calls()) - calls == len(sent)
+    assert len(lab.calls()) - calls == len(sent)
     failures = Counter(row.failure for row in sent if row.failure)
     assert set(failures) == {"agent_error"}
     check_study(result, failures)
@@ -126,10 +124,10 @@ def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(house
 
 @pytest.mark.parametrize("how", CUTS)
 def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
-    house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
+    lab: FaultLab, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
 ):
-    with faulty_front(agent.context.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as front:
-        unlucky = behind_front(house, agent, front, monkeypatch)
+    with faulty_proxy(agent.context.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as proxy:
+        unlucky = behind_front(lab, agent, proxy, monkeypatch)
         inv = unlucky.invoke("?")
         assert (inv.status, inv.failure) == ("error", "transport")
         assert inv.text == "some words"
@@ -137,14 +135,14 @@ def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
         events = list(unlucky.stream("?"))
         assert isinstance(events[-1], loom.InvocationError)
         assert "".join(event.text for event in events if isinstance(event, loom.Chunk)) == "some words"
-        assert front.invocations == 2
+        assert proxy.invocations == 2
 
 
 def test_a_service_that_is_not_there_is_a_transport_failure_of_one_request(
-    house: Environment, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
+    lab: FaultLab, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
 ):
-    with faulty_front(agent.context.environment()["AWS_ENDPOINT_URL_S3"], lambda _: None) as front:
-        unlucky = behind_front(house, agent, front, monkeypatch)
+    with faulty_proxy(agent.context.environment()["AWS_ENDPOINT_URL_S3"], lambda _: None) as proxy:
+        unlucky = behind_front(lab, agent, proxy, monkeypatch)
     inv = unlucky.invoke("?")
     assert (inv.status, inv.failure, inv.text) == ("error", "transport", "")
-    assert front.invocations == 0
+    assert proxy.invocations == 0

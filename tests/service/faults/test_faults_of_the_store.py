@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from faulty_house import Environment
+from fault_lab import FaultLab
 
 import loomlib as loom
 from loomlib import local
@@ -33,27 +33,27 @@ agent = bench.agent(sys.argv[2])
 
 
 @pytest.fixture(scope="module")
-def slow(house: Environment, bench: loom.Workbench) -> loom.Agent:
+def slow(lab: FaultLab, bench: loom.Workbench) -> loom.Agent:
     """An agent that takes 200 ms, so that there is time to do something to its study."""
-    return house.deploy(bench, PAUSE_S="0.2")
+    return lab.deploy(bench, PAUSE_S="0.2")
 
 
-def start(script: str, house: Environment, agent: loom.Agent, *more: object) -> subprocess.Popen[str]:
-    arguments = (sys.executable, "-c", BEGIN + textwrap.dedent(script), house.home, agent.name, *more)
+def start(script: str, lab: FaultLab, agent: loom.Agent, *more: object) -> subprocess.Popen[str]:
+    arguments = (sys.executable, "-c", BEGIN + textwrap.dedent(script), lab.home, agent.name, *more)
     return subprocess.Popen(
         [str(each) for each in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
-def run(script: str, house: Environment, agent: loom.Agent, *more: object) -> list[str]:
-    process = start(script, house, agent, *more)
+def run(script: str, lab: FaultLab, agent: loom.Agent, *more: object) -> list[str]:
+    process = start(script, lab, agent, *more)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
     return out.splitlines()
 
 
-def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: Environment, agent: loom.Agent):
-    before, rows = len(house.calls()), len(agent.history.table(limit=10_000))
+def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(lab: FaultLab, agent: loom.Agent):
+    before, rows = len(lab.calls()), len(agent.history.table(limit=10_000))
     said = run(
         """
         fill_the_disk()
@@ -63,16 +63,16 @@ def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(house: Environmen
             except StoreFullError as error:
                 print(error)
         """,
-        house,
+        lab,
         agent,
     )
     assert len(said) == 2
     assert all("Try: " in each for each in said)
-    assert len(house.calls()) == before
+    assert len(lab.calls()) == before
     assert len(agent.history.table(limit=10_000)) == rows
 
 
-def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: Environment, agent: loom.Agent):
+def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(lab: FaultLab, agent: loom.Agent):
     (said,) = run(
         """
         for event in (events := agent.stream("?", payload={"words": 5_000}, session_id="d" * 40)):
@@ -82,7 +82,7 @@ def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: Environme
         print(type(event).__name__, record.status, len(record.response.split()), len(record.chunk_offsets_ms) > 1,
               record.client_duration_ms > 0, record.stored)
         """,
-        house,
+        lab,
         agent,
     )
     assert said == "SessionEnd complete 5000 True True False"
@@ -90,8 +90,8 @@ def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(house: Environme
     assert left.status != "complete", "the store does not claim what it does not have"
 
 
-def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house: Environment, slow: loom.Agent):
-    calls = len(house.calls())
+def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(lab: FaultLab, slow: loom.Agent):
+    calls = len(lab.calls())
     (said,) = run(
         """
         class Filling:
@@ -108,7 +108,7 @@ def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house
         except StoreFullError as error:
             print(error)
         """,
-        house,
+        lab,
         slow,
     )
     assert "Try: " in said
@@ -120,13 +120,13 @@ def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(house
     assert {call.position: call.invocation_id for call in result.calls if call.position in kept} == kept
     # Eight timed calls, the untimed call of each of two long-lived sessions, and none a second time except the one
     # that was answered when its outcome could not be written.
-    assert len(house.calls()) - calls in (10, 11)
+    assert len(lab.calls()) - calls in (10, 11)
 
 
 def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose_nothing(
-    house: Environment, agent: loom.Agent
+    lab: FaultLab, agent: loom.Agent
 ):
-    state = local.find(house.home)
+    state = local.find(lab.home)
     script = """
         import asyncio
         async def ask(name):
@@ -139,7 +139,7 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
         asyncio.run(main())
         LatencyStudy(agent, cold=1, warm=0, sticky=4, study_id=sys.argv[3], find_starts=False).run(Silent())
         """
-    writers = [start(script, house, agent, name) for name in ("p", "q")]
+    writers = [start(script, lab, agent, name) for name in ("p", "q")]
     for writer in writers:
         out, err = writer.communicate(timeout=120)
         assert writer.returncode == 0, out + err
@@ -152,24 +152,22 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
         assert (result.state, result.answered, result.failed) == ("complete", 5, 0)
         sent = [row for row in rows if f"study:{name}" in row.labels]
         assert len(sent) == 6, "five timed calls and the one that opened the long-lived session"
-    assert local.find(house.home) == state, "all of them shared one service"
+    assert local.find(lab.home) == state, "all of them shared one service"
 
 
 def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_another_process_left(
-    house: Environment, agent: loom.Agent
+    lab: FaultLab, agent: loom.Agent
 ):
-    with house.open():  # the connect() cell, run again
-        run('agent.invoke("from elsewhere", session_id="e" * 40)', house, agent)
+    with lab.open():  # the connect() cell, run again
+        run('agent.invoke("from elsewhere", session_id="e" * 40)', lab, agent)
         inv = agent.invoke("kept?")
-    (seen,) = run("print(agent.context.store.invocations.get(int(sys.argv[3])))", house, agent, inv.record.id)
+    (seen,) = run("print(agent.context.store.invocations.get(int(sys.argv[3])))", lab, agent, inv.record.id)
     assert inv.session_id in seen
 
 
-def test_a_study_that_another_process_runs_is_not_run_twice(
-    house: Environment, bench: loom.Workbench, slow: loom.Agent
-):
+def test_a_study_that_another_process_runs_is_not_run_twice(lab: FaultLab, bench: loom.Workbench, slow: loom.Agent):
     runner = start(
-        'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', house, slow
+        'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', lab, slow
     )
     try:
         while bench.store.studies.get("mine") is None or bench.store.measurements.counts("mine")["done"] == 0:
@@ -182,15 +180,15 @@ def test_a_study_that_another_process_runs_is_not_run_twice(
     assert LatencyStudy.resume(slow, "mine").result().answered == 8
 
 
-def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callable[..., Environment]):
-    house = build()
+def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callable[..., FaultLab]):
+    lab = build()
     script = (
         "import os, sys, loomlib as loom; b = loom.connect(home=sys.argv[1]);"
         "print(b.environment()['AWS_ENDPOINT_URL_S3'], flush=True); sys.stdin.read()"
     )
     kernels = [
         subprocess.Popen(
-            [sys.executable, "-c", script, str(house.home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", script, str(lab.home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(3)
     ]
@@ -203,4 +201,4 @@ def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callab
         for kernel in kernels:
             kernel.communicate()
     assert [kernel.returncode for kernel in kernels] == [0, 0, 0]
-    assert os.path.exists(house.home / "loom.db")
+    assert os.path.exists(lab.home / "loom.db")

@@ -1,4 +1,4 @@
-"""A house for faults: a temporary LOOM_HOME with workbenches and agents, and not a process of it left at the end."""
+"""A temporary home folder with workbenches and agents, of which no process is left at the end."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def processes_of(home: Path) -> dict[int, str]:
     return found
 
 
-class Environment:
-    """One LOOM_HOME: workbenches on it, an agent that keeps a tally, its service's process."""
+class FaultLab:
+    """One home folder: its service, workbenches on it, and agents that record their invocations."""
 
     def __init__(self, folder: Path, options: local.ServiceOptions | None = None) -> None:
         self.home, self.tally, self.options = folder / "home", folder / "tally", options

@@ -1,4 +1,4 @@
-"""A real HTTP server in front of the data plane: it forwards what it gets, or answers as a failing service would."""
+"""A real HTTP proxy of the data plane: it forwards what it gets, or answers as a failing service would."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def cut(header: str, value: str, body: bytes) -> Fault:
     return answer
 
 
-class FaultyFront:
+class FaultyProxy:
     """`plan` says for the n-th invocation (from 1) which fault it meets; None: it reaches the service."""
 
     def __init__(self, behind: str, plan: Callable[[int], Fault | None]) -> None:
         self._behind, self._plan = urlsplit(behind).netloc, plan
         self._lock = threading.Lock()
         self.invocations = self.forwarded = 0
-        front = self
+        proxy = self
 
         class Request(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                front.answer(self)
+                proxy.answer(self)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Quiet: pytest shows what failed."""
@@ -95,9 +95,9 @@ class FaultyFront:
 
 
 @contextmanager
-def faulty_front(behind: str, plan: Callable[[int], Fault | None]) -> Iterator[FaultyFront]:
-    front = FaultyFront(behind, plan)
+def faulty_proxy(behind: str, plan: Callable[[int], Fault | None]) -> Iterator[FaultyProxy]:
+    proxy = FaultyProxy(behind, plan)
     try:
-        yield front
+        yield proxy
     finally:
-        front.close()
+        proxy.close()
