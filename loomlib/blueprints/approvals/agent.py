@@ -157,14 +157,17 @@ class Approving:
         before = event.agent.state.get("approvals") or {}
         waiting = {}
         if event.result is not None and event.result.stop_reason == "interrupt":
-            waiting = {each.reason["id"]: {**each.reason, "interrupt_id": each.id} for each in event.result.interrupts}
+            interrupts = event.result.interrupts
+            waiting = {each.reason["id"]: {**each.reason, "interrupt_id": each.id} for each in interrupts}
         elif event.result is None:
             # The invocation failed. A decision takes effect before the model is asked again: what is decided is done.
-            waiting = {approval_id: each for approval_id, each in before.items() if approval_id not in self.decided}
+            waiting = {
+                approval_id: approval for approval_id, approval in before.items() if approval_id not in self.decided
+            }
         for approval_id, approval in waiting.items():
             if approval_id not in before:
-                told = {name: value for name, value in approval.items() if name != "interrupt_id"}
-                await asyncio.to_thread(note, told, "pending")
+                record = {name: value for name, value in approval.items() if name != "interrupt_id"}
+                await asyncio.to_thread(note, record, "pending")
         event.agent.state.set("approvals", waiting)
 
 
@@ -188,22 +191,22 @@ def agent_for(session_id: str, actor: str) -> tuple[Agent, Approving]:
 def decided(approval: dict, decision: str, why: str) -> list:
     """Record a decision about one approval, and return what Strands resumes with. Other approvals keep waiting."""
     interrupt_id = approval["interrupt_id"]
-    told = {name: value for name, value in approval.items() if name != "interrupt_id"}
-    states, at = noted(told["id"]), datetime.now(UTC)
+    record = {name: value for name, value in approval.items() if name != "interrupt_id"}
+    states, at = noted(record["id"]), datetime.now(UTC)
     if states - {"pending"}:
         # Another process decided, and ended before it could save the session.
         known = " and ".join(sorted(states - {"pending"}))
         if states == {"pending", "approved"}:
-            note(told, "unclear", result="It was approved, and whether it was done is not known.")
+            note(record, "unclear", result="It was approved, but it is not known whether it was done.")
         answer = {"decision": "refuse", "why": f"This was {known} already. It was not done again."}
-    elif datetime.fromisoformat(told["expires_at"]) <= at:
-        note(told, "expired", decided_at=told["expires_at"])
+    elif datetime.fromisoformat(record["expires_at"]) <= at:
+        note(record, "expired", decided_at=record["expires_at"])
         answer = {"decision": "refuse", "why": "The approval expired before anybody decided. It was not done."}
     elif decision == "approve":
-        note(told, "approved", decided_at=at.isoformat(), note=why)
-        answer = {"decision": "approve", "approval": told}
+        note(record, "approved", decided_at=at.isoformat(), note=why)
+        answer = {"decision": "approve", "approval": record}
     else:
-        note(told, "rejected", decided_at=at.isoformat(), note=why)
+        note(record, "rejected", decided_at=at.isoformat(), note=why)
         answer = {"decision": "refuse", "why": f"A colleague rejected this{f': {why}' if why else '.'}"}
     return [{"interruptResponse": {"interruptId": interrupt_id, "response": answer}}]
 
@@ -249,9 +252,9 @@ async def invoke(payload, context):
         else:
             # Expired approvals are rejected first, so that they do not block a new question.
             while overdue := [
-                each
-                for each in (agent.state.get("approvals") or {}).values()
-                if datetime.fromisoformat(each["expires_at"]) <= datetime.now(UTC)
+                approval
+                for approval in (agent.state.get("approvals") or {}).values()
+                if datetime.fromisoformat(approval["expires_at"]) <= datetime.now(UTC)
             ]:
                 answer = await asyncio.to_thread(decided, overdue[0], "reject", "")
                 approving.decided.add(overdue[0]["id"])

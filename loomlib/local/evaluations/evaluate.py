@@ -115,7 +115,7 @@ def _reference(
     evaluator: Builtin, place: Mapping[str, str], references: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
     """The reference inputs for this target or for what it is part of, and the fields that are ignored."""
-    found: dict[str, Any] = {}
+    usable: dict[str, Any] = {}
     ignored: list[str] = []
     for reference in references:
         where: Mapping[str, str] = reference["context"].get("spanContext") or {}
@@ -123,10 +123,10 @@ def _reference(
             continue
         for name in ("expectedResponse", "assertions", "expectedTrajectory"):
             if name in reference and name in evaluator.references:
-                found[name] = reference[name]
+                usable[name] = reference[name]
             elif name in reference:
                 ignored.append(name)
-    return found, sorted(set(ignored))
+    return usable, sorted(set(ignored))
 
 
 def _matches(evaluator_id: str, called: Sequence[str], expected: Sequence[str]) -> bool:
@@ -144,12 +144,12 @@ def _request(
     """A request to the judge: the material is fenced by lines with a random mark; the verdict comes by a tool call."""
     turns = session.turns if turn is None else (turn,)
     last = turns[-1]
-    parts = {"prompt": "\n".join(each.prompt for each in turns), "output": last.answer}
+    parts = {"prompt": "\n".join(turn.prompt for turn in turns), "output": last.answer}
     if "expectedResponse" in reference:
         parts["golden answer"] = str(reference["expectedResponse"].get("text") or "")
     if "assertions" in reference:
-        parts["rubric"] = "\n".join(str(each.get("text") or "") for each in reference["assertions"])
-    calls = [f"Call: {each.name}({each.arguments})\nResult: {each.result}" for one in turns for each in one.calls]
+        parts["rubric"] = "\n".join(str(entry.get("text") or "") for entry in reference["assertions"])
+    calls = [f"Call: {made.name}({made.arguments})\nResult: {made.result}" for one in turns for made in one.calls]
     if call is not None:
         parts["tool call"] = f"{call.name}({call.arguments})"
     elif calls and (turn is None or evaluator.id.endswith("Faithfulness")):

@@ -87,19 +87,19 @@ def _messages(message: JsonObject) -> list[JsonObject]:
     text = "\n".join(as_text(block["text"]) for block in blocks if "text" in block)
     if message.get("role") == "assistant":
         uses = [as_object(block["toolUse"]) for block in blocks if "toolUse" in block]
-        said: JsonObject = {"role": "assistant", "content": text or None}
-        return [{**said, "tool_calls": [_tool_call(use) for use in uses]} if uses else said]
-    found: list[JsonObject] = []
+        assistant: JsonObject = {"role": "assistant", "content": text or None}
+        return [{**assistant, "tool_calls": [_tool_call(use) for use in uses]} if uses else assistant]
+    messages: list[JsonObject] = []
     for result in (as_object(block["toolResult"]) for block in blocks if "toolResult" in block):
-        found.append(
+        messages.append(
             {"role": "tool", "tool_call_id": as_text(result.get("toolUseId")), "content": _result_text(result)}
         )
     images = [_image(as_object(block["image"])) for block in blocks if "image" in block]
     if images:
-        found.append({"role": "user", "content": [*([{"type": "text", "text": text}] if text else []), *images]})
+        messages.append({"role": "user", "content": [*([{"type": "text", "text": text}] if text else []), *images]})
     elif text:
-        found.append({"role": "user", "content": text})
-    return found
+        messages.append({"role": "user", "content": text})
+    return messages
 
 
 def _image(image: JsonObject) -> JsonObject:

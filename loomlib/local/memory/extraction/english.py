@@ -32,8 +32,8 @@ def compiled(text: str) -> re.Pattern[str]:
 def _filled(text: str) -> str:
     words, parts = tables()["words"], tables()["parts"]
 
-    def fill(found: re.Match[str]) -> str:
-        name = found[1]
+    def fill(placeholder: re.Match[str]) -> str:
+        name = placeholder[1]
         return "|".join(words[name]) if name in words else _filled(parts[name])
 
     return _PLACEHOLDER.sub(fill, text)

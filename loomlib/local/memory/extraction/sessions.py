@@ -92,7 +92,7 @@ class SessionRecords:
         shown = {
             "situation": situation,
             "intent": _first(user[0]) if user and not begun else begun.get("intent", situation),
-            "turns": [{"action": each} for each in actions],
+            "turns": [{"action": action} for action in actions],
             "assessment": {"succeeded": "Yes", "failed": "No"}.get(outcome, "Unknown"),
         }
         state["intent"] = shown["intent"]

@@ -106,7 +106,7 @@ def plan_calls(
 
 def clauses(prompt: str) -> list[str]:
     """The parts of a prompt that may ask for different things; sums and quotations are not split."""
-    whole = [(each.start, each.end) for each in find_sums(prompt)]
+    whole = [(total.start, total.end) for total in find_sums(prompt)]
     whole += [match.span() for match in re.finditer(r"\"[^\"]*\"|“[^”]*”|https?://\S+", prompt)]
     parts: list[str] = []
     start = 0

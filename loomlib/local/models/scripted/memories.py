@@ -44,7 +44,7 @@ def asked_for(text: str) -> list[str]:
 
 def say_fact(attribute: str, value: str) -> str:
     """Word a fact: "Your name is Anuja."."""
-    sentence = script().said.get(attribute, f"your {attribute} is {{}}").format(value)
+    sentence = script().answers.get(attribute, f"your {attribute} is {{}}").format(value)
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
@@ -64,7 +64,7 @@ def answer_from_facts(attributes: Iterable[str], facts: Mapping[str, str], remem
         elif remembered is not None:
             sentences += [remembered] if remembered not in sentences else []
         else:
-            name = script().asked.get(attribute, f"your {attribute}")
+            name = script().unknown.get(attribute, f"your {attribute}")
             sentences.append(f"You have not told me {name} in this conversation.")
     return " ".join(sentences)
 

@@ -37,9 +37,9 @@ def strings_for(name: str, schema: Schema, text: str, *, needed: bool) -> list[s
     own = frozenset(split_name(name))
     about = own | frozenset(words(as_text(schema.get("description")).split(".", 1)[0]))
     label = labelled(name, text)
-    for found in _of_kind(own, about, as_text(schema.get("format")), text):
+    for candidates in _of_kind(own, about, as_text(schema.get("format")), text):
         # What the text labels with the parameter's name wins, unless it has a form of its own, as a sum or a date has.
-        return ([label] if label and not found else []) + found
+        return ([label] if label and not candidates else []) + candidates
     if label:
         return [label]
     quoted = recognize.find_quoted(text)
@@ -58,7 +58,7 @@ def strings_for(name: str, schema: Schema, text: str, *, needed: bool) -> list[s
 def _of_kind(own: frozenset[str], about: frozenset[str], shape: str, text: str) -> Iterator[list[str]]:
     """The candidates of the kind that a parameter's name, description or format tells; nothing if none does."""
     if own & _words("expression"):
-        yield [each.expression for each in find_sums(text)]
+        yield [total.expression for total in find_sums(text)]
     if own & _words("url") or shape in ("uri", "url"):
         yield recognize.find_urls(text)
     if "email" in own or shape == "email" or ("email" in about and own & {"to", "recipient"}):

@@ -103,8 +103,8 @@ def find_zones(text: str) -> list[str]:
 
 def find_units(text: str, *, as_written: bool = False) -> list[str]:
     """The units of measure that a text mentions, by their usual name or as they are written."""
-    found = [(match.group(), unit_names(match.group())) for match in _UNIT.finditer(text)]
-    return list(dict.fromkeys(text if as_written else next(iter(names)) for text, names in found if names))
+    units = [(match.group(), unit_names(match.group())) for match in _UNIT.finditer(text)]
+    return list(dict.fromkeys(text if as_written else next(iter(names)) for text, names in units if names))
 
 
 @lru_cache(maxsize=10_000)

@@ -70,7 +70,7 @@ def _statements(turn: str) -> list[JsonObject]:
     from loomlib.local.memory.extraction.rules import extract
 
     parts = _SPEAKER.split(turn)
-    said = [text for speaker, text in zip(parts[1::2], parts[2::2], strict=True) if speaker == "USER"]
+    messages = [text for speaker, text in zip(parts[1::2], parts[2::2], strict=True) if speaker == "USER"]
     return [
         {
             "kind": statement.kind,
@@ -79,6 +79,6 @@ def _statements(turn: str) -> list[JsonObject]:
             "text": statement.text or f"No longer: {statement.slot}.",
             "no_longer": statement.retracts,
         }
-        for text in said
+        for text in messages
         for statement in extract(text.strip())
     ]

@@ -10,7 +10,8 @@ Keys of a script, all optional:
 - `units`: lists of the names of one unit, the usual one first.
 - `sentences`: the sentences of a text about `{topic}`.
 - `statements` and `questions`: tables of a `pattern` and an `attribute` (group 1 if it is missing) for what users say
-  and ask about themselves; `said` and `asked` word an answer by attribute, `same` names equal attributes.
+  and ask about themselves; `answers` words an answer by attribute, `unknown` names an attribute that is not known, and
+  `same` maps attributes that mean the same.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Script:
     sentences: tuple[str, ...] = ("This is a text about {topic}, written by a scripted model.",)
     statements: tuple[Form, ...] = ()
     questions: tuple[Form, ...] = ()
-    said: Mapping[str, str] = field(default_factory=dict[str, str])
-    asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    answers: Mapping[str, str] = field(default_factory=dict[str, str])
+    unknown: Mapping[str, str] = field(default_factory=dict[str, str])
     same: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -65,8 +66,8 @@ def script() -> Script:
         sentences=tuple(entries("sentences")) or Script().sentences,
         statements=tuple(entries("statements")),
         questions=tuple(entries("questions")),
-        said=merged("said"),
-        asked=merged("asked"),
+        answers=merged("answers"),
+        unknown=merged("unknown"),
         same=merged("same"),
     )
 

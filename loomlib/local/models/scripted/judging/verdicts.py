@@ -80,7 +80,7 @@ def _judged(
     if answers and {"winner", "ranking"} & set(properties):
         scored = {name: assess(material, text) for name, text in answers.items()}
         order = sorted(scored, key=lambda name: -scored[name].score)  # stable: equal ones keep their order
-        reason = "; ".join(f"{name}: {each.score:.2f} ({each.reason})" for name, each in scored.items())
+        reason = "; ".join(f"{name}: {part.score:.2f} ({part.reason})" for name, part in scored.items())
         best = [name for name in order if abs(scored[name].score - scored[order[0]].score) < _TIE]
         return Assessment(scored[order[0]].score, reason), {
             "winner": best[0] if len(best) == 1 else "tie",
