@@ -59,7 +59,7 @@ def capture(
     elif found.is_new:
         say(f"captured {case.id} into {path}: {printable(case.prompt[:80])}  ({cases} cases)")
     else:
-        say(f"{path} stays as it is: it asks this already  ({cases} cases)")
+        say(f"{path} is unchanged: a case has the same request  ({cases} cases)")
 
 
 @evals.command()

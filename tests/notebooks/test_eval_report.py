@@ -65,7 +65,7 @@ def test_an_agent_that_guesses_is_caught_by_its_path(guessing: ReportOutcome) ->
     assert missed == ["trajectory", "trajectory"], "under the limit, and worse than the baseline"
     page = unescape(Path(guessing.html).read_text())
     assert page.index("Gate missed: trajectory") < page.index("The numbers")
-    assert "The paths part at step 1" in page
+    assert "The paths differ from step 1" in page
 
 
 def test_scoring_its_answers_alone_finds_nothing(report: Report, guessing: ReportOutcome) -> None:

@@ -61,7 +61,7 @@ def test_each_case_is_a_test_and_its_failure_shows_rationale_and_path(place: pyt
             "collected 6 items",
             "*ERROR at setup of sums::sum of 3*",
             "not answered: exception: RuntimeError: boom *",
-            "*trajectory: The paths part at step 1: add(a=1, b=1) was expected*",
+            "*trajectory: The paths differ from step 1: expected add(a=1, b=1)*",
             "*- missing   1      add(a=1, b=1)*",
         ]
     )

@@ -146,7 +146,7 @@ def test_what_was_asked_becomes_a_case_with_its_secrets_struck_out(
     assert "AKIAIOSFODNN7EXAMPLE" not in text + str(found)
     again = watched.ask("capture", **into)
     assert not again["is_new"]
-    assert "asks this already" in again["sentence"]
+    assert "has the same request" in again["sentence"]
     compile(watched.panel.code, "copied", "exec")
 
 

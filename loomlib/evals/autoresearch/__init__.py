@@ -1,6 +1,8 @@
-"""Autoresearch: changes proposed, tried on an eval set, kept or dropped by a paired verdict, and noted."""
+"""Autoresearch: try changes of an agent on an eval set, and keep those that a paired test shows to be better."""
 
-from .candidates import Laboratory
+from loomlib.deprecation import renamed_names
+
+from .candidates import CandidateDeployer
 from .deciding import decide, next_alpha
 from .journal import Journal
 from .model_proposer import ModelProposer
@@ -11,8 +13,8 @@ from .trials import Trial
 
 __all__ = [
     "Autoresearch",
+    "CandidateDeployer",
     "Journal",
-    "Laboratory",
     "ModelProposer",
     "Proposal",
     "Proposer",
@@ -22,3 +24,5 @@ __all__ = [
     "decide",
     "next_alpha",
 ]
+
+__getattr__ = renamed_names(__name__, {"Laboratory": "CandidateDeployer"})

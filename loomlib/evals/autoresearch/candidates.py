@@ -1,4 +1,4 @@
-"""One proposal tried: its candidate built, asked the set, compared with the best so far."""
+"""Trying one proposal: deploy its candidate, run the set, compare it with the best candidate so far."""
 
 from __future__ import annotations
 
@@ -25,24 +25,27 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class Laboratory(Protocol):
-    """Where candidates are made. `build` gives something that `loom.evaluate` takes, really made of these variables;
-    `discard` lets go of one that was dropped. `loomlib.workbench.AgentCandidates` deploys agents.
-    """
+class CandidateDeployer(Protocol):
+    """Deploys candidates; `loomlib.workbench.AgentCandidates` deploys agents."""
 
-    def build(self, environment: Mapping[str, str], /) -> Any: ...
-    def discard(self, built: Any, /) -> None: ...
+    def build(self, environment: Mapping[str, str], /) -> Any:
+        """Deploy a candidate with these environment variables; return something that `loom.evaluate` accepts."""
+        ...
+
+    def discard(self, built: Any, /) -> None:
+        """Remove a candidate that was dropped."""
+        ...
 
 
-class CutShort(Exception):
-    """A budget ended a run half-way: what it has is no evidence."""
+class BudgetExceededError(Exception):
+    """A budget ended a run early; its incomplete results are no evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempts:
-    """How proposals are tried in one research."""
+class TrialRunner:
+    """Tries proposals; the fields are the options of `Autoresearch`."""
 
-    laboratory: Laboratory | Callable[[Mapping[str, str]], Any]
+    deployer: CandidateDeployer | Callable[[Mapping[str, str]], Any]
     evalset: EvalSet
     evaluators: Sequence[Choice] | Choice
     objective: str
@@ -56,26 +59,38 @@ class Attempts:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def build(self, environment: Mapping[str, str]) -> Any:
-        """What these variables make."""
-        laboratory = self.laboratory
-        return laboratory.build(environment) if isinstance(laboratory, Laboratory) else laboratory(environment)
+        """Deploy a candidate."""
+        deployer = self.deployer
+        return deployer.build(environment) if isinstance(deployer, CandidateDeployer) else deployer(environment)
 
     def evaluate(self, built: Any, evalset: EvalSet, spent: Spent) -> tuple[EvalRun, Spent]:
-        """A whole run and what it took; raises `CutShort` when the budget does not allow one."""
+        """Run a whole set.
+
+        Args:
+            built: The candidate.
+            evalset: The set.
+            spent: What the research has used of its budget.
+
+        Returns:
+            The run and what it used.
+
+        Raises:
+            BudgetExceededError: The rest of the budget did not suffice.
+        """
         budget = limits_left(self.budget, spent)
         if budget is None:
-            raise CutShort("the budget is used up")
+            raise BudgetExceededError("the budget is used up")
         began = time.monotonic()
         run = evaluate(built, evalset, self.evaluators, self.repeats, budget=budget, store=self.store, **self.options)
         if run.state != "complete":
-            raise CutShort(run.reason)
+            raise BudgetExceededError(run.reason)
         if self.objective not in run.evaluators:
             known = ", ".join(run.evaluators)
-            raise EvalError("The objective is no evaluator of the run", on=self.objective, try_=f"one of {known}")
+            raise EvalError("The objective is not an evaluator of the run", on=self.objective, try_=f"one of {known}")
         return run, Spent.of(run, seconds=time.monotonic() - began)
 
     def known_run(self, id: str) -> EvalRun | None:
-        """A run that the journal names, if its store still has it."""
+        """Return a run that the journal names, or None when the store does not have it."""
         if not id:
             return None
         try:
@@ -86,7 +101,21 @@ class Attempts:
     def attempt(
         self, proposal: Proposal, candidate: Mapping[str, str], trials: Sequence[Trial], best: EvalRun, spent: Spent
     ) -> tuple[Trial, EvalRun | None]:
-        """The trial and its run. `CutShort` when the budget ended it: then it has not been tried."""
+        """Try a proposal.
+
+        Args:
+            proposal: The proposal.
+            candidate: The environment variables with the proposed change.
+            trials: The trials so far.
+            best: The run of the best candidate so far.
+            spent: What the research has used of its budget.
+
+        Returns:
+            The trial, and its run unless the candidate could not be deployed.
+
+        Raises:
+            BudgetExceededError: The budget ended the run; the proposal counts as not tried.
+        """
         began = time.monotonic()
         trial = Trial(
             number=len(trials) + 1,
@@ -99,36 +128,36 @@ class Attempts:
         )
         try:
             built = self.build(candidate)
-        except Exception as error:  # noqa: BLE001 - a candidate is foreign code: that it cannot be made is a result
-            reason = f"it could not be built: {type(error).__name__}: {error}"[:2_000]
+        except Exception as error:  # noqa: BLE001 - a candidate is a user's code: that it cannot be deployed is a result
+            reason = f"the candidate could not be deployed: {type(error).__name__}: {error}"[:2_000]
             return replace(trial, reason=reason, seconds=time.monotonic() - began), None
         decision = ""
         try:
             run, used = self.evaluate(built, self.evalset, spent)
             alpha = next_alpha(self.alpha, trials, self.most)
             comparison = compare(run.outcomes(), best.outcomes(), margin=self.margin, seed=self.seed)
-            each = comparison[self.objective]
+            objective = comparison[self.objective]
             decision, reason = decide(comparison, self.objective, alpha=alpha)
         finally:
-            if decision != KEPT and isinstance(self.laboratory, Laboratory):
-                self.laboratory.discard(built)
+            if decision != KEPT and isinstance(self.deployer, CandidateDeployer):
+                self.deployer.discard(built)
         return replace(
             trial,
             decision=decision,
             reason=reason,
             alpha=alpha,
-            p_value=each.test.p_value,
-            value=each.value.value,
-            baseline=each.baseline.value,
-            difference=each.difference.value,
-            low=each.difference.low,
-            high=each.difference.high,
-            cases=each.n,
+            p_value=objective.test.p_value,
+            value=objective.value.value,
+            baseline=objective.baseline.value,
+            difference=objective.difference.value,
+            low=objective.difference.low,
+            high=objective.difference.high,
+            cases=objective.n,
             won=tuple(flip.case_id for flip in comparison.flips("won", evaluator=self.objective)),
             lost=tuple(flip.case_id for flip in comparison.flips("lost", evaluator=self.objective)),
             run_id=run.id,
             seconds=time.monotonic() - began,
             tokens=used.tokens,
             cost=used.cost,
-            labels=tuple(dict.fromkeys((*run.labels, *each.labels))),
+            labels=tuple(dict.fromkeys((*run.labels, *objective.labels))),
         ), run

@@ -1,4 +1,4 @@
-"""Keep or drop: one paired test a proposal, each allowed its part of one error for the whole research."""
+"""Whether a proposal is kept: one paired test per proposal, with one error rate shared by all tests."""
 
 from __future__ import annotations
 
@@ -8,39 +8,49 @@ from ..compare import Comparison
 from ..compare.words import p_text
 from .trials import DROPPED, KEPT, Trial
 
-MOST_UNSCORED = 0.05
-"""The share of tries without a score above which a candidate is dropped, whatever the others say."""
+MAX_UNSCORED_SHARE = 0.05
+"""A candidate is dropped when a larger share of its answers has no score."""
 
 
 def next_alpha(alpha: float, trials: Sequence[Trial], most: int) -> float:
-    """What the next test may spend: the rest of `alpha`, divided evenly over the tests that are left.
+    """Return the significance level of the next test: the unspent part of `alpha`, divided by the remaining tests.
 
-    Alpha spending (Lan & DeMets 1983), even over tests: what all tests spend adds up to `alpha`, so by Bonferroni's
-    inequality the chance that the research keeps anything that is no better stays below it, whatever the tests have
-    to do with each other. A proposal that failed before its test spends nothing.
+    Alpha spending (Lan & DeMets 1983) with equal parts: all levels add up to `alpha`, so by Bonferroni's inequality
+    the probability of keeping any change that is no better stays below `alpha`, also when the tests are dependent. A
+    proposal that failed before its test spends nothing.
+
+    Args:
+        alpha: The error rate of the whole research.
+        trials: The trials so far.
+        most: The largest number of trials.
     """
     left = most - sum(trial.alpha > 0 for trial in trials)
     return max(0.0, alpha - sum(trial.alpha for trial in trials)) / left if left > 0 else 0.0
 
 
 def decide(comparison: Comparison, objective: str, *, alpha: float) -> tuple[str, str]:
-    """The decision and its reason.
+    """Return the decision and its reason.
 
-    Kept when the objective is better with a two-sided p ≤ alpha, no other evaluator is worse beyond the comparison's
-    margin, and the candidate answered.
+    A proposal is kept when the objective is better with a two-sided p ≤ alpha, no other evaluator is worse by more
+    than the comparison's margin, and nearly all answers have scores.
+
+    Args:
+        comparison: The candidate compared with the best so far.
+        objective: The evaluator that decides.
+        alpha: The significance level of this test.
     """
-    each = comparison[objective]
-    if each.unscored_share > MOST_UNSCORED:
-        return DROPPED, f"{each.unscored_share:.0%} of its tries have no score"
-    p, difference = each.test.p_value, each.difference.value
+    result = comparison[objective]
+    if result.unscored_share > MAX_UNSCORED_SHARE:
+        return DROPPED, f"{result.unscored_share:.0%} of its answers have no score"
+    p, difference = result.test.p_value, result.difference.value
     if p is None or difference is None:
-        return DROPPED, each.test.reason or "too few cases"
-    told = f"{each.change}, {p_text(p)} where {alpha:.2g} is allowed"
+        return DROPPED, result.test.reason or "too few cases"
+    evidence = f"{result.change}, {p_text(p)} at level {alpha:.2g}"
     if not difference > 0:
-        return DROPPED, f"no better: {told}"
+        return DROPPED, f"not better: {evidence}"
     if p > alpha:
-        return DROPPED, f"not shown to be better: {told}"
+        return DROPPED, f"not significantly better: {evidence}"
     worse = [gate.evaluator for gate in comparison.gates() if gate.is_missed and gate.evaluator != objective]
     if worse:
-        return DROPPED, f"better ({told}), and worse by {', '.join(worse)}"
-    return KEPT, f"better: {told}"
+        return DROPPED, f"better ({evidence}), but worse in {', '.join(worse)}"
+    return KEPT, f"better: {evidence}"

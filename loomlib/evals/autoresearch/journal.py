@@ -1,7 +1,7 @@
-"""The journal of a research: JSON lines that are only ever added to, failures as well as successes.
+"""The journal of a research: append-only JSON Lines with every trial, failed ones included.
 
-The first line says what is researched, the second what the baseline scored, each further one is a `Trial`. A line that
-a killed process left half-written is passed over, wherever it stands; nothing is ever rewritten.
+The first line describes the research, the second the baseline's run, each further line is a `Trial`. An incomplete line
+of a killed process is skipped; nothing is ever rewritten.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entries:
-    """What a journal holds. `damaged` counts the lines that are no entries."""
+class JournalEntries:
+    """The content of a journal; `damaged` counts unreadable lines."""
 
     head: Mapping[str, Any] | None = None
     baseline_run: str = ""
@@ -35,26 +35,26 @@ class Entries:
 
 
 class Journal:
-    """The file of one research."""
+    """The journal file of one research."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     @contextmanager
     def held(self) -> Generator[None, None, None]:
-        """Nobody else writes into it meanwhile; `EvalError` when somebody does already."""
+        """Lock the journal for the block; raise `EvalError` when another process has locked it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise EvalError("Another research is writing this journal", on=self.path.name) from error
+                raise EvalError("Another process writes to this journal", on=self.path.name) from error
             yield
 
-    def read(self) -> Entries:
-        """Everything that was noted so far; an empty journal when there is no file."""
+    def read(self) -> JournalEntries:
+        """Return all entries; none when there is no file."""
         if not self.path.exists():
-            return Entries()
+            return JournalEntries()
         head: Mapping[str, Any] | None = None
         baseline, spent, trials, damaged = "", None, list[Trial](), 0
         content = self.path.read_bytes()
@@ -67,7 +67,9 @@ class Journal:
             elif MARK in entry:
                 if entry[MARK] != VERSION:
                     raise EvalError(
-                        f"The journal is of version {entry[MARK]!r}", on=self.path.name, try_="a newer Loom"
+                        f"The journal has the unknown version {entry[MARK]!r}",
+                        on=self.path.name,
+                        try_="a newer release of Loom",
                     )
                 head = head or entry
             elif isinstance(entry.get("baseline_run"), str):
@@ -77,18 +79,20 @@ class Journal:
                     trials.append(Trial.read(entry))
                 except (KeyError, TypeError, ValueError, AttributeError):
                     damaged += 1
-        if head is None and (trials or baseline or damaged) and not _is_first_breath(content):
-            raise EvalError("The file is no journal of a research", on=self.path.name, try_="another file name")
-        return Entries(head=head, baseline_run=baseline, baseline_spent=spent, trials=tuple(trials), damaged=damaged)
+        if head is None and (trials or baseline or damaged) and not _is_incomplete_head(content):
+            raise EvalError("The file is not a research journal", on=self.path.name, try_="another file name")
+        return JournalEntries(
+            head=head, baseline_run=baseline, baseline_spent=spent, trials=tuple(trials), damaged=damaged
+        )
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Note an entry; it is on the disk when this returns."""
+        """Append an entry and flush it to disk."""
         line = json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode()
         with self.path.open("ab+") as file:
             size = file.seek(0, os.SEEK_END)
             if size:
                 file.seek(size - 1)
-                # What a killed process left half-written gets an end, so that this entry has a line of its own.
+                # Ends the incomplete line of a killed process, so that this entry gets its own line.
                 if file.read(1) != b"\n":
                     line = b"\n" + line
             file.write(line + b"\n")
@@ -96,8 +100,8 @@ class Journal:
             os.fsync(file.fileno())
 
 
-def _is_first_breath(content: bytes) -> bool:
-    """Whether nothing but a part of a first line was written before the process was killed."""
+def _is_incomplete_head(content: bytes) -> bool:
+    """Return whether the file holds only a part of a first line."""
     start = f'{{"{MARK}"'.encode()
     line = content.strip()
     return b"\n" not in line and (line.startswith(start) or start.startswith(line))

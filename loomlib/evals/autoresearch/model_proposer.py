@@ -1,4 +1,4 @@
-"""Proposals made by a model: it is told what was tried, and which cases still fail."""
+"""Proposals from a model that receives the trials so far and the cases that still fail."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from .research import Standing
 
-_TOLD_IN_FULL: Final = 20
-"""Trials told in full; of older ones only names and verdicts, so that a long research fits into a prompt."""
+_TRIALS_IN_FULL: Final = 20
+"""Trials described in full; older ones only by name and decision, so that a long research fits into a prompt."""
 _CASES: Final = 12
-_LONGEST: Final = 1_500
+_MAX_TEXT: Final = 1_500
 _SYSTEM: Final = """\
 You improve an AI agent by one change at a time: another system prompt, or another description of one of its tools.
 You are told its variables, what has been tried with which verdict, and cases that it still fails. Propose one change
@@ -41,14 +41,20 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelProposer:
-    """Asks a model behind Converse for the next proposal. A simulated model's proposals say so in their names."""
+    """Asks a model for the next proposal (Bedrock Converse). A simulated model's proposals are labelled in their names.
+
+    Attributes:
+        clients: The connection to the model (`bench.clients`).
+        model_id: The model.
+        max_tokens: Output limit of one proposal, in tokens.
+    """
 
     clients: Clients = field(repr=False)
     model_id: str = DEFAULT_MODEL
     max_tokens: int = 2_000
 
     def __call__(self, standing: Standing) -> Proposal | None:
-        """The model's proposal; raises `EvalError` when it gives none in the form asked for."""
+        """Return the model's proposal; raise `EvalError` when it returns none in the required form."""
         from loomlib.aws.converse import ToolForm, converse
 
         fence = f"====={secrets.token_hex(8)}"
@@ -56,7 +62,7 @@ class ModelProposer:
         answer = converse(
             self.clients,
             self.model_id,
-            [{"role": "user", "content": [{"text": f"{fence}\n{told(standing)}\n{fence}"}]}],
+            [{"role": "user", "content": [{"text": f"{fence}\n{describe(standing)}\n{fence}"}]}],
             system=_SYSTEM.format(fence=fence),
             tools=(form,),
             tool_choice={"tool": {"name": form.name}},
@@ -66,7 +72,7 @@ class ModelProposer:
         given = next((dict(values) for name, values in answer.calls if name == form.name), nothing)
         kind, tool, text = (str(given.get(name, "")).strip() for name in ("kind", "tool", "text"))
         if kind not in ("system_prompt", "tool_description") or not text or (kind == "tool_description" and not tool):
-            raise EvalError("The model proposed nothing in the form that was asked for", on=self.model_id)
+            raise EvalError("The model returned no proposal in the required form", on=self.model_id)
         why = str(given.get("why", ""))
         by = " (simulated model)" if answer.is_simulated else ""
         if kind == "system_prompt":
@@ -74,26 +80,26 @@ class ModelProposer:
         return Proposal.tool_description(tool, text, name=f"{tool} by {self.model_id}{by}", why=why)
 
 
-def told(standing: Standing) -> str:
-    """The state of a research in words: variables, trials, and failing cases of the best."""
+def describe(standing: Standing) -> str:
+    """Return the state of a research as text: variables, trials, and failing cases of the best candidate."""
     lines = ["Variables:", *(f"{name} = {_short(value)}" for name, value in standing.environment.items()), "", "Tried:"]
-    for place, trial in enumerate(standing.trials):
+    for index, trial in enumerate(standing.trials):
         line = f"{trial.number}. {trial.decision}: {trial.proposal.name}"
-        if place >= len(standing.trials) - _TOLD_IN_FULL:
+        if index >= len(standing.trials) - _TRIALS_IN_FULL:
             texts = (*trial.proposal.variables.items(), *trial.proposal.tool_descriptions.items())
             line += f" ({trial.reason}). " + "; ".join(f"{name} = {_short(text)}" for name, text in texts)
         lines.append(line)
     lines += ["", f"Cases that fail by {standing.objective}:"]
     count = 0
     for judgement in standing.run.judgements():
-        said = judgement.verdicts.get(standing.objective)
-        if not isinstance(said, tuple) or not said or not _is_low(said[0]):
+        scores = judgement.verdicts.get(standing.objective)
+        if not isinstance(scores, tuple) or not scores or not _is_low(scores[0]):
             continue
         case = standing.run.evalset[judgement.case_id]
         lines += [
             f"- {_short(case.prompt)}",
             f"  answer: {_short(judgement.answer.text)}",
-            f"  verdict: {_short(said[0].rationale)}",
+            f"  verdict: {_short(scores[0].rationale)}",
         ]
         count += 1
         if count == _CASES:
@@ -106,4 +112,4 @@ def _is_low(score: Score) -> bool:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"

@@ -1,4 +1,4 @@
-"""A change worth trying: of the system prompt, of a tool's description, of the model, or of any variable."""
+"""A proposed change: of the system prompt, a tool's description, the model, or any environment variable."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ from ..values.digests import digest_of
 SYSTEM_PROMPT: Final = "SYSTEM_PROMPT"
 MODEL_ID: Final = "MODEL_ID"
 TOOL_DESCRIPTIONS: Final = "TOOL_DESCRIPTIONS"
-"""The variables that Loom's blueprints read: a text, a model's id, and JSON with a description by tool name."""
+"""The variables that Loom's blueprints read: a text, a model id, and a JSON object of descriptions by tool name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """One change, as the variables that an agent's processes get and as descriptions of its tools.
+    """One change of an agent.
 
-    `name` is what tables call it and `why` what its proposer hopes for; neither is part of its content.
+    Attributes:
+        name: The name shown in tables; not part of the content.
+        variables: Environment variables of the agent's processes to set.
+        tool_descriptions: Descriptions of tools to set, by tool.
+        why: What the change should achieve; not part of the content.
 
+    Example:
         Proposal.prompt("You are a shop's assistant. Goods can be returned within 30 days.")
         Proposal.tool_description("find_order", "Look up and track an order, parcel or package.")
         Proposal.model("global.anthropic.claude-haiku-4-5")
@@ -35,40 +40,59 @@ class Proposal:
 
     def __post_init__(self) -> None:
         if not self.variables and not self.tool_descriptions:
-            raise ValueError(f"the proposal {self.name!r} changes nothing")
+            raise ValueError(f"The proposal {self.name!r} changes nothing")
         if TOOL_DESCRIPTIONS in self.variables:
-            raise ValueError("descriptions of tools are given as tool_descriptions, so that others' are kept")
+            raise ValueError("Pass descriptions of tools as tool_descriptions; those of other tools then stay")
 
     @classmethod
     def prompt(cls, text: str, *, name: str = "", why: str = "") -> Proposal:
-        """Another system prompt."""
+        """Return a proposal of another system prompt.
+
+        Args:
+            text: The whole prompt.
+            name: The name shown in tables.
+            why: What the change should achieve.
+        """
         return cls(name=name or f"prompt: {_short(text)}", variables={SYSTEM_PROMPT: text}, why=why)
 
     @classmethod
     def tool_description(cls, tool: str, text: str, *, name: str = "", why: str = "") -> Proposal:
-        """Another description of one tool."""
+        """Return a proposal of another description of a tool.
+
+        Args:
+            tool: The tool's name.
+            text: The whole description.
+            name: The name shown in tables.
+            why: What the change should achieve.
+        """
         return cls(name=name or f"{tool}: {_short(text)}", tool_descriptions={tool: text}, why=why)
 
     @classmethod
     def model(cls, model_id: str, *, name: str = "", why: str = "") -> Proposal:
-        """Another model."""
+        """Return a proposal of another model.
+
+        Args:
+            model_id: The model.
+            name: The name shown in tables.
+            why: What the change should achieve.
+        """
         return cls(name=name or f"model: {model_id}", variables={MODEL_ID: model_id}, why=why)
 
     @property
     def digest(self) -> str:
-        """A hash of what it changes: another name or reason makes no other proposal of it."""
+        """Hash of what the proposal changes; name and reason do not count."""
         return digest_of(dict(self.variables), dict(self.tool_descriptions))
 
     def applied(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The variables with this change; descriptions of other tools stay."""
+        """Return the variables with this change; descriptions of other tools stay."""
         changed = {**environment, **self.variables}
         if self.tool_descriptions:
-            told = _descriptions(environment) | dict(self.tool_descriptions)
-            changed[TOOL_DESCRIPTIONS] = json.dumps(told, sort_keys=True, ensure_ascii=False)
+            descriptions = _descriptions(environment) | dict(self.tool_descriptions)
+            changed[TOOL_DESCRIPTIONS] = json.dumps(descriptions, sort_keys=True, ensure_ascii=False)
         return changed
 
     def plain(self) -> dict[str, Any]:
-        """As JSON values; `Proposal.read` takes them back."""
+        """Return JSON values that `Proposal.read` reads."""
         return {
             "name": self.name,
             "variables": dict(self.variables),
@@ -78,7 +102,7 @@ class Proposal:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Proposal:
-        """The proposal that `plain()` wrote down."""
+        """Return the proposal that `plain` wrote."""
         return cls(
             name=str(stored["name"]),
             variables={str(key): str(value) for key, value in stored["variables"].items()},
@@ -88,11 +112,11 @@ class Proposal:
 
 
 def configuration_digest(environment: Mapping[str, str]) -> str:
-    """A hash of all variables: two ways to the same agent are one."""
-    told = dict(environment)
-    if TOOL_DESCRIPTIONS in told:
-        told[TOOL_DESCRIPTIONS] = json.dumps(_descriptions(told), sort_keys=True)
-    return digest_of(told)
+    """Return a hash of all variables, the same for every way to write the tool descriptions."""
+    variables = dict(environment)
+    if TOOL_DESCRIPTIONS in variables:
+        variables[TOOL_DESCRIPTIONS] = json.dumps(_descriptions(variables), sort_keys=True)
+    return digest_of(variables)
 
 
 def _descriptions(environment: Mapping[str, str]) -> dict[str, str]:
@@ -102,7 +126,7 @@ def _descriptions(environment: Mapping[str, str]) -> dict[str, str]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise EvalError(f"{TOOL_DESCRIPTIONS} is no JSON object", try_='{"tool": "its description"}')
+        raise EvalError(f"{TOOL_DESCRIPTIONS} is not a JSON object", try_='{"tool": "its description"}')
     return {str(name): str(value) for name, value in cast("dict[str, object]", found).items()}
 
 

@@ -1,4 +1,4 @@
-"""Autoresearch: propose a change, run the set, keep or drop it by the paired verdict, note it, go on."""
+"""Autoresearch: propose a change, run the set, keep or drop the change by a paired test, record it, repeat."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from loomlib.presentation.formats import plural
 
 from ..compare import compare
 from ..runs import Budget, EvalRun
-from .candidates import Attempts, CutShort, Laboratory
-from .journal import MARK, VERSION, Entries, Journal
+from .candidates import BudgetExceededError, CandidateDeployer, TrialRunner
+from .journal import MARK, VERSION, Journal, JournalEntries
 from .proposals import Proposal, configuration_digest
 from .result import ResearchResult
 from .spending import Spent, limits_left, spent_by
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ..registry import Choice
     from ..values.eval_set import EvalSet
 
-_REPEATS_ENDURED: Final = 10
+_MAX_REPEATED: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What a proposer is told: all trials so far, the variables of what is best, and its run."""
+    """What a proposer receives: all trials so far, and the variables and the run of the best candidate."""
 
     trials: tuple[Trial, ...]
     environment: Mapping[str, str]
@@ -41,12 +41,12 @@ class Standing:
 
 
 Proposer: TypeAlias = "Callable[[Standing], Proposal | None]"
-"""Asked for the next proposal; None ends the research."""
+"""Returns the next proposal; None ends the research."""
 
 
 @dataclass(kw_only=True)
 class _State:
-    """A research under way: `environment` and `run` are those of the best so far."""
+    """A research in progress; `environment` and `run` are those of the best candidate so far."""
 
     first_run: str
     environment: dict[str, str]
@@ -56,28 +56,23 @@ class _State:
 
 
 class Autoresearch:
-    """A research, ready to `run()`; with the same journal it goes on where it stopped.
+    """A search for a better configuration of an agent; with the same journal it resumes where it stopped.
 
+    Each proposal is applied to the best candidate so far, which is then asked the whole set. The change is kept when
+    the objective is better by a paired test and no other evaluator is worse by more than the margin. A proposal whose
+    content or resulting variables were tried before is skipped, also when another process wrote the journal.
+
+    Example:
         research = Autoresearch(
             AgentCandidates(bench, "assistant"), EvalSet.read("assistant"), objective="trajectory",
             proposals=[Proposal.prompt("You are …"), Proposal.model("…")], journal="assistant.research.jsonl",
         )
         research.run().table()
-
-    Each proposal is applied to the best so far and asked the whole set; it is kept when `objective` (an evaluator's
-    name) is better by the paired test and no other evaluator is worse by more than `margin`. All tests together spend
-    `alpha` (see `next_alpha`), over at most `most_trials` proposals. A proposal whose content, or whose resulting
-    variables, were tried before is passed over, in this process or in any that wrote the journal.
-
-    It stops when proposals run out, after `most_trials`, after `patience` in a row that were not kept, when the
-    objective reaches `target`, or when `budget` is used up. `holdout` is a second set that no proposal ever sees: the
-    winner is compared with the baseline on it, because what was chosen on a set is flattered by that set. Other
-    options are those of `loom.evaluate`.
     """
 
     def __init__(
         self,
-        laboratory: Laboratory | Callable[[Mapping[str, str]], Any],
+        deployer: CandidateDeployer | Callable[[Mapping[str, str]], Any],
         evalset: EvalSet,
         evaluators: Sequence[Choice] | Choice = (),
         *,
@@ -97,13 +92,37 @@ class Autoresearch:
         seed: int = 0,
         **run_options: Any,
     ) -> None:
+        """Plan a research.
+
+        Args:
+            deployer: Deploys candidates, or a function from environment variables to something that `loom.evaluate`
+                accepts.
+            evalset: The set that decides.
+            evaluators: The evaluators of each run.
+            objective: Name of the evaluator that decides.
+            proposals: The changes to try, or a function that proposes the next one.
+            journal: The file that records the research.
+            baseline: The environment variables to begin with.
+            repeats: How often each case is asked.
+            alpha: The error rate of all tests together (see `next_alpha`).
+            margin: How much worse another evaluator may be.
+            most_trials: Stop after so many proposals.
+            patience: Stop after so many proposals in a row that were not kept.
+            target: Stop when the objective reaches this value.
+            budget: Limits of the whole research.
+            holdout: A set on which the winner is compared with the baseline at the end. Scores on the set that chose
+                the winner are biased in its favour.
+            store: Where the runs are stored; None takes the deployer's.
+            seed: Seed of the tests.
+            **run_options: Further options of `loom.evaluate`.
+        """
         if not 0 < alpha < 1:
-            raise ValueError(f"alpha lies between 0 and 1, not {alpha}")
+            raise ValueError(f"alpha must be between 0 and 1, not {alpha}")
         for what, value in (("most_trials", most_trials), ("patience", patience)):
             if value is not None and value < 1:
                 raise ValueError(f"{what} must be at least 1, not {value}")
-        self._attempts = Attempts(
-            laboratory=laboratory,
+        self._runner = TrialRunner(
+            deployer=deployer,
             evalset=evalset,
             evaluators=evaluators,
             objective=objective,
@@ -113,77 +132,81 @@ class Autoresearch:
             most=most_trials,
             seed=seed,
             budget=budget or Budget(),
-            store=store if store is not None else getattr(laboratory, "store", None),
+            store=store if store is not None else getattr(deployer, "store", None),
             options=run_options,
         )
         self._proposals, self._journal, self._baseline = proposals, Journal(journal), dict(baseline or {})
         self._patience, self._target, self._holdout = patience, target, holdout
 
     async def arun(self) -> ResearchResult:
-        """`run`, awaited."""
+        """Run from asynchronous code; see `run`."""
         return await asyncio.to_thread(self.run)
 
     def run(self) -> ResearchResult:
-        """Try what there is to try, and return what became of it."""
+        """Try the proposals and return the result.
+
+        Raises:
+            EvalError: The journal belongs to another research, or the budget does not suffice for the baseline.
+        """
         with self._journal.held():
-            noted = self._journal.read()
-            self._check(noted)
+            entries = self._journal.read()
+            self._check(entries)
             try:
-                state = self._resumed(noted)
-            except CutShort as cut:
-                raise EvalError(f"The budget ended the baseline's run: {cut}", try_="a larger budget") from cut
+                state = self._resumed(entries)
+            except BudgetExceededError as cut:
+                raise EvalError(f"The budget ended the run of the baseline: {cut}", try_="a larger budget") from cut
             stop = self._go_on(state)
         return self._confirmed(
             ResearchResult(
                 trials=tuple(state.trials),
                 environment=state.environment,
-                objective=self._attempts.objective,
-                alpha=self._attempts.alpha,
-                most_trials=self._attempts.most,
+                objective=self._runner.objective,
+                alpha=self._runner.alpha,
+                most_trials=self._runner.most,
                 stopped=stop,
                 baseline_run=state.first_run,
                 best_run=state.run.id,
-                damaged=noted.damaged,
+                damaged=entries.damaged,
                 labels=state.run.labels,
             )
         )
 
-    def _resumed(self, noted: Entries) -> _State:
-        """The state that the journal tells, with the best's run, which is made if no store has it."""
-        environment, run_id, spent = dict(self._baseline), noted.baseline_run, spent_by(noted)
-        for trial in noted.trials:
+    def _resumed(self, entries: JournalEntries) -> _State:
+        """Return the state in the journal; repeat the run of the best candidate if the store does not have it."""
+        environment, run_id, spent = dict(self._baseline), entries.baseline_run, spent_by(entries)
+        for trial in entries.trials:
             if trial.decision == KEPT:
                 environment, run_id = trial.proposal.applied(environment), trial.run_id
-        run = self._attempts.known_run(run_id)
+        run = self._runner.known_run(run_id)
         if run is None:
-            run, used = self._attempts.evaluate(self._attempts.build(environment), self._attempts.evalset, spent)
+            run, used = self._runner.evaluate(self._runner.build(environment), self._runner.evalset, spent)
             spent = spent + used
-            if not any(trial.decision == KEPT for trial in noted.trials):
+            if not any(trial.decision == KEPT for trial in entries.trials):
                 self._journal.add({"baseline_run": run.id, **used.plain()})
-        first = noted.baseline_run or run.id
-        return _State(first_run=first, environment=environment, run=run, spent=spent, trials=list(noted.trials))
+        first = entries.baseline_run or run.id
+        return _State(first_run=first, environment=environment, run=run, spent=spent, trials=list(entries.trials))
 
     def _go_on(self, state: _State) -> str:
-        """Trial after trial, each noted as it ends; returns why it stopped."""
+        """Try one proposal after the other and record each trial; return why the research stopped."""
         tried = {trial.proposal.digest for trial in state.trials}
         seen = {trial.configuration for trial in state.trials} | {configuration_digest(self._baseline)}
-        proposals, repeated = self._each(state), 0
+        proposals, repeated = self._proposals_for(state), 0
         while not (stop := self._stop(state)):
             proposal = next(proposals, None)
             if proposal is None:
-                return "there was nothing more to propose"
+                return "there were no more proposals"
             candidate = proposal.applied(state.environment)
             digest = configuration_digest(candidate)
             if proposal.digest in tried or digest in seen:
                 repeated += 1
-                if callable(self._proposals) and repeated >= _REPEATS_ENDURED:
+                if callable(self._proposals) and repeated >= _MAX_REPEATED:
                     return f"the last {repeated} proposals had all been tried before"
                 continue
             repeated = 0
             try:
-                trial, run = self._attempts.attempt(proposal, candidate, state.trials, state.run, state.spent)
-            except CutShort as cut:
-                return f"the budget ended trial {len(state.trials) + 1}, which counts as not tried: {cut}"
+                trial, run = self._runner.attempt(proposal, candidate, state.trials, state.run, state.spent)
+            except BudgetExceededError as cut:
+                return f"the budget ended trial {len(state.trials) + 1}, which does not count: {cut}"
             self._journal.add(trial.plain())
             state.trials.append(trial)
             tried.add(proposal.digest)
@@ -194,7 +217,7 @@ class Autoresearch:
                 state.environment, state.run = candidate, run
         return stop
 
-    def _each(self, state: _State) -> Iterator[Proposal]:
+    def _proposals_for(self, state: _State) -> Iterator[Proposal]:
         if not callable(self._proposals):
             yield from self._proposals
             return
@@ -203,7 +226,7 @@ class Autoresearch:
                 trials=tuple(state.trials),
                 environment=dict(state.environment),
                 run=state.run,
-                objective=self._attempts.objective,
+                objective=self._runner.objective,
             )
             proposal = self._proposals(standing)
             if proposal is None:
@@ -211,53 +234,53 @@ class Autoresearch:
             yield proposal
 
     def _stop(self, state: _State) -> str:
-        """Why to stop now, "" to go on."""
-        if len(state.trials) >= self._attempts.most:
-            return f"the limit of {plural(self._attempts.most, 'proposal')} is reached"
-        unlucky = 0
+        """Return why to stop now, "" to go on."""
+        if len(state.trials) >= self._runner.most:
+            return f"the limit of {plural(self._runner.most, 'proposal')} was reached"
+        not_kept = 0
         for trial in reversed(state.trials):
             if trial.decision == KEPT:
                 break
-            unlucky += 1
-        if self._patience is not None and unlucky >= self._patience:
-            return f"{unlucky} proposals in a row were not kept"
+            not_kept += 1
+        if self._patience is not None and not_kept >= self._patience:
+            return f"{not_kept} proposals in a row were not kept"
         if self._target is not None:
-            summary = state.run.summary()[self._attempts.objective]
+            summary = state.run.summary()[self._runner.objective]
             reached = (summary.pass_rate if summary.has_bar else summary.mean).value
             if reached is not None and reached >= self._target:
-                return f"the target is reached: {self._attempts.objective} is {reached:.3g}"
-        return "" if limits_left(self._attempts.budget, state.spent) is not None else "the budget is used up"
+                return f"the target was reached: {self._runner.objective} is {reached:.3g}"
+        return "" if limits_left(self._runner.budget, state.spent) is not None else "the budget is used up"
 
-    def _check(self, noted: Entries) -> None:
-        """A journal belongs to one research; a new one gets its first line."""
-        attempts = self._attempts
+    def _check(self, entries: JournalEntries) -> None:
+        """Check that the journal belongs to this research; write the first line of a new one."""
+        runner = self._runner
         head: dict[str, Any] = {
             MARK: VERSION,
-            "evalset": attempts.evalset.name,
-            "set_digest": attempts.evalset.digest,
-            "objective": attempts.objective,
-            "repeats": attempts.repeats,
+            "evalset": runner.evalset.name,
+            "set_digest": runner.evalset.digest,
+            "objective": runner.objective,
+            "repeats": runner.repeats,
             "baseline": configuration_digest(self._baseline),
         }
-        if noted.head is None:
+        if entries.head is None:
             self._journal.add({**head, "begun": datetime.now(UTC).isoformat(timespec="seconds")})
             return
         for name, value in head.items():
-            if noted.head.get(name) != value:
+            if entries.head.get(name) != value:
                 raise EvalError(
-                    f"The journal is of a research with another {name.replace('_', ' ')}",
+                    f"The journal belongs to a research with another {name.replace('_', ' ')}",
                     on=self._journal.path.name,
-                    try_="another journal: verdicts of one research mean nothing in another",
+                    try_="another journal: decisions of one research do not apply to another",
                 )
 
     def _confirmed(self, result: ResearchResult) -> ResearchResult:
-        """The winner against the baseline on the set that no proposal saw; only when something was kept."""
+        """Compare the winner with the baseline on the held-out set, when something was kept."""
         if self._holdout is None or not result.kept:
             return result
-        attempts, nothing = replace(self._attempts, budget=Budget()), Spent()
+        runner, nothing = replace(self._runner, budget=Budget()), Spent()
         new, old = (
-            attempts.evaluate(attempts.build(environment), self._holdout, nothing)[0].outcomes()
+            runner.evaluate(runner.build(environment), self._holdout, nothing)[0].outcomes()
             for environment in (result.environment, self._baseline)
         )
-        found = compare(new, old, margin=attempts.margin, seed=attempts.seed, names=("winner", "baseline"))
-        return replace(result, confirmation=found)
+        confirmation = compare(new, old, margin=runner.margin, seed=runner.seed, names=("winner", "baseline"))
+        return replace(result, confirmation=confirmation)

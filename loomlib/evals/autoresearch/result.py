@@ -1,4 +1,4 @@
-"""What a research found: its trials, what was kept, why it stopped, and how much to believe."""
+"""The result of a research: its trials, what was kept, why it stopped, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,20 @@ COLUMNS = ("trial", "decision", "objective", "difference", "p", "allowed", "won"
 
 @dataclass(frozen=True, kw_only=True)
 class ResearchResult:
-    """A research as it stands. `environment` are the variables of the best; `confirmation` compares it with the
-    baseline on the held-out set, None when there is none. `damaged` counts lines of the journal that were passed over.
+    """The state of a research.
+
+    Attributes:
+        trials: The trials in order.
+        environment: The variables of the best candidate.
+        objective: The evaluator that decides.
+        alpha: The error rate of all tests together.
+        most_trials: The largest number of trials.
+        stopped: Why the research stopped.
+        baseline_run: The baseline's run.
+        best_run: The best candidate's run.
+        damaged: Number of unreadable lines in the journal.
+        confirmation: The best candidate compared with the baseline on the held-out set, None without one.
+        labels: Provenance labels.
     """
 
     trials: tuple[Trial, ...]
@@ -38,39 +50,39 @@ class ResearchResult:
 
     @property
     def kept(self) -> tuple[Trial, ...]:
-        """The trials whose changes the best is made of."""
+        """The trials whose changes make up the best candidate."""
         return tuple(trial for trial in self.trials if trial.decision == KEPT)
 
     def sentences(self) -> list[str]:
-        """What was found first, then how to read it."""
+        """Return the result in sentences, followed by how to read it."""
         count = {name: sum(trial.decision == name for trial in self.trials) for name in (KEPT, DROPPED, FAILED)}
         tried = plural(len(self.trials), "proposal")
-        found = ", ".join(f"{number} {name}" for name, number in count.items() if number) or "none"
-        told = [f"{tried} tried: {found}. Stopped because {self.stopped}."]
+        decisions = ", ".join(f"{number} {name}" for name, number in count.items() if number) or "none"
+        sentences = [f"{tried} tried: {decisions}. Stopped because {self.stopped}."]
         if self.kept:
             start, end = self.kept[0].baseline, self.kept[-1].value
             if start is not None and end is not None:
-                told.append(f"{self.objective} went from {score_text(start)} to {score_text(end)} on the set it was "
-                            f"chosen by, which flatters it.")  # fmt: skip
+                sentences.append(f"{self.objective} went from {score_text(start)} to {score_text(end)} on the set that "
+                                 f"chose it, which overestimates the gain.")  # fmt: skip
         if self.confirmation is not None:
-            told.append(f"On the held-out set: {self.confirmation[self.objective].sentence()}")
+            sentences.append(f"On the held-out set: {self.confirmation[self.objective].sentence()}")
         elif self.kept:
-            told.append("No held-out set confirms it.")
+            sentences.append("No held-out set confirms this.")
         tests = sum(trial.alpha > 0 for trial in self.trials)
         used = sum(trial.alpha for trial in self.trials)
-        told.append(
-            f"One paired test a proposal, {tests} so far: they spent {used:.3g} of the {self.alpha:.3g} that all "
-            f"{self.most_trials} may spend together (even alpha spending, Bonferroni). Proposals that were chosen "
-            f"after a look at earlier results on the same cases loosen that bound."
+        sentences.append(
+            f"One paired test per proposal, {tests} so far, which spent {used:.3g} of the error rate {self.alpha:.3g} "
+            f"for all {self.most_trials} (equal alpha spending, Bonferroni). The bound is weaker when proposals are "
+            f"chosen after seeing earlier results on the same cases."
         )
         if self.damaged:
-            told.append(f"{plural(self.damaged, 'line')} of the journal could not be read and took no part.")
+            sentences.append(f"{plural(self.damaged, 'line')} of the journal could not be read and were ignored.")
         if self.labels:
-            told.append(f"Labels: {', '.join(self.labels)}.")
-        return told
+            sentences.append(f"Labels: {', '.join(self.labels)}.")
+        return sentences
 
     def rows(self) -> list[tuple[str, ...]]:
-        """One row a trial in the order of `COLUMNS`, as text."""
+        """Return one row of text per trial, in the order of `COLUMNS`."""
         return [
             (
                 f"{trial.number}. {trial.proposal.name}", trial.decision, _score(trial.value),
@@ -82,13 +94,13 @@ class ResearchResult:
         ]  # fmt: skip
 
     def table(self) -> pd.DataFrame:
-        """One row a trial, as text for reading; `frame()` has numbers."""
+        """Return one row of text per trial; `frame` has numbers."""
         import pandas as pd
 
         return pd.DataFrame(self.rows(), columns=list(COLUMNS)).set_index("trial")
 
     def frame(self) -> pd.DataFrame:
-        """One row a trial, as numbers."""
+        """Return one row of numbers per trial."""
         import pandas as pd
 
         names = ("number", "decision", "value", "baseline", "difference", "low", "high", "p_value", "alpha", "cases",
@@ -107,7 +119,7 @@ class ResearchResult:
             f"Autoresearch for {self.objective}",
             self.sentences(),
             table(COLUMNS, self.rows()),
-            folded("The variables of the best", listed([f"{k}: {v}" for k, v in self.environment.items()])),
+            folded("Variables of the best candidate", listed([f"{k}: {v}" for k, v in self.environment.items()])),
         )
 
 

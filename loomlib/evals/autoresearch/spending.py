@@ -1,4 +1,4 @@
-"""What a research took so far, and what its budget leaves."""
+"""What a research has used of its budget, and what is left."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..runs import Budget, EvalRun
-from .journal import Entries
+from .journal import JournalEntries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Seconds, model tokens and US dollars; the cost is None when that of one part is not known."""
+    """Seconds, model tokens and US dollars; the cost is None when the cost of a part is unknown."""
 
     seconds: float = 0.0
     tokens: int = 0
@@ -24,7 +24,12 @@ class Spent:
 
     @classmethod
     def of(cls, run: EvalRun, *, seconds: float) -> Spent:
-        """What a run's own answers took; those that were there already took nothing."""
+        """Return what a run used; reused answers cost nothing.
+
+        Args:
+            run: The run.
+            seconds: Duration of the run in seconds.
+        """
         tokens, cost = 0, 0.0
         is_known = True
         for judgement in run.judgements():
@@ -37,12 +42,12 @@ class Spent:
         return cls(seconds=seconds, tokens=tokens, cost=cost if is_known else None)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return JSON values that `read` reads."""
         return {"seconds": self.seconds, "tokens": self.tokens, "cost": self.cost}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Spent:
-        """What `plain()` wrote down."""
+        """Return what `plain` wrote."""
         cost = stored.get("cost")
         return cls(
             seconds=float(stored.get("seconds", 0.0)),
@@ -51,23 +56,28 @@ class Spent:
         )
 
 
-def spent_by(noted: Entries) -> Spent:
-    """What the journal says was spent, the baseline included."""
-    total = Spent() if noted.baseline_spent is None else Spent.read(noted.baseline_spent)
-    for trial in noted.trials:
-        # A trial that failed before it asked anything has no cost to know.
+def spent_by(entries: JournalEntries) -> Spent:
+    """Return what a journal's trials and its baseline used."""
+    total = Spent() if entries.baseline_spent is None else Spent.read(entries.baseline_spent)
+    for trial in entries.trials:
+        # A trial that failed before its run cost nothing.
         cost = trial.cost if trial.run_id else 0.0
         total = total + Spent(seconds=trial.seconds, tokens=trial.tokens, cost=cost)
     return total
 
 
 def limits_left(budget: Budget, spent: Spent) -> Budget | None:
-    """What is left for the next run; None when a limit is reached. Costs that are not known count as nothing."""
+    """Return what is left for the next run, None when a limit is reached. Unknown costs count as 0.
+
+    Args:
+        budget: The limits of the research.
+        spent: What it has used.
+    """
     left = {
         "money": None if budget.money is None else budget.money - (spent.cost or 0.0),
         "tokens": None if budget.tokens is None else budget.tokens - spent.tokens,
         "time_s": None if budget.time_s is None else budget.time_s - spent.seconds,
     }
-    if any(each is not None and each <= 0 for each in left.values()):
+    if any(rest is not None and rest <= 0 for rest in left.values()):
         return None
     return Budget(**left)  # pyright: ignore[reportArgumentType]

@@ -1,4 +1,4 @@
-"""What became of one proposal: the words of the journal."""
+"""One tried proposal, as the journal records it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,36 @@ from .proposals import Proposal
 
 KEPT, DROPPED, FAILED = "kept", "dropped", "failed"
 DECISIONS: Final = (KEPT, DROPPED, FAILED)
-"""Better on the evidence; not shown to be better (or worse elsewhere); it could not be tried."""
+"""Significantly better; not significantly better, or worse in another evaluator; could not be tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One proposal, tried against what was best until then.
+    """One proposal compared with the best candidate before it.
 
-    `alpha` is what its test was allowed of the whole error, 0 for one that failed before a test. `value` and
-    `baseline` are the objective's shares or means, `difference` is theirs with its 95 % interval `low` to `high`.
-    `configuration` is the digest of all variables. `cost` is in US dollars, None when not known.
+    Attributes:
+        number: Number of the trial, from 1.
+        proposal: The proposal.
+        configuration: Hash of all variables of the candidate.
+        decision: One of `DECISIONS`.
+        reason: Why it was decided so.
+        alpha: Significance level of the test; 0 when the candidate failed before a test.
+        p_value: The two-sided p value.
+        value: The objective's pass rate or mean.
+        baseline: The same of the best candidate before.
+        difference: The paired difference.
+        low: Lower end of its 95 % interval.
+        high: Upper end of its 95 % interval.
+        cases: Number of paired cases.
+        won: Ids of the cases that passed only with the change.
+        lost: Ids of the cases that passed only without it.
+        run_id: The candidate's run.
+        against: The run of the best candidate before.
+        seconds: Duration in seconds.
+        tokens: Model tokens, both directions.
+        cost: US dollars, None when unknown.
+        labels: Provenance labels.
+        at: When the trial began (ISO 8601, UTC).
     """
 
     number: int
@@ -47,20 +67,20 @@ class Trial:
 
     def __post_init__(self) -> None:
         if self.decision not in DECISIONS:
-            raise ValueError(f"a trial is {', '.join(DECISIONS)}, not {self.decision!r}")
+            raise ValueError(f"A decision is {', '.join(DECISIONS)}, not {self.decision!r}")
 
     def plain(self) -> dict[str, Any]:
-        """As JSON values; `Trial.read` takes them back."""
+        """Return JSON values that `Trial.read` reads."""
         return {**asdict(self), "proposal": self.proposal.plain()}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Trial:
-        """The trial that `plain()` wrote down; raises `KeyError`, `TypeError` or `ValueError` for anything else."""
-        told: dict[str, Any] = {each.name: stored[each.name] for each in fields(cls)}
+        """Return the trial that `plain` wrote; raise `KeyError`, `TypeError` or `ValueError` for anything else."""
+        values: dict[str, Any] = {field.name: stored[field.name] for field in fields(cls)}
         for name in ("won", "lost", "labels"):
-            told[name] = tuple(map(str, told[name]))
-        number, alpha = told["number"], told["alpha"]
+            values[name] = tuple(map(str, values[name]))
+        number, alpha = values["number"], values["alpha"]
         if not isinstance(number, int) or not isinstance(alpha, (int, float)):
-            raise TypeError("a trial's number and alpha are numbers")
-        told["proposal"] = Proposal.read(stored["proposal"])
-        return cls(**told)
+            raise TypeError("The number and alpha of a trial are numbers")
+        values["proposal"] = Proposal.read(stored["proposal"])
+        return cls(**values)

@@ -1,4 +1,4 @@
-"""What an agent was really asked becomes cases: captured one by one, or collected from production."""
+"""Cases made of real conversations: captured one by one, or sampled from production."""
 
 from .capturing import capture
 from .case_making import asked_key, case_of

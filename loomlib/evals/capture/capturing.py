@@ -1,4 +1,4 @@
-"""One conversation into a set."""
+"""Adding one conversation to a set as a case."""
 
 from __future__ import annotations
 
@@ -25,32 +25,41 @@ def capture(
     id: str | None = None,
     replace_known: bool = False,
 ) -> EvalSet:
-    """The set with one more case: the conversation of an invocation, a trace, or several invocations of a session.
+    """Return the set with one more case, made from a conversation and redacted.
 
+    Args:
+        evalset: The set.
+        source: An invocation, a trace, or several invocations of one session.
+        expected: Whether the case expects the agent's answers and tool calls.
+        tags: Tags of the case, besides "captured".
+        redact: Redaction rules or a `Redactor`; None takes Loom's rules, an empty list redacts nothing.
+        id: The case's id; None derives one from the request.
+        replace_known: Replace a case with the same request. Otherwise the set stays as it is and notes the duplicate,
+            because the expectation of its case may have been edited.
+
+    Raises:
+        ValueError: The set has a case with this id and another request.
+
+    Example:
         evalset = evalset.capture(agent.invoke("What is 17 * 23?"), tags=["production"])
-
-    What the rules find is struck out before anything is kept: `redact` are Loom's own rules (None), others, or a
-    `Redactor`; an empty list keeps every word. With `expected` the case expects what the agent answered and did.
-    The id is made of what is asked, unless `id` names one. A set that asks this already stays as it is, for somebody
-    may have mended what its case expects, and says so in its notes; `replace_known` puts the new case in its place.
     """
     case = case_of(conversation_of(source), redactor=redactor_of(redact), expected=expected, tags=tuple(tags), id=id)
     key = asked_key(case)
-    known = next((each for each in evalset.cases if asked_key(each) == key), None)
+    known = next((other for other in evalset.cases if asked_key(other) == key), None)
     if known is None:
-        if any(each.id == case.id for each in evalset.cases):
-            raise ValueError(f"{evalset.name!r} has a case {case.id!r} that asks something else")
+        if any(other.id == case.id for other in evalset.cases):
+            raise ValueError(f"{evalset.name!r} has a case {case.id!r} with another request")
         return evalset.with_cases(case)
     if not replace_known:
-        note = f"captured again and not taken: {known.id} asks this already"
+        note = f"not captured again: {known.id} has the same request"
         return evalset if note in evalset.notes else replace(evalset, notes=(*evalset.notes, note))
     return evalset.with_cases(replace(case, id=known.id))
 
 
-def redactor_of(given: Redactor | Sequence[RedactionRule] | None) -> Redactor:
-    """What strikes out: Loom's own rules where nothing else is said."""
+def redactor_of(redact: Redactor | Sequence[RedactionRule] | None) -> Redactor:
+    """Return the redactor of these rules; None takes Loom's rules."""
     from loomlib.redaction import DEFAULT_RULES, Redactor
 
-    if isinstance(given, Redactor):
-        return given
-    return Redactor(DEFAULT_RULES if given is None else given)
+    if isinstance(redact, Redactor):
+        return redact
+    return Redactor(DEFAULT_RULES if redact is None else redact)

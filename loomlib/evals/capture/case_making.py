@@ -1,4 +1,4 @@
-"""A case of a conversation: cleaned first, named by what is asked, expecting what the agent did."""
+"""Making a case of a conversation: redacted, named by its request, expecting what the agent did."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .conversation import CapturedTurn, Conversation
 
-_LONGEST_MESSAGE = 500
+_MAX_MESSAGE = 500
 
 
 def case_of(
@@ -25,33 +25,38 @@ def case_of(
     tags: tuple[str, ...] = (),
     id: str | None = None,
 ) -> EvalCase:
-    """The conversation as a case. What `redactor` strikes out is in no part of it; None keeps everything.
+    """Return a conversation as a case.
 
-    With `expected` the answers and tools are what the case expects, but for turns that failed: what went wrong is
-    nothing to expect. Without it they are in the metadata, for whoever writes the expectation.
+    Args:
+        conversation: The conversation.
+        redactor: Redacts every part of the case; None redacts nothing.
+        expected: Expect the answers and tools of turns that succeeded. Otherwise the answers are in the metadata, for
+            whoever writes the expectation.
+        tags: Tags of the case, besides "captured".
+        id: The case's id; None derives one from the request.
     """
     document = None if redactor is None else redactor.document()
     turns = tuple(_turn(turn, document, expected=expected) for turn in conversation.turns)
-    told: dict[str, Any] = {
+    details: dict[str, Any] = {
         "agent": conversation.agent_name,
         "session_id": _clean(conversation.session_id, document),
         "invocations": [turn.invocation_id for turn in conversation.turns if turn.invocation_id is not None],
         "traces": [turn.trace_id for turn in conversation.turns if turn.trace_id],
         "failures": [turn.failure for turn in conversation.turns if turn.failure is not None],
-        "errors": [_clean(turn.error, document)[:_LONGEST_MESSAGE] for turn in conversation.turns if turn.error],
+        "errors": [_clean(turn.error, document)[:_MAX_MESSAGE] for turn in conversation.turns if turn.error],
         "notes": list(dict.fromkeys(turn.note for turn in conversation.turns if turn.note)),
     }
     if not expected:
-        told["answers"] = [
-            None if each.answer is None else _clean(each.answer, document) for each in conversation.turns
+        details["answers"] = [
+            None if turn.answer is None else _clean(turn.answer, document) for turn in conversation.turns
         ]
     if document is not None and document.counts:
-        told["redacted"] = dict(sorted(document.counts.items()))
+        details["redacted"] = dict(sorted(document.counts.items()))
     case = EvalCase(
         id="captured",
         turns=turns,
         tags=tuple(dict.fromkeys(("captured", *tags))),
-        metadata={"captured": {name: value for name, value in told.items() if value}},
+        metadata={"captured": {name: value for name, value in details.items() if value}},
         source=f"captured from {conversation.agent_name or 'a trace'}",
     )
     object.__setattr__(case, "id", id or f"captured-{asked_key(case)[:12]}")
@@ -59,7 +64,7 @@ def case_of(
 
 
 def asked_key(case: EvalCase) -> str:
-    """A hash of what is asked, the same for words that differ in case, width or white space only."""
+    """Return a hash of the request that ignores case, character width and white space."""
     return digest_of(
         [[_normal(turn.prompt), turn.payload] for turn in case.turns],
         None if case.scenario is None else scenario_to_dict(case.scenario),

@@ -1,4 +1,4 @@
-"""Production flows back: every failure and a share of what went well, each question once."""
+"""Cases sampled from production: every failure and a share of the successes, each request once."""
 
 from __future__ import annotations
 
@@ -25,13 +25,22 @@ if TYPE_CHECKING:
     from ..runs.eval_run import EvalRun
     from ..values.eval_set import EvalSet
 
-OURS = ("evaluation", "study", "benchmark")
-"""Labels of invocations that Loom made itself: a set's own questions do not flow back into it."""
+OWN_LABELS = ("evaluation", "study", "benchmark")
+"""Labels of invocations by Loom itself, which are not collected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """What became of one conversation. `kind` is "failure" or "success"; `why` says why, and what was done with it."""
+    """One conversation that was considered.
+
+    Attributes:
+        session_id: The conversation's session.
+        invocation_ids: Its invocations.
+        kind: "failure" or "success".
+        taken: Whether it became a case.
+        why: Why it is a failure, and why it was not taken.
+        case_id: The case with its request, "" for none.
+    """
 
     session_id: str
     invocation_ids: tuple[int, ...]
@@ -43,26 +52,26 @@ class Collected:
 
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """The set with what was taken, and a line for every conversation that was looked at."""
+    """The set with the new cases, and every conversation that was considered."""
 
     evalset: EvalSet
     looked_at: tuple[Collected, ...]
 
     @property
     def taken(self) -> tuple[Collected, ...]:
-        """What became a case."""
-        return tuple(each for each in self.looked_at if each.taken)
+        """The conversations that became cases."""
+        return tuple(entry for entry in self.looked_at if entry.taken)
 
     def table(self) -> pd.DataFrame:
-        """One row a conversation: what it was, whether it was taken, and why."""
+        """Return one row per conversation."""
         import pandas as pd
 
         columns = ["session_id", "invocation_ids", "kind", "taken", "why", "case_id"]
         return pd.DataFrame([[getattr(each, name) for name in columns] for each in self.looked_at], columns=columns)
 
     def sentence(self) -> str:
-        """What was taken, in one line."""
-        seen, taken = (Counter(each.kind for each in some) for some in (self.looked_at, self.taken))
+        """Return how many conversations became cases."""
+        seen, taken = (Counter(entry.kind for entry in entries) for entries in (self.looked_at, self.taken))
         return (
             f"{len(self.taken)} of {len(self.looked_at)} conversations became cases: {taken['failure']} of "
             f"{seen['failure']} failures, {taken['success']} of {seen['success']} successes; "
@@ -99,27 +108,34 @@ def collect_cases(
     evaluators: Sequence[Choice] = (),
     tags: Sequence[str] = (),
     redact: Redactor | Sequence[RedactionRule] | None = None,
-    leave: Sequence[str] = OURS,
+    leave: Sequence[str] = OWN_LABELS,
     complete: Callable[[Sequence[Conversation]], Sequence[Conversation]] | None = None,
 ) -> Collection:
-    """The set with cases of what happened in production, sampled, cleaned and deduplicated.
+    """Return the set with cases from production, sampled, redacted and without duplicates.
 
-    `failures` and `successes` are the shares that are taken (1: all). Which ones is told by a hash of the session's id
-    and `seed`: a run of the next night picks the same again and finds them in the set. A failure is a conversation
-    with a failed invocation, one of which `is_failure` says so (its text is the reason), or one that an evaluator does
-    not let pass (its own bar decides). Evaluators that need an expectation do not apply. A success becomes a case that
-    expects what the agent did, tagged "success"; a failure one without expectation, tagged "failure", whose answer is
-    in its metadata. Conversations with a label of `leave` are not looked at.
+    A failure is a conversation with a failed invocation, one that `is_failure` names, or one that an evaluator does not
+    pass. It becomes a case without an expectation, tagged "failure", with the answer in its metadata. A success becomes
+    a case that expects what the agent did, tagged "success". Sampling is by a hash of the session id and the seed, so
+    collecting again picks the same conversations and finds them in the set.
 
-    A stored evaluation among them (`EvalRun.load(…)`), or in their place, gives its conversations with the scores that
-    it has: one that did not pass is a failure.
-
-    `complete` adds what is costly to know (the tools, from traces); it is asked once, with those that are taken, or
-    with all when evaluators judge them.
+    Args:
+        evalset: The set.
+        conversations: Invocations, traces or conversations; or a stored `EvalRun`, whose conversations come with their
+            scores: one that did not pass is a failure.
+        failures: Share of the failures to take, 0 to 1.
+        successes: Share of the successes to take, 0 to 1.
+        seed: Seed of the sampling.
+        is_failure: Returns true, or a reason as text, for a conversation that failed.
+        evaluators: Evaluators that find failures. Those that need an expectation do not apply.
+        tags: Further tags of the cases.
+        redact: Redaction rules or a `Redactor`; None takes Loom's rules.
+        leave: Skip conversations with one of these labels.
+        complete: Adds what is expensive to read, such as tools from traces. Called once, with the sampled
+            conversations, or with all when evaluators are given.
     """
     for name, share in (("failures", failures), ("successes", successes)):
         if not 0 <= share <= 1:
-            raise ValueError(f"{name} is a share between 0 and 1, not {share}")
+            raise ValueError(f"{name} must be between 0 and 1, not {share}")
     redactor = redactor_of(redact)
     known = {asked_key(case): case.id for case in evalset.cases}
     ids = {case.id for case in evalset.cases}
@@ -143,13 +159,13 @@ def collect_cases(
         kind, share = ("failure", failures) if reason else ("success", successes)
         why, case_id, taken = reason or "answered", "", False
         if not is_in:
-            why += f"; not among the {share:.0%} that are taken"
+            why += f"; not in the sample of {share:.0%}"
         else:
             case = case_of(conversation, redactor=redactor, expected=not reason, tags=(kind, *tags))
             key = asked_key(case)
             case_id = known.get(key, case.id)
             if key in known or case.id in ids:
-                why += f"; {case_id} asks this already"
+                why += f"; {case_id} has the same request"
             else:
                 known[key] = case.id
                 ids.add(case.id)
@@ -171,7 +187,7 @@ def collect_cases(
 def _readable(source: object, leave: Sequence[str]) -> Conversation | None:
     try:
         found = conversation_of(source)
-    except EvalError:  # nothing was asked, so there is nothing to ask again
+    except EvalError:  # without a request there is nothing to ask again
         return None
     return None if set(found.labels) & set(leave) else found
 
@@ -179,10 +195,10 @@ def _readable(source: object, leave: Sequence[str]) -> Conversation | None:
 def _failure(conversation: Conversation, is_failure: Callable[[Conversation], bool | str] | None) -> str:
     if conversation.failure is not None:
         return f"failed: {conversation.failure}"
-    said = is_failure(conversation) if is_failure is not None else False
-    return said if isinstance(said, str) else "a failure by its predicate" if said else ""
+    verdict = is_failure(conversation) if is_failure is not None else False
+    return verdict if isinstance(verdict, str) else "is_failure returned true" if verdict else ""
 
 
 def _is_drawn(conversation: Conversation, seed: int, share: float) -> bool:
-    words = f"{seed}|{conversation.identity}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.sha256(words).digest()[:8], "big") < share * 2**64
+    identity = f"{seed}|{conversation.identity}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(identity).digest()[:8], "big") < share * 2**64

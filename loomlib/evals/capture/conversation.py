@@ -1,4 +1,4 @@
-"""A conversation that took place: what was said to an agent, what it answered, which tools it used."""
+"""A real conversation with an agent: its requests, answers and tool calls."""
 
 from __future__ import annotations
 
@@ -15,14 +15,23 @@ from loomlib.telemetry import Trace, Trajectory, trajectory
 from ..trajectories import tools_of
 from ..values.tool_use import ToolUse
 
-_UNKNOWN: Final = "more was sent beside the prompt, and is not stored"
+_UNKNOWN: Final = "the request had fields besides the prompt, which were not stored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedTurn:
-    """One thing said and its answer. `tools` None: nobody knows. `failure` is a class of `loomlib.agents.FAILURES`.
+    """One request and its answer.
 
-    `payload` is what was sent when it was not `{"prompt": prompt}`. `note` is what a reader of the case must know.
+    Attributes:
+        prompt: The text sent.
+        answer: The answer; None when the request failed.
+        payload: The JSON body, unless it was `{"prompt": prompt}`.
+        tools: The tool calls; None when unknown.
+        failure: A class of `loomlib.agents.FAILURES`; None when the request succeeded.
+        error: The failure's message.
+        invocation_id: The stored invocation.
+        trace_id: The trace, "" when unknown.
+        note: What a reader of the case should know.
     """
 
     prompt: str
@@ -38,9 +47,14 @@ class CapturedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """The turns of one session, in their order. `labels` are those of its invocations ("evaluation").
+    """The turns of one session in order.
 
-    `unpassed` says which evaluator did not let it pass, where it was judged already.
+    Attributes:
+        turns: The turns.
+        session_id: The session, "" when unknown.
+        agent_name: The agent's name.
+        labels: Labels of the invocations, such as "evaluation".
+        unpassed: The evaluators that did not pass it, where it has been scored.
     """
 
     turns: tuple[CapturedTurn, ...]
@@ -56,40 +70,49 @@ class Conversation:
 
     @property
     def identity(self) -> str:
-        """What tells it from every other, in every process that looks at it."""
+        """Identity of the conversation, the same in every process."""
         first = next((turn.trace_id or str(turn.invocation_id or "") for turn in self.turns), "")
         return self.session_id or first or "|".join(turn.prompt for turn in self.turns)
 
     def captured(self) -> Conversation:
-        """Itself."""
+        """Return the conversation itself."""
         return self
 
 
 @runtime_checkable
 class Capturable(Protocol):
-    """Something that can tell which conversation it was: an invocation of a workbench, its trace."""
+    """Something with a conversation: an invocation of the workbench, its trace."""
 
-    def captured(self) -> Conversation: ...
+    def captured(self) -> Conversation:
+        """Return the conversation."""
+        ...
 
 
 def conversation_of(source: object) -> Conversation:
-    """The conversation that `source` means: a `Capturable`, a `Trace` or `Trajectory`, or several in their order.
+    """Return the conversation of an invocation, a trace, or several of one session in order.
 
-    Several are the turns of one conversation. Raises `EvalError` when nothing was asked, `TypeError` for what is none.
+    Args:
+        source: A `Capturable`, a `Trace` or `Trajectory`, or a sequence of these.
+
+    Raises:
+        EvalError: The request is unknown, or the parts belong to several sessions.
+        TypeError: `source` is none of these.
     """
     if isinstance(source, Capturable):
         found = source.captured()
     elif isinstance(source, (Trace, Trajectory)):
         found = _of_trace(source)
     elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
-        found = _joined([conversation_of(each) for each in cast("Sequence[object]", source)])
+        found = _joined([conversation_of(part) for part in cast("Sequence[object]", source)])
     else:
-        raise TypeError(f"an invocation, a trace or several of a session can be captured, not {type(source).__name__}")
+        raise TypeError(
+            f"An invocation, a trace or several of one session can be captured, not {type(source).__name__}"
+        )
     if not found.turns or not any(turn.prompt.strip() or turn.payload for turn in found.turns):
         raise EvalError(
-            "Nobody knows what the agent was asked",
+            "The request is unknown",
             on=found.session_id or found.agent_name,
-            try_="the invocation itself, or a trace whose spans carry their messages",
+            try_="capture the invocation itself, or a trace whose spans contain their messages",
         )
     return found
 
@@ -105,7 +128,18 @@ def turn_of_row(
     trace_id: str | None = None,
     tools: tuple[ToolUse, ...] | None = None,
 ) -> CapturedTurn:
-    """The turn of a stored invocation, whose digest tells whether the prompt was all that was sent."""
+    """Return the turn of a stored invocation.
+
+    Args:
+        prompt: The stored prompt.
+        answer: The stored answer.
+        payload_digest: Hash of the body that was sent; tells whether it had more fields than the prompt.
+        failure: Class of the failure.
+        error: The failure's message.
+        invocation_id: The invocation.
+        trace_id: The trace.
+        tools: The tool calls.
+    """
     payload, note = _payload(prompt or "", payload_digest)
     if payload is not None:
         own = payload.get("prompt")
@@ -137,25 +171,25 @@ def _payload(prompt: str, digest: str | None) -> tuple[Mapping[str, Any] | None,
 
 
 def _of_trace(source: Trace | Trajectory) -> Conversation:
-    said = source if isinstance(source, Trajectory) else trajectory(source)
-    is_failed = "failed" in said.problems
+    read = source if isinstance(source, Trajectory) else trajectory(source)
+    is_failed = "failed" in read.problems
     turn = CapturedTurn(
-        prompt=said.prompt or "",
-        answer=None if is_failed else said.final_answer,
+        prompt=read.prompt or "",
+        answer=None if is_failed else read.final_answer,
         tools=tools_of(source),
         failure="agent_error" if is_failed else None,
         trace_id=source.trace_id if isinstance(source, Trace) else "",
     )
-    return Conversation(turns=(turn,), agent_name=said.agent_name or "")
+    return Conversation(turns=(turn,), agent_name=read.agent_name or "")
 
 
 def _joined(parts: Sequence[Conversation]) -> Conversation:
     sessions = list(dict.fromkeys(part.session_id for part in parts if part.session_id))
     if len(sessions) > 1:
         raise EvalError(
-            f"These are {len(sessions)} sessions, and a case is one conversation",
+            f"A case is one conversation, but these are {len(sessions)} sessions",
             on=", ".join(sessions[:3]),
-            try_="capture them one after the other",
+            try_="capture each session by itself",
         )
     if not parts:
         return Conversation(turns=())

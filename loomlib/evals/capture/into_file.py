@@ -1,4 +1,4 @@
-"""One conversation into a set's file, with what was struck out of it."""
+"""Adding one conversation to the file of a set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedInto:
-    """A case as it stands in a file. `is_new` is false when the set asked this before: the file is as it was."""
+    """A case in a file.
+
+    Attributes:
+        path: The file.
+        evalset: The set in it.
+        case: The case.
+        is_new: False when the set had a case with the same request; the file is unchanged.
+    """
 
     path: Path
     evalset: EvalSet
@@ -27,25 +34,29 @@ class CapturedInto:
 
     @property
     def struck_out(self) -> Mapping[str, int]:
-        """How much of which rule was struck out of the new case, by the rules' names."""
-        told: Any = self.case.metadata.get("captured")
-        found: Any = cast("Mapping[str, Any]", told).get("redacted") if isinstance(told, Mapping) else None
-        if not isinstance(found, Mapping):
+        """Number of redactions in the new case, by rule."""
+        captured: Any = self.case.metadata.get("captured")
+        counts: Any = cast("Mapping[str, Any]", captured).get("redacted") if isinstance(captured, Mapping) else None
+        if not isinstance(counts, Mapping):
             return {}
-        return {str(name): int(count) for name, count in cast("Mapping[str, int]", found).items()}
+        return {str(name): int(count) for name, count in cast("Mapping[str, int]", counts).items()}
 
     def sentence(self) -> str:
-        """What became of the file."""
+        """Return what was added to the file."""
         if not self.is_new:
-            return f"{self.path.name} stays as it is: {self.case.id} asks this already."
-        struck = ", ".join(f"{count} × {name}" for name, count in self.struck_out.items()) or "nothing"
-        return f"{self.case.id} is case {len(self.evalset)} of {self.path.name}; struck out: {struck}."
+            return f"{self.path.name} is unchanged: {self.case.id} has the same request."
+        redacted = ", ".join(f"{count} × {name}" for name, count in self.struck_out.items()) or "nothing"
+        return f"{self.case.id} is case {len(self.evalset)} of {self.path.name}; redacted: {redacted}."
 
 
 def capture_into(path: str | PathLike[str], source: object, *, write: bool = True, **options: Any) -> CapturedInto:
-    """`capture` into the set of a file, which is made when it is new. The options are those of `capture`.
+    """Add a conversation to the set of a file, which is created when it does not exist.
 
-    Without `write` nothing is kept: what would be is told.
+    Args:
+        path: The file.
+        source: An invocation, a trace, or several of one session.
+        write: False returns what would be written without writing it.
+        **options: Options of `capture`.
     """
     from ..values.eval_set import EvalSet
 

@@ -1,4 +1,4 @@
-"""What a stored evaluation asked, as conversations that are judged already."""
+"""The conversations of a stored evaluation run, with their verdicts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def with_runs_opened(sources: Iterable[object] | EvalRun) -> Iterator[object]:
-    """The same, with the conversations of an evaluation in its place."""
+    """Yield the sources, with the conversations of a run in its place."""
     from ..runs.eval_run import EvalRun
 
-    for each in [sources] if isinstance(sources, EvalRun) else sources:
-        if isinstance(each, EvalRun):
-            yield from conversations_of_run(each)
+    for source in [sources] if isinstance(sources, EvalRun) else sources:
+        if isinstance(source, EvalRun):
+            yield from conversations_of_run(source)
         else:
-            yield each
+            yield source
 
 
 def conversations_of_run(run: EvalRun) -> Iterator[Conversation]:
-    """One for each case and repeat; `unpassed` names the scores that did not pass, parts left out."""
+    """Yield one conversation per case and repeat; `unpassed` names the evaluators that did not pass it."""
     cases = run.evalset.cases
     for judged in run.judgements():
         yield Conversation(
@@ -40,11 +40,11 @@ def conversations_of_run(run: EvalRun) -> Iterator[Conversation]:
 
 def _turns(case: EvalCase, judged: Judgement) -> Iterator[CapturedTurn]:
     answer, failure = judged.answer, judged.answer.failure
-    said: list[Turn] = list(case.turns) or [Turn(prompt=each) for each in answer.metadata.get("prompts", ())]
-    for turn, given in zip_longest(said or [Turn(prompt=case.prompt)], answer.turns):
+    asked: list[Turn] = list(case.turns) or [Turn(prompt=prompt) for prompt in answer.metadata.get("prompts", ())]
+    for turn, given in zip_longest(asked or [Turn(prompt=case.prompt)], answer.turns):
         if turn is None:
             return
-        if given is None:  # the one that failed; what should have come behind it was not asked
+        if given is None:  # the turn that failed; later turns were not asked
             if failure is not None:
                 yield CapturedTurn(
                     prompt=turn.prompt, payload=turn.payload, failure=failure.kind, error=failure.message
@@ -61,6 +61,6 @@ def _turns(case: EvalCase, judged: Judgement) -> Iterator[CapturedTurn]:
 
 
 def _unpassed(judged: Judgement) -> Iterator[str]:
-    for name, said in judged.verdicts.items():
-        if isinstance(said, tuple) and said and said[0].passed is False:
-            yield f"{name} does not let it pass ({said[0].value:g})"
+    for name, verdict in judged.verdicts.items():
+        if isinstance(verdict, tuple) and verdict and verdict[0].passed is False:
+            yield f"{name} did not pass ({verdict[0].value:g})"

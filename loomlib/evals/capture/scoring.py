@@ -1,4 +1,4 @@
-"""Conversations judged as they are, to tell failures that no error tells."""
+"""Scoring conversations, to find failures that raised no error."""
 
 from __future__ import annotations
 
@@ -19,24 +19,28 @@ if TYPE_CHECKING:
 
 
 def failed_scores(conversations: Sequence[Conversation], evaluators: Sequence[Choice]) -> list[str]:
-    """For each conversation which evaluator did not let it pass, "" when all did or none could say.
+    """Return for each conversation the evaluators that did not pass it, "" for none.
 
-    A failure to judge is no verdict on the conversation. Works inside a running event loop.
+    A failure to judge is ignored. Works inside a running event loop.
+
+    Args:
+        conversations: The conversations.
+        evaluators: The evaluators.
     """
     if not evaluators:
         return [""] * len(conversations)
     from ..registry import make_evaluator
 
-    made = [make_evaluator(each) for each in evaluators]
+    constructed = [make_evaluator(choice) for choice in evaluators]
     with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(lambda: asyncio.run(_judge_all(conversations, made))).result()
+        return thread.submit(lambda: asyncio.run(_judge_all(conversations, constructed))).result()
 
 
 async def _judge_all(conversations: Sequence[Conversation], evaluators: Sequence[Evaluator]) -> list[str]:
-    at_once = asyncio.Semaphore(8)
+    slots = asyncio.Semaphore(8)
 
     async def one(conversation: Conversation) -> str:
-        async with at_once:
+        async with slots:
             return await _judge(conversation, evaluators)
 
     return list(await asyncio.gather(*map(one, conversations)))
@@ -49,16 +53,16 @@ async def _judge(conversation: Conversation, evaluators: Sequence[Evaluator]) ->
     answer = CaseAnswer(
         turns=tuple(TurnAnswer(text=each.answer or "", tools=each.tools) for each in conversation.turns)
     )
-    said: list[str] = []
+    unpassed: list[str] = []
     for evaluator in evaluators:
         try:
             found: Any = evaluator.judge(case, answer)
             judged = judged_of(await found if inspect.isawaitable(found) else found, evaluator.name)
-        except Exception:  # noqa: BLE001, S112 - somebody's evaluator: what it raises says nothing of the conversation
+        except Exception:  # noqa: BLE001, S112 - a user's evaluator: its exception says nothing about the conversation
             continue
         if isinstance(judged, tuple) and judged and judged[0].passed is False:
-            said.append(f"{evaluator.name} {_shown(judged[0])}")
-    return ", ".join(said)
+            unpassed.append(f"{evaluator.name} {_shown(judged[0])}")
+    return ", ".join(unpassed)
 
 
 def _shown(score: Score) -> str:

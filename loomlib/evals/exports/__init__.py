@@ -1,4 +1,4 @@
-"""What a run leaves for a build: JUnit XML, one test case a case, and JSON."""
+"""A run as files for CI: JUnit XML and JSON."""
 
 from .json_file import EVALUATION_SCHEMA, run_document, write_json
 from .junit import junit_xml, write_junit

@@ -1,4 +1,4 @@
-"""What is wrong with a case, as text: each repeat's verdicts with their rationale, and where the path parts."""
+"""Why a case failed, as text: the verdicts of each repeat with their rationale, and where the path differs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..values.case_states import CaseResult
     from ..values.judgement import Judgement
 
-_TOLD = {FAILED: ("failed",), NOT_JUDGED: ("not judged",)}
+_VERDICTS = {FAILED: ("failed",), NOT_JUDGED: ("not judged",)}
 
 
 def headline(result: CaseResult) -> str:
-    """The reason in a line: `trajectory: The paths part at step 1: …`, and how many repeats it is about."""
+    """Return the reason in one line: `trajectory: The paths differ from step 1: …`, with the number of repeats."""
     worst = result.failing()
     if not worst:
         return result.state
@@ -30,7 +30,7 @@ def headline(result: CaseResult) -> str:
         why = f"{first.answer.failure.kind}: {first.answer.failure.message}"
     else:
         why = "; ".join(
-            _short(name, said) for name, said in first.verdicts.items() if _word(said) in _TOLD.get(state, ())
+            _short(name, said) for name, said in first.verdicts.items() if _word(said) in _VERDICTS.get(state, ())
         )
     of = (
         f" (in {number(len(worst), 0)} of {plural(len(result.judgements), 'repeat')})"
@@ -41,17 +41,17 @@ def headline(result: CaseResult) -> str:
 
 
 def describe(result: CaseResult) -> str:
-    """The whole of it, several lines, without a character that a terminal would obey."""
+    """Return all details in several lines, without control characters."""
     return printable("\n\n".join(_repeat(result, each, of=len(result.judgements)) for each in result.failing()))
 
 
 def _repeat(result: CaseResult, judgement: Judgement, *, of: int) -> str:
     case, answer = result.case, judgement.answer
     lines = [f"repeat {judgement.repeat + 1} of {of}: {state_of(judgement)}"] if of > 1 else []
-    for place, turn in enumerate(case.turns):
+    for index, turn in enumerate(case.turns):
         lines.append(f"asked     {cut(turn.prompt, 500)}")
-        if place < len(answer.turns):
-            lines.append(f"answered  {cut(answer.turns[place].text, 500) or '(nothing)'}")
+        if index < len(answer.turns):
+            lines.append(f"answered  {cut(answer.turns[index].text, 500) or '(nothing)'}")
         if turn.expected_answer is not None:
             lines.append(f"expected  {cut(turn.expected_answer, 500)}")
     if answer.failure is not None:

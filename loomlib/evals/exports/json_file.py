@@ -1,25 +1,23 @@
-"""A run as JSON for a build: the summary, gates, the comparison, and every case with what was said of it."""
+"""A run as JSON: the summary, the gates, the comparison, and every case with its verdicts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
 
+from loomlib.jobs import whole_file
+
+from ..compare import Comparison, GateVerdict, exit_code
 from ..runs.case_results import case_results
+from ..runs.eval_run import EvalRun
 from ..values.answers import CaseFailure
 from ..values.case_states import CaseResult, state_of
 from ..values.evaluator import NotApplicable
+from ..values.judgement import Judgement
 from ..views.case_body import Said
-from .junit import write_whole
-
-if TYPE_CHECKING:
-    from os import PathLike
-    from pathlib import Path
-
-    from ..compare import Comparison, GateVerdict
-    from ..runs.eval_run import EvalRun
-    from ..values.judgement import Judgement
 
 EVALUATION_SCHEMA: Final = "loom.evaluation/1"
 
@@ -27,9 +25,14 @@ EVALUATION_SCHEMA: Final = "loom.evaluation/1"
 def run_document(
     run: EvalRun, gates: Sequence[GateVerdict] = (), comparison: Comparison | None = None, *, cases: bool = True
 ) -> dict[str, Any]:
-    """The run as plain values, ready for JSON; without `cases` only what sums it up."""
-    from ..compare import exit_code
+    """Return a run as JSON-ready values.
 
+    Args:
+        run: The run.
+        gates: Gates to include.
+        comparison: A comparison to include.
+        cases: Whether to include the cases.
+    """
     summary = run.summary()
     found: dict[str, Any] = {
         "schema": EVALUATION_SCHEMA,
@@ -62,9 +65,23 @@ def write_json(
     gates: Sequence[GateVerdict] = (),
     comparison: Comparison | None = None,
 ) -> Path:
-    """The document as a file, in ASCII, so that no answer can break its encoding."""
+    """Write the document to a file, in ASCII, so that no answer can break its encoding.
+
+    Args:
+        run: The run.
+        path: The file; missing folders are created.
+        gates: Gates to include.
+        comparison: A comparison to include.
+
+    Returns:
+        The file.
+    """
     text = json.dumps(run_document(run, gates, comparison), indent=1, ensure_ascii=True, allow_nan=False, default=str)
-    return write_whole(path, text + "\n")
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file("The JSON file", file, private=False) as opened:
+        opened.write(text + "\n")
+    return file
 
 
 def _case(result: CaseResult) -> dict[str, Any]:
@@ -90,29 +107,29 @@ def _repeat(judgement: Judgement) -> dict[str, Any]:
         "cost_usd": answer.cost,
         "attempts": answer.attempts,
         "trace_id": next((turn.trace_id for turn in reversed(answer.turns) if turn.trace_id), None),
-        "verdicts": {name: _said(each) for name, each in judgement.verdicts.items()},
+        "verdicts": {name: _verdict(verdict) for name, verdict in judgement.verdicts.items()},
     }
     if answer.failure is not None:
         found["failure"] = {"kind": answer.failure.kind, "message": answer.failure.message}
     return found
 
 
-def _said(said: Said) -> dict[str, Any]:
-    if isinstance(said, CaseFailure):
-        return {"state": "judge_failed", "kind": said.kind, "message": said.message}
-    if isinstance(said, NotApplicable):
-        return {"state": "not_applicable", "reason": said.reason}
+def _verdict(verdict: Said) -> dict[str, Any]:
+    if isinstance(verdict, CaseFailure):
+        return {"state": "judge_failed", "kind": verdict.kind, "message": verdict.message}
+    if isinstance(verdict, NotApplicable):
+        return {"state": "not_applicable", "reason": verdict.reason}
     return {
         "state": "scored",
         "scores": [
             {
-                "value": each.value,
-                "passed": each.passed,
-                "part": each.part,
-                "rationale": each.rationale,
-                "labels": list(each.labels),
-                "details": dict(each.details),
+                "value": score.value,
+                "passed": score.passed,
+                "part": score.part,
+                "rationale": score.rationale,
+                "labels": list(score.labels),
+                "details": dict(score.details),
             }
-            for each in said
+            for score in verdict
         ],
     }

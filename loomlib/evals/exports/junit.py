@@ -1,24 +1,22 @@
-"""A run as JUnit XML: one test case a case.
+"""A run as JUnit XML, with one test case per case.
 
-A low score is a failure, no answer and no judgement are errors, a case that expects nothing of any evaluator is
-skipped.
+A case that did not pass is a failure; a missing answer or verdict is an error; a case to which no evaluator applies is
+skipped. A case with repeats fails when one of them does.
 
-The form is the one that Jenkins, GitLab and GitHub's actions read (`testsuites` of one `testsuite`). XML 1.0 has no
-place for control characters and lone surrogates, not even escaped: each becomes U+FFFD. A case with repeats fails when
-one of them does.
+The format is the one that Jenkins, GitLab and GitHub Actions read (`testsuites` with one `testsuite`). XML 1.0 allows
+neither control characters nor lone surrogates, not even escaped: each becomes U+FFFD.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
+
+from loomlib.jobs import whole_file
 
 from ..runs.case_results import case_results
 from ..values.case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult
@@ -36,7 +34,12 @@ _ELEMENTS: Final = {FAILED: "failure", NOT_ANSWERED: "error", NOT_JUDGED: "error
 
 
 def junit_xml(run: EvalRun, gates: Sequence[GateVerdict] = ()) -> str:
-    """The document as text. Each gate is a test case of its own beside the cases: missed fails, unclear is skipped."""
+    """Return the document as text.
+
+    Args:
+        run: The run.
+        gates: Gates to include as test cases: a missed gate fails, an unclear one is skipped.
+    """
     counted: Counter[str] = Counter()
     cases: list[str] = []
     suite = f"{run.evalset.name} · {run.target.name}"
@@ -75,24 +78,20 @@ def junit_xml(run: EvalRun, gates: Sequence[GateVerdict] = ()) -> str:
 
 
 def write_junit(run: EvalRun, path: str | PathLike[str], gates: Sequence[GateVerdict] = ()) -> Path:
-    """The document as a file, whole or not at all."""
-    return write_whole(path, junit_xml(run, gates))
+    """Write the document to a file.
 
+    Args:
+        run: The run.
+        path: The file; missing folders are created.
+        gates: Gates to include.
 
-def write_whole(path: str | PathLike[str], text: str) -> Path:
-    """A file that is never seen half-written; folders on the way to it are made."""
+    Returns:
+        The file.
+    """
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as opened:
-            opened.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(file)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    with whole_file("The JUnit file", file, private=False) as opened:
+        opened.write(junit_xml(run, gates))
     return file
 
 
@@ -122,8 +121,8 @@ def _testcase(
 
 
 def _properties(facts: Iterable[tuple[str, str]]) -> str:
-    told = "".join(f"<property name={_attribute(name)} value={_attribute(value)}/>" for name, value in facts)
-    return f"<properties>{told}</properties>" if told else ""
+    properties = "".join(f"<property name={_attribute(name)} value={_attribute(value)}/>" for name, value in facts)
+    return f"<properties>{properties}</properties>" if properties else ""
 
 
 def _attribute(text: str) -> str:

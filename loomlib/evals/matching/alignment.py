@@ -1,4 +1,4 @@
-"""An expected path beside the one taken: what was kept, left out, added, changed or moved, and where they part."""
+"""Alignment of an expected and an actual path of tool calls: which match, differ, moved, are missing or extra."""
 
 from __future__ import annotations
 
@@ -13,75 +13,77 @@ from .assignment import assign
 from .tool_matching import Arguments, ToolMatching, call_text
 
 ROW_KINDS: Final = ("kept", "changed", "moved", "missing", "extra")
-"""As expected; the same tool with other arguments; as expected but elsewhere; expected only; called only."""
+"""As expected; the same tool with other arguments; as expected but at another step; only expected; only called."""
 
 ROW_SIGNS: Final[Mapping[str, str]] = {"kept": " ", "changed": "~", "moved": ">", "missing": "-", "extra": "+"}
 """The sign shown beside each kind of row."""
-_LONGEST: Final = 250_000  # cells of the table: what is left of longer paths is told as missing and extra
-# Of alignments with as few edits, the one that replaces a call by one of the same tool says more.
+_MAX_CELLS: Final = 250_000  # of the edit-distance table; the rest of longer paths becomes missing and extra
+# Of alignments with equally few edits, prefer those that replace a call by one of the same tool.
 _EDIT, _OTHER_TOOL = 1_000_000, 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignmentRow:
-    """One line of the view. Places count from 1, None where the call is only on one side."""
+    """One row of an alignment. Steps count from 1; None where the call is only on the other side."""
 
     kind: str
     expected: ExpectedTool | None = None
     actual: ToolUse | None = None
-    expected_place: int | None = None
-    actual_place: int | None = None
+    expected_step: int | None = None
+    actual_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
     """Two paths side by side.
 
-    `distance` is the least number of calls to insert, remove or replace (Levenshtein, 1966) to turn one into the
-    other. `parts_at` is the step, from 1, at which they first differ; None when they are the same.
+    Attributes:
+        rows: The aligned calls.
+        distance: Edit distance: the least number of calls to insert, remove or replace (Levenshtein, 1966).
+        differs_at: The first step, from 1, at which the paths differ; None when they are equal.
     """
 
     rows: tuple[AlignmentRow, ...]
     distance: int
-    parts_at: int | None
+    differs_at: int | None
 
     @property
     def similarity(self) -> float:
-        """1 for the same path, 0 when nothing of it is left: 1 - distance / the longer path's length."""
+        """Similarity from 0 to 1: 1 - distance / length of the longer path."""
         longest = max(sum(r.expected is not None for r in self.rows), sum(r.actual is not None for r in self.rows))
         return 1 - self.distance / longest if longest else 1.0
 
     def count(self, kind: str) -> int:
-        """How many rows are of one of `ROW_KINDS`."""
+        """Return the number of rows of a kind, one of `ROW_KINDS`."""
         return sum(row.kind == kind for row in self.rows)
 
     def table(self) -> list[dict[str, Any]]:
-        """One row a call, plain values, ready for a DataFrame or for `Score.details`."""
+        """Return one row of plain values per call, for a DataFrame or `Score.details`."""
         return [
             {
                 "kind": row.kind,
-                "expected_step": row.expected_place,
+                "expected_step": row.expected_step,
                 "expected": call_text(row.expected.name, row.expected.arguments) if row.expected else None,
-                "actual_step": row.actual_place,
+                "actual_step": row.actual_step,
                 "actual": call_text(row.actual.name, row.actual.arguments) if row.actual else None,
             }
             for row in self.rows
         ]
 
     def sentence(self) -> str:
-        """What differs, in one line."""
-        if self.parts_at is None:
-            return "The path is the expected one."
+        """Return what differs, in one line."""
+        if self.differs_at is None:
+            return "The path is as expected."
         counts = [f"{self.count(kind)} {kind}" for kind in ROW_KINDS[1:] if self.count(kind)]
-        wanted = next((r for r in self.rows if r.expected_place == self.parts_at), None)
-        came = next((r for r in self.rows if r.actual_place == self.parts_at), None)
+        wanted = next((r for r in self.rows if r.expected_step == self.differs_at), None)
+        came = next((r for r in self.rows if r.actual_step == self.differs_at), None)
         expected = (
             call_text(wanted.expected.name, wanted.expected.arguments, limit=80)
             if wanted and wanted.expected
             else "the end"
         )
         actual = call_text(came.actual.name, came.actual.arguments, limit=80) if came and came.actual else "the end"
-        return f"The paths part at step {self.parts_at}: {expected} was expected, {actual} came ({', '.join(counts)})."
+        return f"The paths differ from step {self.differs_at}: expected {expected}, got {actual} ({', '.join(counts)})."
 
     def __str__(self) -> str:
         return view_text(self.table(), self.sentence())
@@ -93,9 +95,15 @@ class Alignment:
 def align(
     expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], *, arguments: Arguments | ToolMatching = True
 ) -> Alignment:
-    """The alignment of two paths with the fewest edits.
+    """Align two paths with the fewest edits.
 
-    >>> print(align(case.expected_tools, answer.tools))
+    Args:
+        expected: The expected calls in order.
+        actual: The calls that were made, in order.
+        arguments: Whether arguments count, or how; see `Arguments`.
+
+    Example:
+        >>> print(align(case.expected_tools, answer.tools))
     """
     matching = arguments if isinstance(arguments, ToolMatching) else ToolMatching(arguments)
     start = 0
@@ -110,7 +118,7 @@ def align(
     steps += [(len(expected) - k, len(actual) - k) for k in range(end, 0, -1)]
     same = start == len(expected) == len(actual)
     rows = _moved([_row(i, j, expected, actual, matching) for i, j in _both(steps, expected, actual)], matching)
-    return Alignment(rows=tuple(rows), distance=distance, parts_at=None if same else start + 1)
+    return Alignment(rows=tuple(rows), distance=distance, differs_at=None if same else start + 1)
 
 
 Pair = tuple[int | None, int | None]
@@ -119,9 +127,9 @@ Pair = tuple[int | None, int | None]
 def _middle(
     expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], start: int, end: int, matching: ToolMatching
 ) -> tuple[list[Pair], int]:
-    """The pairs of what lies between the common beginning and the common end, and their distance."""
+    """Return the pairs between the common beginning and the common end, and their distance."""
     n, m = len(expected) - start - end, len(actual) - start - end
-    if not n or not m or n * m > _LONGEST:
+    if not n or not m or n * m > _MAX_CELLS:
         only: list[Pair] = [(start + i, None) for i in range(n)]
         return only + [(None, start + j) for j in range(m)], max(n, m)
     costs = [[j * _EDIT for j in range(m + 1)]]
@@ -156,14 +164,14 @@ def _cost(expected: ExpectedTool, actual: ToolUse, matching: ToolMatching) -> in
 
 
 def _both(steps: Sequence[Pair], expected: Sequence[ExpectedTool], actual: Sequence[ToolUse]) -> list[Pair]:
-    """A call replaced by one of another tool is two rows: one left out, one added."""
-    told: list[Pair] = []
+    """Split a replacement by another tool into two rows: one missing, one extra."""
+    pairs: list[Pair] = []
     for i, j in steps:
         if i is not None and j is not None and expected[i].name != actual[j].name:
-            told += [(i, None), (None, j)]
+            pairs += [(i, None), (None, j)]
         else:
-            told.append((i, j))
-    return told
+            pairs.append((i, j))
+    return pairs
 
 
 def _row(
@@ -178,27 +186,27 @@ def _row(
         kind=kind,
         expected=wanted,
         actual=came,
-        expected_place=None if i is None else i + 1,
-        actual_place=None if j is None else j + 1,
+        expected_step=None if i is None else i + 1,
+        actual_step=None if j is None else j + 1,
     )
 
 
 def _moved(rows: Sequence[AlignmentRow], matching: ToolMatching) -> list[AlignmentRow]:
-    """An expected call that is missing here and was made there is one row, where it was made."""
+    """Merge a missing and an extra row of the same call into one "moved" row, where the call was made."""
     missing = [row for row in rows if row.kind == "missing"]
     extra = [row for row in rows if row.kind == "extra"]
-    if not missing or not extra or len(missing) * len(extra) > _LONGEST:
+    if not missing or not extra or len(missing) * len(extra) > _MAX_CELLS:
         return list(rows)
 
     def fits(i: int, j: int) -> bool:
         wanted, came = missing[i].expected, extra[j].actual
         return wanted is not None and came is not None and matching.fits(wanted, came)
 
-    found = {id(extra[j]): missing[i] for i, j in assign(len(missing), len(extra), fits).items()}
-    gone = {id(row) for row in found.values()}
+    moves = {id(extra[j]): missing[i] for i, j in assign(len(missing), len(extra), fits).items()}
+    gone = {id(row) for row in moves.values()}
     return [
-        replace(row, kind="moved", expected=found[id(row)].expected, expected_place=found[id(row)].expected_place)
-        if id(row) in found
+        replace(row, kind="moved", expected=moves[id(row)].expected, expected_step=moves[id(row)].expected_step)
+        if id(row) in moves
         else row
         for row in rows
         if id(row) not in gone
@@ -206,7 +214,12 @@ def _moved(rows: Sequence[AlignmentRow], matching: ToolMatching) -> list[Alignme
 
 
 def view_text(table: Sequence[Mapping[str, Any]], sentence: str = "") -> str:
-    """The rows of `Alignment.table()` as text, one line a call; also those that were stored with a score."""
+    """Return a table of `Alignment.table`, also one stored with a score, as text with one line per call.
+
+    Args:
+        table: The rows.
+        sentence: A first line.
+    """
     width = max([8, *(len(str(row["expected"] or "")) for row in table)])
     lines = [sentence] if sentence else []
     for row in table:

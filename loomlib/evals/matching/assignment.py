@@ -1,4 +1,4 @@
-"""Who is whose: as many of the expected calls as possible, each with a call of its own."""
+"""Maximum matching: as many expected calls as possible, each assigned to its own actual call."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable
 
 
 def assign(wanted: int, offered: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
-    """A largest possible assignment of `range(wanted)` to `range(offered)`, each taken once.
+    """Return a maximum matching of `range(wanted)` to `range(offered)`.
 
-    Taking the first that fits is not enough where an expectation fits several (a matcher, no arguments): the one that
-    fits less would find its only partner taken. Augmenting paths (Kuhn, 1955), with a loop in place of recursion.
-    Earlier expectations prefer earlier offers.
+    Taking the first that fits is not enough where an expectation fits several calls (a matcher, no arguments). Uses
+    augmenting paths (Kuhn, 1955), iteratively. Earlier expectations prefer earlier calls.
+
+    Args:
+        wanted: The number of expectations.
+        offered: The number of calls.
+        fits: Whether expectation i fits call j.
     """
     known: dict[int, list[int]] = {}
 
@@ -39,14 +43,14 @@ def _augment(start: int, candidates: Callable[[int], Iterable[int]], owner: dict
                 continue
             came_from[j] = i
             if j not in owner:
-                _hand_over(j, start, came_from, owner)
+                _reassign(j, start, came_from, owner)
                 return True
             waiting.append(owner[j])
     return False
 
 
-def _hand_over(free: int, start: int, came_from: dict[int, int], owner: dict[int, int]) -> None:
-    """Walks back: each one on the path takes the offer through which it was reached."""
+def _reassign(free: int, start: int, came_from: dict[int, int], owner: dict[int, int]) -> None:
+    """Walk back along the augmenting path and reassign each call on it."""
     j = free
     while True:
         i = came_from[j]

@@ -1,17 +1,17 @@
-"""Whether a value is the expected one: by JSON equality, or by a matcher that a case names for a field.
+"""Whether a value is the expected one: by JSON equality, or by the matcher that a case names for a field.
 
 | matcher          | the actual value fits when                                                      |
 |------------------|---------------------------------------------------------------------------------|
-| `exact`          | it is the same JSON value: 1 and 1.0 are the same number, `true` is no number   |
+| `exact`          | it is the same JSON value: 1 equals 1.0, `true` is not a number                 |
 | `ignore`         | always, and also when it is absent                                              |
-| `present`        | it is there, whatever it is                                                     |
+| `present`        | it is present, with any value                                                   |
 | `contains[:text]`| its text contains the expected text, or it is a list that has the expected value|
 | `regex[:pattern]`| the pattern is found in its text                                                |
-| `normalized`     | both texts are the same but for case, spacing, width and punctuation            |
+| `normalized`     | both texts are equal apart from case, spacing, width and punctuation            |
 | `numeric[:tol]`  | both are numbers (or texts of numbers) no further apart than tol, or tol % of the expected one |
 | `one_of[:a|b]`   | it is one of the expected list's values (or of a, b)                            |
 
-What follows the colon takes the place of the expected value, for fields of which the case says nothing else.
+The text after the colon replaces the expected value, for fields without one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 ABSENT: Final = object()
-"""Stands for a field that is not there."""
+"""Stands for a missing field."""
 
 Matcher: TypeAlias = Callable[[Any, Any], bool]
-"""(expected or ABSENT, actual or ABSENT) → whether it fits."""
+"""(expected or ABSENT, actual or ABSENT) → whether the value matches."""
 
 
 def json_equal(a: object, b: object) -> bool:
-    """Whether two JSON values are the same. Unlike in Python, `True` is not 1; 1 is 1.0. Never recurses."""
+    """Return whether two JSON values are equal: unlike in Python `True` is not 1; 1 is 1.0. Does not recurse."""
     pairs = [(a, b)]
     while pairs:
         one, other = pairs.pop()
@@ -64,7 +64,7 @@ def json_equal(a: object, b: object) -> bool:
 
 
 def matcher(spec: str) -> Matcher:
-    """The matcher of that name, "name" or "name:argument". `ValueError` names those there are."""
+    """Return the matcher of a specification, "name" or "name:argument"; raise `ValueError` when there is none."""
     return _made(spec)
 
 
@@ -72,15 +72,17 @@ def matcher(spec: str) -> Matcher:
 def _made(spec: str) -> Matcher:
     name, colon, argument = spec.partition(":")
     if name not in MATCHERS:
-        raise ValueError(f"there is no matcher {name!r}; there are {', '.join(MATCHERS)}")
+        raise ValueError(f"There is no matcher {name!r}; the matchers are {', '.join(MATCHERS)}")
     return MATCHERS[name](argument if colon else None)
 
 
 def arguments_match(expected: Mapping[str, Any] | None, matchers: Mapping[str, str], actual: Mapping[str, Any]) -> bool:
-    """Whether a call's arguments are the expected ones.
+    """Return whether a call's arguments are the expected ones.
 
-    A matcher decides for its own field. The other expected fields must be there with the same JSON value, and no
-    field may be there that neither names, unless nothing is `expected` (None): then only the matchers count.
+    Args:
+        expected: The exact arguments, without further fields; None lets only the matchers decide.
+        matchers: Matchers by field, which override `expected`.
+        actual: The arguments of the call.
     """
     if not matchers:
         return expected is None or json_equal(expected, actual)
@@ -139,8 +141,8 @@ def _normalized(argument: str | None) -> Matcher:
 
 
 def _numeric(argument: str | None) -> Matcher:
-    said = (argument or "0").strip()
-    tolerance, is_share = float(said.rstrip("%")), said.endswith("%")
+    limit = (argument or "0").strip()
+    tolerance, is_share = float(limit.rstrip("%")), limit.endswith("%")
 
     def fits(expected: Any, actual: Any) -> bool:
         a, b = number_in(expected), number_in(actual)
@@ -161,7 +163,7 @@ def _one_of(argument: str | None) -> Matcher:
             return text_of(actual) in choices
         allowed = _wanted("one_of", None, expected)
         if not isinstance(allowed, (list, tuple)):
-            raise ValueError("one_of wants a list of values, or one_of:a|b")
+            raise ValueError("one_of needs a list of values, or one_of:a|b")
         return any(json_equal(each, actual) for each in cast("list[Any]", allowed))
 
     return fits
@@ -171,7 +173,7 @@ def _wanted(name: str, argument: str | None, expected: Any) -> Any:
     if argument is not None:
         return argument
     if expected is ABSENT:
-        raise ValueError(f"the matcher {name} has nothing to compare with: give the field a value, or write {name}:…")
+        raise ValueError(f"The matcher {name} has nothing to compare with: give the field a value, or write {name}:…")
     return expected
 
 
@@ -188,12 +190,12 @@ MATCHERS: Final[Mapping[str, Callable[[str | None], Matcher]]] = {
 
 
 def text_of(value: object) -> str:
-    """A text as it is; anything else as JSON."""
+    """Return a text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
 
 def number_in(value: object) -> float | None:
-    """The number that a JSON number or a text of nothing but a number says."""
+    """Return the value of a JSON number or of a text that is a number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -204,13 +206,20 @@ def number_in(value: object) -> float | None:
 
 
 def is_near(expected: float, actual: float, *, tolerance: float = 0.0, share: float = 0.0) -> bool:
-    """Whether two numbers are no further apart than `tolerance` or that `share` of the expected one."""
+    """Return whether two numbers are close.
+
+    Args:
+        expected: The expected number.
+        actual: The actual number.
+        tolerance: The largest absolute difference.
+        share: The largest difference as a share of the expected number; the larger of the two limits applies.
+    """
     allowed = max(tolerance, share * abs(expected))
-    # 0.1 + 0.2 is 0.3: what a float cannot hold is forgiven, and nothing else.
+    # 0.1 + 0.2 equals 0.3: allow for rounding errors of floats.
     return abs(expected - actual) <= allowed + 4e-16 * max(abs(expected), abs(actual))
 
 
-# Signs that words may carry without meaning something else. A number keeps what is part of it: 1.5, 10:30, -5, .5.
+# Punctuation that does not change the meaning of a word. Numbers keep theirs: 1.5, 10:30, -5, .5.
 _MARKS: Final = re.escape(
     "".join(each for each in string.punctuation if each not in "$%+<=>^|~`#&@*/\\")
     + "“”„‘’–—…¿¡«»。、，！？；：「」（）"
@@ -220,6 +229,6 @@ _MARK: Final = re.compile(rf"(?!(?<!\w)-?\.?\d)(?:(?<!\d)[{_MARKS}]|[{_MARKS}](?
 
 
 def normalized(text: str) -> str:
-    """The text without differences of case, width (NFKC), spacing and punctuation. Signs within numbers stay."""
+    """Return the text without differences of case, width (NFKC), spacing and punctuation outside numbers."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("−", "-")
     return " ".join(_MARK.sub(" ", _APOSTROPHE.sub("", folded)).split())

@@ -1,4 +1,4 @@
-"""Whether a tool call is the one that a case expects: by name, and by its arguments where they count."""
+"""Whether a tool call is the expected one: by its name, and by its arguments where they count."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..values.tool_use import ExpectedTool, ToolUse
 from .matchers import arguments_match, matcher
 
 Arguments: TypeAlias = "bool | Mapping[str, str]"
-"""True: they count, as the case states them. False: only names count. A mapping: they count, and these fields by a
-matcher each ({"date": "ignore"}; see `loomlib.evals.matching.matchers`), whatever the case says of them."""
+"""True: arguments count as the case states them. False: only names count. A mapping: arguments count, and these fields
+are compared by a matcher ({"date": "ignore"}; see `loomlib.evals.matching.matchers`) that overrides the case's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMatching:
-    """How calls are compared with expected ones."""
+    """How actual calls are compared with expected ones."""
 
     arguments: Arguments = True
     _counts: bool = field(init=False, repr=False)
@@ -31,7 +31,13 @@ class ToolMatching:
         object.__setattr__(self, "_fields", fields)
 
     def fits(self, expected: ExpectedTool, actual: ToolUse, unknown: bool = False) -> bool:
-        """Whether this call is that one; `unknown` is the answer where nobody recorded the arguments that count."""
+        """Return whether a call is the expected one.
+
+        Args:
+            expected: The expected call.
+            actual: The actual call.
+            unknown: The result when arguments count but were not recorded.
+        """
         if expected.name != actual.name:
             return False
         if not self._counts:
@@ -49,15 +55,15 @@ class ToolMatching:
         return arguments_match(expected.arguments, matchers, actual.arguments)
 
     def fits_all(self, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse]) -> bool:
-        """Whether two paths are the same, call by call."""
+        """Return whether two paths are the same, call by call."""
         return len(expected) == len(actual) and all(map(self.fits, expected, actual))
 
     def needs_arguments(self, expected: Sequence[ExpectedTool]) -> bool:
-        """Whether any of these calls is told by its arguments, too."""
-        return self._counts and any(each.arguments is not None or each.matchers or self._fields for each in expected)
+        """Return whether the arguments of any of these calls count."""
+        return self._counts and any(call.arguments is not None or call.matchers or self._fields for call in expected)
 
     def _concerns(self, name: str, expected: ExpectedTool, actual: ToolUse) -> bool:
-        """A matcher for all tools concerns those that have such a field."""
+        """Return whether the call has the field of a matcher for all tools."""
         return name in (expected.arguments or ()) or name in (actual.arguments or ())
 
 
@@ -65,9 +71,12 @@ _json: Final = json.JSONEncoder(ensure_ascii=False, default=str, check_circular=
 
 
 def call_text(name: str, arguments: Mapping[str, Any] | None, *, limit: int = 200) -> str:
-    """A call in one printable line: `get_weather(city="Paris")`; arguments that nobody recorded are `…`.
+    """Return a call as one printable line: `get_weather(city="Paris")`; unknown arguments are `…`.
 
-    Whatever an agent put into it, no control character is left and no more than about `limit` characters.
+    Args:
+        name: The tool.
+        arguments: The arguments; None when they were not recorded.
+        limit: The longest text, in characters.
     """
     try:
         inside = "…" if arguments is None else ", ".join(f"{key}={_json(value)}" for key, value in arguments.items())
@@ -78,7 +87,7 @@ def call_text(name: str, arguments: Mapping[str, Any] | None, *, limit: int = 20
 
 
 def printable(text: str) -> str:
-    """The text with control characters, direction marks and lone surrogates written out (`\\x1b`)."""
+    r"""Return the text with control characters, direction marks and lone surrogates escaped (`\x1b`)."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)

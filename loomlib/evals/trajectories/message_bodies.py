@@ -1,4 +1,4 @@
-"""Tool calls in an answer's body, as strands (Bedrock), ADK, OpenAI and Anthropic write their messages."""
+"""Tool calls in the messages of strands (Bedrock), ADK, OpenAI and Anthropic."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Node: TypeAlias = "Mapping[str, Any]"
 _CALL_LISTS: Final = frozenset(
     {"tool_uses", "toolUses", "tool_responses", "toolResponses", "trajectory", "tool_calls", "toolCalls"}
 )
-"""Lists that hold calls and results and nothing else, so that a bare name with arguments is one."""
+"""Lists that hold only calls and results, so that a bare name with arguments is a call."""
 
 _HOLDERS: Final = _CALL_LISTS | {
     *("messages", "message", "content", "contents", "parts", "events", "output", "choices", "history", "turns"),
     *("response", "result", "intermediate_data", "intermediateData", "invocation_events", "invocationEvents"),
 }
-"""Where messages lie. Elsewhere nothing is looked for: what a tool was told is no call, whatever it looks like."""
+"""Keys under which messages are. Others are not searched: a tool's arguments are never a call."""
 
-_MOST_NODES: Final = 200_000
+_MAX_NODES: Final = 200_000
 
 
 @dataclass(slots=True)
@@ -44,27 +44,27 @@ class _Result:
 
 
 def tools_of_body(body: object) -> tuple[ToolUse, ...] | None:
-    """The calls in their order, each with its result; None when there are no messages that would tell of any."""
+    """Return the calls in order, each with its result; None when there are no messages."""
     calls: list[_Call] = []
     results: list[_Result] = []
     seen: set[str] = set()
-    is_told = False
+    has_messages = False
     for found in _walk(body):
         if found is None:
-            is_told = True
+            has_messages = True
         elif isinstance(found, _Result):
             results.append(found)
         elif not found.id or found.id not in seen:
             seen.add(found.id)
             calls.append(found)
-    if not calls and not is_told:
+    if not calls and not has_messages:
         return None
     _answer(calls, results)
     return tuple(ToolUse(name=c.name, arguments=c.arguments, result=c.result, status=c.status) for c in calls)
 
 
 def _answer(calls: Sequence[_Call], results: Sequence[_Result]) -> None:
-    """Results to their calls: by id, else by the tool's name in order (ADK does not always give ids)."""
+    """Assign results to calls: by id, else by the tool's name in order (ADK does not always set ids)."""
     by_id = {call.id: call for call in calls if call.id}
     by_name: dict[str, list[_Call]] = {}
     for call in reversed(calls):
@@ -80,9 +80,9 @@ def _answer(calls: Sequence[_Call], results: Sequence[_Result]) -> None:
 
 
 def _walk(body: object) -> Iterator[_Call | _Result | None]:
-    """Calls and results in the order of the text, None for a message. Never recurses, and ends on any input."""
+    """Yield calls and results in the order of the text, None for a message. Does not recurse; ends on any input."""
     waiting: list[tuple[bool, object]] = [(False, body)]
-    left = _MOST_NODES
+    left = _MAX_NODES
     while waiting and left:
         left -= 1
         is_listed, value = waiting.pop()
@@ -114,8 +114,8 @@ def _call(node: Node, is_listed: bool) -> _Call | None:
     name = "" if inner is None else _text(inner, "name", "tool_name", "toolName")
     if inner is None or not name:
         return None
-    said: object = next((inner[key] for key in ("args", "arguments", "input", "tool_input") if key in inner), "")
-    return _Call(_text(inner, "toolUseId", "call_id", "tool_call_id", "id"), name, mapping_in(said))
+    arguments: object = next((inner[key] for key in ("args", "arguments", "input", "tool_input") if key in inner), "")
+    return _Call(_text(inner, "toolUseId", "call_id", "tool_call_id", "id"), name, mapping_in(arguments))
 
 
 def _result(node: Node) -> _Result | None:
@@ -131,13 +131,13 @@ def _result(node: Node) -> _Result | None:
     return _Result(
         _text(inner, "toolUseId", "tool_use_id", "tool_call_id", "call_id", "id"),
         _text(inner, "name"),
-        _said(value),
+        _content(value),
         "error" if failed else "success" if stated == "success" else "",
     )
 
 
-def _said(value: object) -> Any:
-    """Content blocks of nothing but text, or of one JSON value, as what they say."""
+def _content(value: object) -> Any:
+    """Return the content of blocks that hold only text, or one JSON value."""
     blocks = [_node(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
     if len(blocks) == 1 and blocks[0] is not None and "json" in blocks[0]:
         return blocks[0]["json"]
@@ -160,7 +160,7 @@ def _text(node: Node, *keys: str) -> str:
 
 
 def mapping_in(value: object) -> Node | None:
-    """A mapping as it is, or read from JSON text (OpenAI's arguments); None for anything else."""
+    """Return a mapping, also from JSON text (OpenAI's arguments); None for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.strip() else {}

@@ -1,4 +1,4 @@
-"""The tools that an agent used, from wherever that can be read: a trace, its answer's body, a list, or a callable."""
+"""The tool calls of an agent, read from a trace, an answer's body or a list."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from .message_bodies import mapping_in, tools_of_body
 
 
 def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> tuple[ToolUse, ...] | None:
-    """The tool calls in `source`, in the order in which they were made; None when it does not say.
+    """Return the tool calls in `source`, in the order in which they were made.
 
-    `source` is a `Trajectory` or `Trace` (of either span convention), a body with messages as strands, ADK, OpenAI
-    and Anthropic write them (a mapping, a list, or JSON text), `ToolUse`s, or names. An empty tuple says that there
-    were messages and no call. `read` is asked first: it takes the source and gives any of these.
+    Args:
+        source: A `Trajectory` or `Trace` (of either span convention), a body with messages of strands, ADK, OpenAI or
+            Anthropic (a mapping, a list or JSON text), `ToolUse` values, or names.
+        read: Converts the source to one of these first.
 
-    >>> tools_of({"messages": [{"role": "assistant", "content": [{"toolUse": {"name": "add", "input": {"a": 1}}}]}]})
-    (ToolUse(name='add', arguments={'a': 1}, ...),)
+    Returns:
+        An empty tuple when there are messages without a call; None when the source does not tell.
+
+    Example:
+        >>> tools_of({"messages": [{"role": "model", "content": [{"toolUse": {"name": "add", "input": {"a": 1}}}]}]})
+        (ToolUse(name='add', arguments={'a': 1}, ...),)
     """
     if read is not None:
         return tools_of(read(source))
@@ -42,8 +47,8 @@ def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> 
     return tools_of_body(cast("object", source))
 
 
-def _of_trajectory(found: Trajectory, durations: Mapping[str, float] | None = None) -> tuple[ToolUse, ...] | None:
-    if "no_spans" in found.problems and not found.tool_names:
+def _of_trajectory(path: Trajectory, durations: Mapping[str, float] | None = None) -> tuple[ToolUse, ...] | None:
+    if "no_spans" in path.problems and not path.tool_names:
         return None
     known = durations or {}
     return tuple(
@@ -55,10 +60,10 @@ def _of_trajectory(found: Trajectory, durations: Mapping[str, float] | None = No
             duration_ms=known.get(use.call_id),
             span_id=use.span_id,
         )
-        for use in found.tool_calls
+        for use in path.tool_calls
     )
 
 
 def _of_trace(trace: Trace) -> tuple[ToolUse, ...] | None:
-    """As its trajectory, with the duration of each tool's own span."""
+    """Read the trajectory of a trace, with the duration of each tool's own span."""
     return _of_trajectory(trajectory(trace), {call.call_id: call.duration_ms for call in tool_calls(trace)})

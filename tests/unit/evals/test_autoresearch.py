@@ -65,9 +65,9 @@ def test_a_better_proposal_is_kept_and_others_are_dropped(tmp_path: Path) -> Non
     assert (kept.baseline, kept.value, len(kept.won), kept.lost) == (0.25, 0.75, 20, ())
     assert result.best_run == kept.run_id != result.baseline_run
     assert "RuntimeError: no such model" in result.trials[3].reason
-    assert result.stopped == "the limit of 4 proposals is reached"
+    assert result.stopped == "the limit of 4 proposals was reached"
     assert list(result.table()["decision"]) == ["dropped", "dropped", "kept", "failed"]
-    assert "No held-out set confirms it." in result.sentences()
+    assert "No held-out set confirms this." in result.sentences()
 
 
 def test_a_resumed_research_tries_nothing_twice(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_change_that_leads_back_to_what_was_tried_is_passed_over(tmp_path: Pat
     back = Proposal(name="as it was", variables={"KNOWS": "10"})
     result = research(tmp_path, Workshop(), [back], baseline={"KNOWS": "10"}).run()
     assert result.trials == ()
-    assert result.stopped == "there was nothing more to propose"
+    assert result.stopped == "there were no more proposals"
 
 
 def test_a_line_cut_off_by_a_kill_is_passed_over_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -132,12 +132,12 @@ def test_a_journal_of_another_research_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EvalError, match="another baseline"):
         research(tmp_path, Workshop(), [], baseline={"KNOWS": "3"}).run()
     (tmp_path / "notes.txt").write_text("dear diary\n")
-    with pytest.raises(EvalError, match="no journal"):
+    with pytest.raises(EvalError, match="not a research journal"):
         research(tmp_path, Workshop(), [], journal=tmp_path / "notes.txt").run()
 
 
 def test_two_researches_do_not_share_a_journal_at_a_time(tmp_path: Path) -> None:
-    with Journal(tmp_path / "journal.jsonl").held(), pytest.raises(EvalError, match="Another research"):
+    with Journal(tmp_path / "journal.jsonl").held(), pytest.raises(EvalError, match="Another process"):
         research(tmp_path, Workshop(), []).run()
 
 
@@ -158,10 +158,10 @@ def test_a_small_gain_is_not_kept_when_many_proposals_share_the_error(tmp_path: 
     assert research(tmp_path / "alone", Workshop(), [little], most_trials=1).run().kept
     result = research(tmp_path, Workshop(), [little], most_trials=20).run()
     assert not result.kept
-    assert "not shown to be better" in result.trials[0].reason
+    assert "not significantly better" in result.trials[0].reason
 
 
-def test_what_gets_better_at_another_s_expense_is_dropped(tmp_path: Path) -> None:
+def test_a_change_that_makes_another_evaluator_worse_is_dropped(tmp_path: Path) -> None:
     def brief(text: str, case: Any) -> bool:
         return text != "answer 29"  # never said by the baseline
 
@@ -171,15 +171,15 @@ def test_what_gets_better_at_another_s_expense_is_dropped(tmp_path: Path) -> Non
     told = {"objective": "exact", "journal": tmp_path / "j", "store": str(tmp_path / "loom.db")}
     result = Autoresearch(Workshop(), SET, ["exact", brief, briefer], proposals=[BETTER], most_trials=1, **told).run()
     assert result.trials[0].decision == "dropped"
-    assert result.trials[0].reason.endswith("and worse by briefer")
+    assert result.trials[0].reason.endswith("but worse in briefer")
 
 
 @pytest.mark.parametrize(
     ("rule", "stopped", "count"),
     [
         ({"patience": 2}, "2 proposals in a row were not kept", 2),
-        ({"target": 0.25}, "the target is reached: exact is 0.25", 0),
-        ({"most_trials": 1}, "the limit of 1 proposal is reached", 1),
+        ({"target": 0.25}, "the target was reached: exact is 0.25", 0),
+        ({"most_trials": 1}, "the limit of 1 proposal was reached", 1),
     ],
 )
 def test_a_research_stops_by_its_rules(tmp_path: Path, rule: dict[str, Any], stopped: str, count: int) -> None:
@@ -237,7 +237,7 @@ def test_a_proposal_is_its_content() -> None:
     assert Proposal.read(json.loads(json.dumps(one.plain()))) == one
     with pytest.raises(ValueError, match="changes nothing"):
         Proposal(name="empty")
-    with pytest.raises(EvalError, match="no JSON object"):
+    with pytest.raises(EvalError, match="not a JSON object"):
         one.applied({"TOOL_DESCRIPTIONS": "[1]"})
 
 

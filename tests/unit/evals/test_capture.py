@@ -108,14 +108,14 @@ def test_what_is_asked_already_is_not_taken_twice_and_a_mended_expectation_stays
     mended = evalset.with_cases(replace(evalset.cases[0], turns=(Turn(prompt="What is 2+2?", expected_answer="4"),)))
     again = mended.capture(said("what is 2+2?", "5"))
     assert again.cases == mended.cases
-    assert again.notes == (f"captured again and not taken: {mended.cases[0].id} asks this already",)
+    assert again.notes == (f"not captured again: {mended.cases[0].id} has the same request",)
     assert again.capture(said("WHAT IS 2+2?")).notes == again.notes
     newer = again.capture(said("what is 2+2?", "four"), replace_known=True)
     assert [case.id for case in newer.cases] == [mended.cases[0].id]
     assert newer.cases[0].expected_answer == "four"
 
 
-def test_a_file_takes_a_case_once_tells_what_was_struck_out_and_stays_as_it_is_for_a_look(tmp_path: Path) -> None:
+def test_a_file_gets_a_case_once_and_the_redactions_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "orders.json"
     asked = said("Write to ann@example.org", "Done")
     look = capture_into(file, asked, write=False)
@@ -123,12 +123,12 @@ def test_a_file_takes_a_case_once_tells_what_was_struck_out_and_stays_as_it_is_f
     assert not file.exists()
     found = capture_into(file, asked, tags=["mail"])
     assert dict(found.struck_out) == {"email": 1}
-    assert found.sentence() == f"{found.case.id} is case 1 of orders.json; struck out: 1 × email."
+    assert found.sentence() == f"{found.case.id} is case 1 of orders.json; redacted: 1 × email."
     assert [case.id for case in EvalSet.read(file)] == [found.case.id]
     again = capture_into(file, said("write to  ann@example.org", "Sent"))
     assert not again.is_new
     assert again.case.turns[0].expected_answer == "Done"
-    assert again.sentence() == f"orders.json stays as it is: {found.case.id} asks this already."
+    assert again.sentence() == f"orders.json is unchanged: {found.case.id} has the same request."
     capture_into(file, said("Write to ann@example.org", "Sent"), replace_known=True)
     assert EvalSet.read(file).cases[0].turns[0].expected_answer == "Sent"
 
@@ -142,7 +142,7 @@ def test_the_id_is_made_of_what_is_asked_and_of_nothing_else() -> None:
 
 
 def test_a_trajectory_without_words_cannot_be_captured_and_says_so() -> None:
-    with pytest.raises(EvalError, match="asked"):
+    with pytest.raises(EvalError, match="request is unknown"):
         EMPTY.capture(Trajectory(agent_name="shop", steps=(), final_answer=None))
     with pytest.raises(TypeError, match="str"):
         EMPTY.capture("hello")
@@ -213,7 +213,7 @@ def test_one_question_is_one_case_however_often_it_was_asked() -> None:
     often = [said("Same  question?", session=str(n)) for n in range(50)] + [said("same question?", session="x")]
     found = collect_cases(EMPTY, often, successes=1.0)
     assert len(found.evalset) == 1
-    assert sum("asks this already" in each.why for each in found.looked_at) == 50
+    assert sum("has the same request" in each.why for each in found.looked_at) == 50
 
 
 def test_a_failure_is_told_by_an_error_a_predicate_or_an_evaluator() -> None:
@@ -238,15 +238,15 @@ def test_a_failure_is_told_by_an_error_a_predicate_or_an_evaluator() -> None:
     found = collect_cases(EMPTY, some, successes=0.0, is_failure=is_failure, evaluators=[long_enough, breaks, "exact"])
     assert [each.why for each in found.looked_at] == [
         "apologised",
-        "a failure by its predicate",
+        "is_failure returned true",
         "long_enough 0",
-        "answered; not among the 0% that are taken",
+        "answered; not in the sample of 0%",
         "failed: throttle",
     ]
     assert [case.prompt for case in found.evalset] == ["a", "b", "c", "e"]
 
 
-def test_what_a_stored_evaluation_did_not_let_pass_flows_back(tmp_path: Path) -> None:
+def test_cases_that_did_not_pass_in_a_stored_run_are_collected(tmp_path: Path) -> None:
     def agent(prompt: str) -> str:
         if prompt == "3+3":
             raise RuntimeError("planned")
@@ -257,11 +257,11 @@ def test_what_a_stored_evaluation_did_not_let_pass_flows_back(tmp_path: Path) ->
     found = collect_cases(EvalSet(name="own", cases=()), EvalRun.load(database, "night"), successes=1.0)
     why = {each.turns[0].prompt: kind.why for each, kind in zip(found.evalset, found.looked_at, strict=True)}
     assert why == {
-        "0+0": "exact does not let it pass (0)",
+        "0+0": "exact did not pass (0)",
         "1+1": "answered",
-        "2+2": "exact does not let it pass (0)",
+        "2+2": "exact did not pass (0)",
         "3+3": "failed: exception",
-        "4+4": "exact does not let it pass (0)",
+        "4+4": "exact did not pass (0)",
     }
     assert [each.turns[0].expected_answer for each in found.evalset] == [None, "2", None, None, None]
     beside = collect_cases(found.evalset, [said("another"), EvalRun.load(database, "night")], failures=1.0, successes=1)

@@ -75,7 +75,7 @@ def test_the_sentence_comes_before_the_table_and_the_worst_cases_before_the_good
 def test_a_failed_case_opens_to_its_rationale_and_to_where_the_paths_part(runs: tuple[EvalRun, EvalRun]) -> None:
     page = runs[1]._repr_html_()
     case = page[page.index(">sum 1<") : page.index(">sum 2<")]
-    assert "The paths part at step 1: add(a=1, b=1) was expected, the end came" in case
+    assert "The paths differ from step 1: expected add(a=1, b=1), got the end" in case
     assert "trajectory: expected and called" in case
     assert "- missing" in case
 

@@ -120,7 +120,7 @@ def test_matchers(spec: str, wanted: object, came: object, fits: bool) -> None:
 
 
 def test_a_matcher_that_does_not_exist_or_has_nothing_to_compare_with_says_so() -> None:
-    with pytest.raises(ValueError, match="there are exact, ignore"):
+    with pytest.raises(ValueError, match="the matchers are exact, ignore"):
         matcher("fuzzy")
     with pytest.raises(ValueError, match="write contains:"):
         arguments_match(None, {"q": "contains"}, {"q": "x"})
@@ -213,9 +213,9 @@ def test_the_edit_distance_is_levenshteins_and_the_alignment_loses_no_call(wante
     found = align(expected(*wanted), used(*came))
     back = align(expected(*came), used(*wanted))
     assert found.distance == distance("".join(wanted), "".join(came)) == back.distance
-    assert sorted(r.expected_place for r in found.rows if r.expected_place) == list(range(1, len(wanted) + 1))
-    assert sorted(r.actual_place for r in found.rows if r.actual_place) == list(range(1, len(came) + 1))
-    assert (found.parts_at is None) == (wanted == came)
+    assert sorted(r.expected_step for r in found.rows if r.expected_step) == list(range(1, len(wanted) + 1))
+    assert sorted(r.actual_step for r in found.rows if r.actual_step) == list(range(1, len(came) + 1))
+    assert (found.differs_at is None) == (wanted == came)
     assert 0 <= found.similarity <= 1
     assert found.similarity == path_score("trajectory_edit", wanted, came).value
 
@@ -227,8 +227,8 @@ def test_an_alignment_shows_where_the_paths_part() -> None:
     assert [row.kind for row in found.rows] == ["changed", "moved", "kept", "extra"] or [
         row.kind for row in found.rows
     ] == ["changed", "kept", "moved", "extra"]
-    assert found.parts_at == 1
-    assert found.sentence().startswith("The paths part at step 1: find(id=7) was expected, find(id=8) came (1 changed")
+    assert found.differs_at == 1
+    assert found.sentence().startswith("The paths differ from step 1: expected find(id=7), got find(id=8) (1 changed")
     assert str(found).splitlines()[1].startswith("~ changed   1   1  find(id=7)")
 
 
@@ -322,7 +322,7 @@ def test_the_lucky_guess_passes_on_its_answer_and_fails_on_its_path() -> None:
 
 
 def test_a_matching_says_at_once_that_its_matcher_does_not_exist() -> None:
-    with pytest.raises(ValueError, match="there is no matcher"):
+    with pytest.raises(ValueError, match="There is no matcher"):
         ToolMatching({"a": "fuzzy"})
 
 

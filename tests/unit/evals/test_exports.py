@@ -45,7 +45,7 @@ def test_a_failure_says_its_rationale_and_shows_the_path(runs: tuple[EvalRun, Ev
     suite = ElementTree.parse(write_junit(runs[1], tmp_path / "out.xml")).getroot()
     failure = suite.find(".//testcase[@name='sum 1']/failure")
     assert failure is not None
-    assert "The paths part at step 1" in (failure.get("message") or "")
+    assert "The paths differ from step 1" in (failure.get("message") or "")
     assert "- missing   1      add(a=1, b=1)" in (failure.text or "")
 
 
