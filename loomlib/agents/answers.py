@@ -1,8 +1,8 @@
-"""The text inside an agent's answer, for each content type that agents use.
+"""The text in an agent's response, for each content type that agents use.
 
-Agents have no common answer form, so these are conventions, gathered from the SDKs: an event stream carries JSON
+Agents have no common response format, so these are conventions collected from the SDKs: an event stream carries JSON
 strings, `{"data"|"text"|"delta": …}` objects, Strands' event dictionaries, or AG-UI's events; a JSON body is a string,
-or an object that keeps its text under `result`, `response`, `output`, `text`, `message` or `completion`. The rest stays
+or an object with its text in `result`, `response`, `output`, `text`, `message` or `completion`. Everything else stays
 data.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from loomlib.errors import MalformedResponseError
+from loomlib.json_values import mapping_or_none
 
 from .agui.events import is_agui
 from .agui.history import answer_in
@@ -27,27 +28,36 @@ _DELTA: Final = ("data", "text", "delta")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One piece of an answer: the text in it, its own bytes, and the agent's error when it tells one.
+    """One piece of a response.
 
-    `is_kept`: it is an event of a protocol, whose meaning is in more than its text, and is stored as it came.
+    Attributes:
+        text: Its text.
+        data: Its bytes.
+        error: The error that the agent reports in it; None when there is none.
+        is_protocol_event: Whether it is an event of a protocol, which means more than its text and is stored as
+            received.
     """
 
     text: str
     data: bytes = field(default=b"", repr=False)
     error: str | None = None
-    is_kept: bool = False
+    is_protocol_event: bool = False
 
 
 class AnswerReader(Protocol):
-    """Reads one body, incrementally. Raises `MalformedResponseError` when it is not what its content type says."""
+    """Reads a response body incrementally; raises `MalformedResponseError` when it does not match its content type."""
 
-    def feed(self, data: bytes) -> Sequence[Piece]: ...
+    def feed(self, data: bytes) -> Sequence[Piece]:
+        """Return the pieces that `data` completes."""
+        ...
 
-    def finish(self) -> Sequence[Piece]: ...
+    def finish(self) -> Sequence[Piece]:
+        """Return the remaining pieces at the end of the body."""
+        ...
 
 
 def reader_for(content_type: str) -> AnswerReader:
-    """The reader for a `Content-Type`; anything unknown is read as text."""
+    """Return the reader for a `Content-Type`; anything unknown is read as text."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "text/event-stream":
         return EventStreamReader()
@@ -64,15 +74,15 @@ class EventStreamReader:
         self._raw_delta: str | None = None
         self._any_text = False
         self._message: str | None = None
-        self._not_the_agents: set[str] = set()
+        self._other_authors: set[str] = set()
         self._conversation = ""
 
     def feed(self, data: bytes) -> Sequence[Piece]:
-        """The pieces that `data` completes."""
+        """Return the pieces that `data` completes."""
         return [self._piece(event) for event in self._parser.feed(data)]
 
     def finish(self) -> Sequence[Piece]:
-        """What is left at the end."""
+        """Return the remaining pieces at the end of the stream."""
         return [self._piece(event) for event in self._parser.finish()]
 
     def _piece(self, event: SseEvent) -> Piece:
@@ -88,27 +98,27 @@ class EventStreamReader:
             error = value if isinstance(value, str) else event.data
         text = "" if error is not None else self._text(value)
         self._any_text = self._any_text or bool(text)
-        return Piece(text=text, data=data, error=error, is_kept=is_view(value))
+        return Piece(text=text, data=data, error=error, is_protocol_event=is_view(value))
 
     def _agui(self, value: Mapping[str, Any], data: bytes) -> Piece:
-        """Only the agent's text messages are text: the deltas of arguments and thoughts, and tools' results, are not.
+        """Only the agent's text messages are text: deltas of arguments and reasoning, and tool results, are not.
 
-        A second message begins a paragraph. Where nothing is streamed, the text is in the snapshot of the conversation.
+        A second message starts a paragraph. Where nothing is streamed, the text is in the snapshot of the conversation.
         """
         kind, text, id = value["type"], "", value.get("messageId")
         if kind in ("TEXT_MESSAGE_START", "TEXT_MESSAGE_CHUNK") and value.get("role", "assistant") != "assistant":
-            self._not_the_agents.add(str(id))
+            self._other_authors.add(str(id))
         if kind in ("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK") and isinstance(value.get("delta"), str):
-            text = self._said(str(id) if id is not None else self._message, value["delta"])
+            text = self._delta(str(id) if id is not None else self._message, value["delta"])
         elif kind == "MESSAGES_SNAPSHOT" and isinstance(value.get("messages"), list):
             self._conversation = answer_in(value["messages"])
         elif kind == "RUN_FINISHED" and not self._any_text:
             text, self._any_text = self._conversation, bool(self._conversation)
-        error = str(value.get("message") or "without a word") if kind == "RUN_ERROR" else None
-        return Piece(text=text, data=data, error=error, is_kept=True)
+        error = str(value.get("message") or "no message") if kind == "RUN_ERROR" else None
+        return Piece(text=text, data=data, error=error, is_protocol_event=True)
 
-    def _said(self, message: str | None, delta: str) -> str:
-        if not delta or message in self._not_the_agents:
+    def _delta(self, message: str | None, delta: str) -> str:
+        if not delta or message in self._other_authors:
             return ""
         begins = self._any_text and message != self._message
         self._any_text, self._message = True, message
@@ -117,26 +127,26 @@ class EventStreamReader:
     def _text(self, value: object) -> str:
         if isinstance(value, str):
             return value
-        found = _mapping(value)
-        if found is None:
+        fields = mapping_or_none(value)
+        if fields is None:
             return ""
-        if isinstance(found.get("tool"), str):
-            return ""  # a tool's result is not the answer
-        raw = _strands_delta(found)
+        if isinstance(fields.get("tool"), str):
+            return ""  # a tool's result is not part of the answer
+        raw = _strands_delta(fields)
         if raw is not None:
             self._raw_delta = raw
             return raw
         for key in _DELTA:
-            inner = found.get(key)
-            if (nested := _mapping(inner)) is not None:
+            inner = fields.get(key)
+            if (nested := mapping_or_none(inner)) is not None:
                 inner = nested.get("text")
             if isinstance(inner, str):
                 # When an agent passes all of Strands' events on, a text comes twice: the model's event, then its own.
-                repeated = inner == self._raw_delta and "delta" in found
+                repeated = inner == self._raw_delta and "delta" in fields
                 self._raw_delta = None
                 return "" if repeated else inner
         # A closing summary repeats what was streamed, so it counts only where nothing was.
-        return "" if self._any_text else (_whole_text(found) or "")
+        return "" if self._any_text else (_whole_text(fields) or "")
 
 
 class JsonReader:
@@ -146,12 +156,12 @@ class JsonReader:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> Sequence[Piece]:
-        """Nothing yet: the body is read at its end."""
+        """Buffer the data; the body is read at its end."""
         self._body += data
         return ()
 
     def finish(self) -> Sequence[Piece]:
-        """The body's text."""
+        """Return the body's text."""
         body = bytes(self._body)
         if not body.strip():
             return ()
@@ -159,7 +169,7 @@ class JsonReader:
             value: object = json.loads(body)
         except ValueError as error:
             raise MalformedResponseError(
-                "The answer is called application/json but is not JSON",
+                "The response has the content type application/json but is not JSON",
                 on=repr(body[:200]),
                 try_="read the agent's log",
             ) from error
@@ -171,50 +181,53 @@ class JsonReader:
 
 
 class TextReader:
-    """Reads anything else as UTF-8 text; what each read gave is one piece."""
+    """Reads anything else as UTF-8 text; each read is one piece."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     def feed(self, data: bytes) -> Sequence[Piece]:
-        """The text that `data` completes."""
+        """Return the text that `data` completes."""
         return (Piece(text=self._decode(data), data=data),)
 
     def finish(self) -> Sequence[Piece]:
-        """The rest of a character that was never completed."""
+        """Return the rest of an incomplete character."""
         rest = self._decode(b"", True)
         return (Piece(text=rest),) if rest else ()
 
 
 def whole_text(value: object) -> str | None:
-    """The text of a complete JSON answer, None where the conventions find none."""
+    """Return the text of a complete JSON response, None where no convention matches."""
     if isinstance(value, str):
         return value
-    found = _mapping(value)
-    return None if found is None else _whole_text(found)
+    fields = mapping_or_none(value)
+    return None if fields is None else _whole_text(fields)
 
 
 def agent_error(value: object) -> str | None:
-    """The error that an object tells of (`BedrockAgentCoreApp` sends `{"error", "error_type", "message"}`)."""
-    found = _mapping(value)
-    if found is None or not found.get("error"):
+    """Return the error that an object reports, None without one.
+
+    `BedrockAgentCoreApp` sends `{"error", "error_type", "message"}`.
+    """
+    fields = mapping_or_none(value)
+    if fields is None or not fields.get("error"):
         return None
-    error = found["error"]
-    inner = _mapping(error)
+    error = fields["error"]
+    inner = mapping_or_none(error)
     if inner is not None:
         error = inner.get("message") or json.dumps(error, ensure_ascii=False)
-    kind = found.get("error_type")
+    kind = fields.get("error_type")
     return f"{kind}: {error}" if kind else str(error)
 
 
-def _whole_text(found: Mapping[str, Any]) -> str | None:
-    if "role" in found and "content" in found:
-        return _message_text(found)
+def _whole_text(fields: Mapping[str, Any]) -> str | None:
+    if "role" in fields and "content" in fields:
+        return _message_text(fields)
     for key in _WHOLE:
-        inner = found.get(key)
+        inner = fields.get(key)
         if isinstance(inner, str):
             return inner
-        nested = _mapping(inner)
+        nested = mapping_or_none(inner)
         if nested is not None and (text := _whole_text(nested)) is not None:
             return text
     return None
@@ -232,20 +245,16 @@ def _message_text(message: Mapping[str, Any]) -> str | None:
 def _texts(content: object) -> Iterator[str]:
     if isinstance(content, list):
         for block in cast("list[object]", content):
-            found = _mapping(block)
-            if found is not None and isinstance(found.get("text"), str):
-                yield found["text"]
+            fields = mapping_or_none(block)
+            if fields is not None and isinstance(fields.get("text"), str):
+                yield fields["text"]
 
 
-def _strands_delta(found: Mapping[str, Any]) -> str | None:
-    inner: object = found
+def _strands_delta(fields: Mapping[str, Any]) -> str | None:
+    inner: object = fields
     for key in ("event", "contentBlockDelta", "delta"):
-        nested = _mapping(inner)
+        nested = mapping_or_none(inner)
         inner = None if nested is None else nested.get(key)
-    last = _mapping(inner)
+    last = mapping_or_none(inner)
     text = None if last is None else last.get("text")
     return text if isinstance(text, str) else None
-
-
-def _mapping(value: object) -> Mapping[str, Any] | None:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""The catalog: the agents that Loom knows, kept in the store and described by AWS."""
+"""The catalog: the agents that Loom knows, stored in its database and described by AWS."""
 
 from __future__ import annotations
 
@@ -16,15 +16,23 @@ if TYPE_CHECKING:
 
 
 class Catalog:
-    """The agents of one `scope` ("local", or "aws"): registered by ARN, looked up by id, name, runtime id or ARN."""
+    """The agents of one scope: registered by ARN, found by id, name, runtime id or ARN.
+
+    Args:
+        store: The database.
+        clients: The connection.
+        scope: "local" or "aws".
+    """
 
     def __init__(self, store: Store, clients: Clients, scope: str) -> None:
         self._store, self._clients, self.scope = store, clients, scope
 
     def register(self, arn: str | RuntimeArn) -> AgentEntry:
-        """The agent of `arn`, described by AWS in the ARN's own region. Registering twice refreshes.
+        """Register the agent with this ARN, as AWS describes it in the ARN's region; registering again refreshes it.
 
-        Raises `InvalidArnError`, `ResourceNotFoundError` and what else the description raises (`AccessDeniedError` …).
+        Raises:
+            InvalidArnError: The ARN is not a runtime's.
+            AwsError: The runtime cannot be described (`ResourceNotFoundError`, `AccessDeniedError` and so on).
         """
         from loomlib.aws.runtimes import describe_runtime
 
@@ -32,7 +40,7 @@ class Catalog:
         return self.add(describe_runtime(self._clients, parsed.runtime_id, region=parsed.region))
 
     def add(self, description: RuntimeDescription) -> AgentEntry:
-        """The agent of a runtime that was just described (after a deployment); its endpoints are asked for."""
+        """Add the agent of a runtime that was just described (after a deployment), with its endpoints."""
         from loomlib.aws.runtimes import list_endpoints
 
         arn = RuntimeArn.parse(description.arn)
@@ -52,20 +60,24 @@ class Catalog:
         return entry_from_row(row)
 
     def list(self) -> tuple[AgentEntry, ...]:
-        """All agents, in the order of their registration."""
+        """Return all agents, in order of registration."""
         return tuple(entry_from_row(row) for row in self._store.agents.list(self.scope))
 
     def get(self, key: str | int | AgentEntry) -> AgentEntry:
-        """The agent whose id, ARN, runtime id or name is `key`; `AgentNotFoundError` names those that there are."""
+        """Return the agent whose id, ARN, runtime id or name is `key`.
+
+        Raises:
+            AgentNotFoundError: There is none; the message lists the existing ones.
+        """
         row = self._store.agents.get(self.scope, key.id if isinstance(key, AgentEntry) else key)
         if row is not None:
             return entry_from_row(row)
         names = sorted({entry.name for entry in self.list()})
         known = f"one of {', '.join(names[:10])}" if names else 'bench.deploy("calculator")'
-        raise AgentNotFoundError("No such agent in the catalog", on=repr(key), try_=known)
+        raise AgentNotFoundError("The catalog has no such agent", on=repr(key), try_=known)
 
     def refresh(self, key: str | int | AgentEntry) -> AgentEntry:
-        """The agent as AWS describes it now. A runtime that is gone stays in the catalog with the status DELETED."""
+        """Return the agent as AWS describes it now; one whose runtime is gone stays, with the status DELETED."""
         entry = self.get(key)
         try:
             return self.register(entry.arn)
@@ -85,7 +97,7 @@ class Catalog:
             return entry_from_row(row)
 
     def remove(self, key: str | int | AgentEntry) -> bool:
-        """Take the agent out of the catalog (its runtime and its invocations stay); False when it was not there."""
+        """Remove the agent from the catalog (its runtime and invocations stay); return False when it was not there."""
         try:
             entry = self.get(key)
         except AgentNotFoundError:

@@ -1,4 +1,4 @@
-"""An agent as the catalog knows it."""
+"""An agent in the catalog."""
 
 from __future__ import annotations
 
@@ -13,15 +13,22 @@ if TYPE_CHECKING:
     from loomlib.store import AgentRow
 
 DELETED = "DELETED"
-"""The status of an agent whose runtime does not exist any more (Loom's word; AWS has none for it)."""
+"""The status of an agent whose runtime no longer exists (Loom's own; AWS has none for it)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEntry:
-    """An entry of the catalog: which runtime, its endpoints' names (`qualifiers`), and AWS's description of it.
+    """An entry of the catalog.
 
-    `status` is AWS's word as of `last_refreshed_at`, or `DELETED`. Values of environment variables are left out of
-    `raw_metadata`: they may be secrets.
+    Attributes:
+        id: Its id in the catalog.
+        arn: The runtime's ARN.
+        name: The runtime's name.
+        status: AWS's status as of `last_refreshed_at`, or `DELETED`.
+        qualifiers: The names of the runtime's endpoints.
+        raw_metadata: AWS's description, without the values of environment variables, which may be secrets.
+        registered_at: When it was registered.
+        last_refreshed_at: When it was last described by AWS.
     """
 
     id: int
@@ -45,16 +52,16 @@ class AgentEntry:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the runtime was gone when it was last looked at."""
+        """Whether the runtime was gone at the last refresh."""
         return self.status == DELETED
 
     def log_group(self, qualifier: str = "DEFAULT") -> str:
-        """The log group of one of its endpoints."""
+        """Return the log group of one of its endpoints."""
         return self.arn.log_group(qualifier)
 
 
 def entry_from_row(row: AgentRow) -> AgentEntry:
-    """The entry that a stored row means."""
+    """Return the entry of a stored row."""
     arn = RuntimeArn.parse(row.arn)
     return AgentEntry(
         id=row.id,

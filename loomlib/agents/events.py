@@ -1,4 +1,4 @@
-"""What happens during an invocation, as values; and the specification's way of writing them as server-sent events."""
+"""The events of an invocation as values, and their form as server-sent events by specification."""
 
 from __future__ import annotations
 
@@ -20,32 +20,41 @@ FAILURES: Final = (
 )
 """Why an invocation failed.
 
-`throttle` 429 · `quota` 402 · `agent_error` 424, or an error event inside a 200 · `transport` no connection, or a cut
-stream · `timeout` · `malformed_stream` a body that is not what its content type says · `rejected` other 4xx ·
-`service_error` 5xx · `cancelled` the caller stopped listening · `interrupted` Loom's own process ended first. The last
-two are no failures of the agent; like the others they enter no percentile.
+`throttle` 429 · `quota` 402 · `agent_error` 424, or an error event inside a 200 · `transport` no connection, or an
+interrupted stream · `timeout` · `malformed_stream` a body that does not match its content type · `rejected` other 4xx ·
+`service_error` 5xx · `cancelled` by the caller · `interrupted` Loom's own process ended first. The last two are not
+failures of the agent; like the others they are excluded from percentiles.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStart:
-    """The request is about to be sent. `client_invoke_time` is Unix time in seconds."""
+    """The request is about to be sent.
+
+    Attributes:
+        session_id: The runtime session.
+        client_invoke_time: Unix seconds.
+        invocation_id: The id of the stored invocation.
+    """
 
     session_id: str
     client_invoke_time: float
     invocation_id: int | None = None
 
     def to_sse(self) -> str:
-        """The event as the specification writes it."""
+        """Return the event as a server-sent event."""
         return _sse("session_start", {"session_id": self.session_id, "client_invoke_time": self.client_invoke_time})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """One piece of the answer: a server-sent event, or what the socket gave of any other body.
+    """One piece of the response: a server-sent event, or one read of any other body.
 
-    `offset_ms` runs from the moment the request was sent to the moment the socket gave the bytes that completed the
-    piece. An event that carries no text for the reader (a tool call, a lifecycle note) has `text` "".
+    Attributes:
+        text: Its text; "" for an event without text for the reader (a tool call, a lifecycle event).
+        offset_ms: Milliseconds from sending the request to receiving the bytes that completed the piece.
+        index: Its number, from 0.
+        data: Its bytes.
     """
 
     text: str
@@ -54,13 +63,20 @@ class Chunk:
     data: bytes = field(default=b"", repr=False)
 
     def to_sse(self) -> str:
-        """The event as the specification writes it."""
+        """Return the event as a server-sent event."""
         return _sse("chunk", {"text": self.text})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd:
-    """The answer is complete. `client_done_time` is Unix time in seconds."""
+    """The response is complete.
+
+    Attributes:
+        session_id: The runtime session.
+        client_done_time: Unix seconds.
+        client_duration_ms: The duration in milliseconds.
+        invocation_id: The id of the stored invocation.
+    """
 
     session_id: str
     client_done_time: float
@@ -68,7 +84,7 @@ class SessionEnd:
     invocation_id: int | None = None
 
     def to_sse(self) -> str:
-        """The event as the specification writes it."""
+        """Return the event as a server-sent event."""
         return _sse(
             "session_end",
             {
@@ -81,7 +97,15 @@ class SessionEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvocationError:
-    """The invocation failed; `failure` is one of `FAILURES`."""
+    """The invocation failed.
+
+    Attributes:
+        message: The error.
+        failure: One of `FAILURES`.
+        session_id: The runtime session.
+        client_duration_ms: The duration in milliseconds.
+        invocation_id: The id of the stored invocation.
+    """
 
     message: str
     failure: str
@@ -91,10 +115,10 @@ class InvocationError:
 
     def __post_init__(self) -> None:
         if self.failure not in FAILURES:
-            raise ValueError(f"a failure is one of {', '.join(FAILURES)}, not {self.failure!r}")
+            raise ValueError(f"failure must be one of {', '.join(FAILURES)}, not {self.failure!r}")
 
     def to_sse(self) -> str:
-        """The event as the specification writes it."""
+        """Return the event as a server-sent event."""
         return _sse("error", {"message": self.message})
 
 

@@ -1,4 +1,4 @@
-"""One invocation from the stored question to the stored outcome. Runs on the engine's loop."""
+"""One invocation from the stored request to the stored outcome; runs on the engine's event loop."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, cast
 from loomlib import errors
 
 from .answers import AnswerReader, Piece, reader_for
-from .calls import InvocationCall
 from .events import Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
-from .ledger import PROGRESS_INTERVAL_S, Ledger
+from .invocation_writer import PROGRESS_INTERVAL_S, InvocationWriter
 from .record import InvocationRecord
+from .requests import InvocationRequest
 from .timeline import Timeline
 from .trace_context import trace_id_in
 
@@ -43,12 +43,26 @@ _FAILURE_OF: Final[Mapping[type[errors.AwsError], str]] = {
 
 
 class Exchange:
-    """One invocation under way; `events` are told as they happen, the record comes at the end."""
+    """One invocation in progress; its events are emitted as they happen, the record comes at the end.
+
+    Args:
+        request: The invocation.
+        clients: The connection.
+        engine: The event loop to run on.
+        writer: Stores the invocation.
+        read_timeout_s: The limit for each wait for the next bytes, in seconds.
+    """
 
     def __init__(
-        self, call: InvocationCall, *, clients: Clients, engine: Engine, ledger: Ledger, read_timeout_s: float
+        self,
+        request: InvocationRequest,
+        *,
+        clients: Clients,
+        engine: Engine,
+        writer: InvocationWriter,
+        read_timeout_s: float,
     ) -> None:
-        self._call, self._clients, self._engine, self._ledger = call, clients, engine, ledger
+        self._request, self._clients, self._engine, self._writer = request, clients, engine, writer
         self._read_timeout_s = read_timeout_s
         self._line = Timeline.begin()
         self._id = 0
@@ -56,69 +70,69 @@ class Exchange:
         self._stored_ns = 0
         self._storing: Future[None] | None = None
         self._task: asyncio.Task[InvocationRecord] | None = None
-        self._emit: Emit = _nobody_listens
+        self._emit: Emit = _ignore
         self._stopped = False
         self.record: InvocationRecord | None = None
 
     def start(self, emit: Emit | None = None) -> Future[InvocationRecord]:
-        """Begin; the future holds the record. It raises only what prevented storing the question."""
-        self._emit = emit or _nobody_listens
+        """Start the invocation; the future holds the record, and raises only what prevented storing the request."""
+        self._emit = emit or _ignore
         return self._engine.submit(self._run())
 
     async def _run(self) -> InvocationRecord:
         self._task = asyncio.current_task()
-        self._id = await self._ledger.begin(self._call)
+        self._id = await self._writer.begin(self._request)
         self._line = Timeline.begin()
         try:
             if self._stopped:
                 raise asyncio.CancelledError
-            await self._converse()
+            await self._send()
         except TimeoutError:
-            self._line.fail("timeout", f"No complete answer within {self._call.timeout_s:g} s")
+            self._line.fail("timeout", f"The response was not complete within {self._request.timeout_s:g} s")
         except asyncio.CancelledError:
-            # The caller stopped listening. The work ends here, with a record like any other.
-            self._line.fail("cancelled", "The caller stopped listening before the answer was complete")
+            # The caller cancelled. The invocation ends here, with a record like any other.
+            self._line.fail("cancelled", "The caller cancelled before the response was complete")
         except errors.AwsError as error:
             self._line.fail(_FAILURE_OF.get(type(error), "rejected"), str(error))
         except Exception as error:  # noqa: BLE001 - credential plugins and the HTTP library are foreign code
-            _log.exception("An invocation ended in an unforeseen way", extra={"invocation_id": self._id})
+            _log.exception("An invocation failed unexpectedly", extra={"invocation_id": self._id})
             self._line.fail("transport" if self._sent else "rejected", f"{type(error).__name__}: {error}")
         return await self._finish()
 
     def cancel(self) -> None:
-        """Stop: the connection is closed and the record says "cancelled". From any thread; later calls do nothing."""
+        """Cancel from any thread: the connection is closed and the failure is "cancelled"; later calls do nothing."""
         self._engine.call_soon(self._cancel)
 
     def _cancel(self) -> None:
-        # While the question is being stored the task goes on: a row without an owner would stay pending for ever.
+        # While the request is being stored the task continues: a row without an owner would stay pending forever.
         self._stopped = True
         if self._task is not None and self._id and self.record is None:
             self._task.cancel()
 
-    async def _converse(self) -> None:
+    async def _send(self) -> None:
         from loomlib.aws.signing import sign_invocation
         from loomlib.aws.transport import stream_invocation
 
-        call = self._call
+        invocation = self._request
         request = await asyncio.to_thread(
             sign_invocation,
             self._clients,
-            arn=str(call.agent.arn),
-            region=call.agent.region,
-            qualifier=call.qualifier,
-            session_id=call.session_id,
-            body=call.payload.body,
-            headers=call.headers,
+            arn=str(invocation.agent.arn),
+            region=invocation.agent.region,
+            qualifier=invocation.qualifier,
+            session_id=invocation.session_id,
+            body=invocation.payload.body,
+            headers=invocation.headers,
         )
         async with (
-            asyncio.timeout(call.timeout_s),
+            asyncio.timeout(invocation.timeout_s),
             stream_invocation(
                 self._engine, request, read_timeout_s=self._read_timeout_s, on_send=self._on_send
             ) as answer,
         ):
             self._line.headers = answer.headers
             self._line.connect_ms, self._line.connection_reused = answer.connect_ms, answer.connection_reused
-            if answer.status >= 300:  # a redirect is no answer, and is never followed
+            if answer.status >= 300:  # a redirect is not a response, and is never followed
                 await self._read_error(answer)
             else:
                 await self._read_answer(answer)
@@ -128,7 +142,7 @@ class Exchange:
         self._sent = True
         self._emit(
             SessionStart(
-                session_id=self._call.session_id, client_invoke_time=self._line.invoke_time, invocation_id=self._id
+                session_id=self._request.session_id, client_invoke_time=self._line.invoke_time, invocation_id=self._id
             )
         )
 
@@ -140,24 +154,24 @@ class Exchange:
             if self._line.first_byte_ns is None:
                 self._line.first_byte_ns = last_ns
             self._line.bytes_received += len(arrival.data)
-            self._take(reader, arrival.data, last_ns)
+            self._read(reader, arrival.data, last_ns)
             self._store_progress(last_ns)
-        self._line.done_ns = time.perf_counter_ns()  # what is still to be parsed is not the agent's time
-        self._take(reader, None, last_ns)
+        self._line.done_ns = time.perf_counter_ns()  # parsing the rest is not the agent's time
+        self._read(reader, None, last_ns)
 
-    def _take(self, reader: AnswerReader, data: bytes | None, at_ns: int) -> None:
+    def _read(self, reader: AnswerReader, data: bytes | None, at_ns: int) -> None:
         for piece in reader.finish() if data is None else reader.feed(data):
-            self._note(piece, at_ns)
+            self._add(piece, at_ns)
 
-    def _note(self, piece: Piece, at_ns: int) -> None:
+    def _add(self, piece: Piece, at_ns: int) -> None:
         line = self._line
         if piece.error is not None:
-            line.fail("agent_error", f"The agent failed while it answered: {piece.error}")
+            line.fail("agent_error", f"The agent failed while responding: {piece.error}")
         offset_ms = line.offset_ms(at_ns)
         self._emit(Chunk(text=piece.text, offset_ms=offset_ms, index=len(line.offsets_ms), data=piece.data))
         line.offsets_ms.append(offset_ms)
-        if piece.is_kept:
-            line.keep(piece.data)
+        if piece.is_protocol_event:
+            line.store_event(piece.data)
         if piece.text:
             line.texts.append(piece.text)
 
@@ -165,7 +179,7 @@ class Exchange:
         busy = self._storing is not None and not self._storing.done()
         if not busy and now_ns - self._stored_ns >= PROGRESS_INTERVAL_S * 1e9:
             self._stored_ns = now_ns
-            self._storing = self._ledger.progress(self._id, self._line)
+            self._storing = self._writer.progress(self._id, self._line)
 
     async def _read_error(self, answer: Answer) -> None:
         from loomlib.aws.errors import error_from_response
@@ -176,27 +190,27 @@ class Exchange:
                 self._line.first_byte_ns = arrival.at_ns
             self._line.bytes_received += len(arrival.data)
             body += arrival.data[: max(0, _ERROR_BODY_LIMIT - len(body))]
-        code, message = _told(bytes(body), answer.headers)
+        code, message = _error_of(bytes(body), answer.headers)
         raise error_from_response(
             answer.status,
             what="InvokeAgentRuntime",
-            on=f"{self._call.agent.name}, endpoint {self._call.qualifier}",
+            on=f"{self._request.agent.name}, endpoint {self._request.qualifier}",
             code=code,
             message=message,
             request_id=answer.headers.get("x-amzn-requestid", ""),
         )
 
     async def _finish(self) -> InvocationRecord:
-        line, call = self._line, self._call
+        line, request = self._line, self._request
         done_ns = line.done_ns or time.perf_counter_ns()
         done_time, duration_ms = line.clock.unix_s(done_ns), line.offset_ms(done_ns)
         record = InvocationRecord(
             id=self._id,
-            agent_arn=str(call.agent.arn),
-            agent_name=call.agent.name,
-            session_id=call.session_id,
-            qualifier=call.qualifier,
-            prompt=call.payload.prompt,
+            agent_arn=str(request.agent.arn),
+            agent_name=request.agent.name,
+            session_id=request.session_id,
+            qualifier=request.qualifier,
+            prompt=request.payload.prompt,
             status="complete" if line.failure is None else "error",
             response=line.response,
             client_invoke_time=line.invoke_time if self._sent else None,
@@ -212,20 +226,20 @@ class Exchange:
             request_id=line.headers.get("x-amzn-requestid"),
             trace_id=self._trace_id(),
             content_type=line.headers.get("content-type"),
-            labels=call.labels,
-            payload_digest=call.payload.digest,
+            labels=request.labels,
+            payload_digest=request.payload.digest,
             retry_after_s=_seconds(line.headers.get("retry-after")),
         )
         self.record = record  # from here on cancel() does nothing: the outcome is on its way to the store
-        self.record = record = replace(record, stored=await self._ledger.finish(record, line.events))
+        self.record = record = replace(record, stored=await self._writer.finish(record, line.events))
         self._emit(self._last_event(record, done_time, duration_ms))
         return record
 
     def _trace_id(self) -> str | None:
-        """The service's own word counts where it answers with another `traceparent` than it was sent."""
+        """The service's own trace id counts where it answers with another `traceparent` than it was sent."""
         returned = self._line.headers.get("traceparent")
         answered = trace_id_in({"traceparent": returned}) if returned else None
-        return answered or trace_id_in(self._call.headers) or trace_id_in(self._line.headers)
+        return answered or trace_id_in(self._request.headers) or trace_id_in(self._line.headers)
 
     def _last_event(self, record: InvocationRecord, done_time: float, duration_ms: float) -> InvocationEvent:
         if record.failure is None:
@@ -245,25 +259,25 @@ class Exchange:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Of a Retry-After header in seconds; its other form, a date, needs the service's clock and is passed over."""
+    """Parse a Retry-After header in seconds; its other form, a date, depends on the service's clock and is ignored."""
     return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None
 
 
-def _nobody_listens(_event: InvocationEvent) -> None:
-    """The events of a call whose caller only wants the record."""
+def _ignore(_event: InvocationEvent) -> None:
+    """Discard the events of an invocation whose caller only wants the record."""
 
 
-def _told(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """AWS's error code and message in a REST-JSON error answer."""
+def _error_of(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return AWS's error code and message of a REST-JSON error response."""
     text = body.decode("utf-8", "replace")
     code = headers.get("x-amzn-errortype", "")
     try:
-        said: object = json.loads(text)
+        parsed: object = json.loads(text)
     except ValueError:
-        said = None
+        parsed = None
     message = text
-    if isinstance(said, dict):
-        fields = cast("Mapping[str, object]", said)
+    if isinstance(parsed, dict):
+        fields = cast("Mapping[str, object]", parsed)
         message = str(fields.get("message") or fields.get("Message") or text)
         code = code or str(fields.get("__type") or fields.get("code") or "")
     return code.partition(":")[0].rpartition("#")[2], message

@@ -1,15 +1,15 @@
-"""Ask an agent: streaming or at once, from plain code or from a running event loop."""
+"""Invoking an agent: streaming or not, from plain code or from a running event loop."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .calls import make_call
 from .entry import AgentEntry
 from .exchange import Exchange
-from .ledger import Ledger
+from .invocation_writer import InvocationWriter
 from .record import InvocationRecord
+from .requests import make_request
 from .streams import AsyncEventStream, EventStream, wait_for, wait_for_async
 
 if TYPE_CHECKING:
@@ -21,17 +21,23 @@ if TYPE_CHECKING:
 class Invoker:
     """Sends invocations of any agent of a connection; one is enough for a process, and threads may share it.
 
-    The question is stored before it is sent (`StoreFullError` and its kin are raised then), the answer as it comes, the
-    outcome at the end. A failed invocation is a record whose status is "error", not an exception; only arguments that
-    break a rule raise (`RequestRejectedError`, `ValueError`). Nothing is ever sent twice.
+    The request is stored before it is sent (`StoreFullError` and its kin are raised then), the response as it arrives,
+    the outcome at the end. A failed invocation is a record with the status "error", not an exception; only invalid
+    arguments raise (`RequestRejectedError`, `ValueError`). Nothing is ever sent twice.
+
+    Args:
+        store: The database.
+        clients: The connection.
+        engine: The event loop to run on; the process's own by default.
+        read_timeout_s: The limit for each wait for the next bytes, in seconds; `timeout_s` limits an invocation as a
+            whole.
     """
 
     def __init__(
         self, store: Store, clients: Clients, engine: Engine | None = None, *, read_timeout_s: float = 900.0
     ) -> None:
-        """`read_timeout_s` bounds every wait for the next bytes; a call's own `timeout_s` bounds the whole of it."""
         self._clients, self._engine, self._read_timeout_s = clients, engine, read_timeout_s
-        self._ledger = Ledger(store)
+        self._writer = InvocationWriter(store)
 
     def stream(
         self,
@@ -45,7 +51,18 @@ class Invoker:
         labels: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
     ) -> EventStream:
-        """The events of one invocation: `SessionStart`, a `Chunk` for each piece, `SessionEnd` or `InvocationError`."""
+        """Invoke an agent and return its events: `SessionStart`, `Chunk`s, `SessionEnd` or `InvocationError`.
+
+        Args:
+            agent: The agent.
+            prompt: The prompt.
+            payload: The payload, in place of or beside the prompt.
+            session_id: The runtime session; a new one by default.
+            qualifier: The endpoint.
+            timeout_s: The limit from sending to the end of the response, in seconds.
+            labels: Labels to store with the invocation.
+            headers: Headers to send.
+        """
         return EventStream(
             self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers),
         )
@@ -62,7 +79,18 @@ class Invoker:
         labels: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
     ) -> AsyncEventStream:
-        """The same for `async for`; call it inside a running loop."""
+        """Invoke an agent and return its events for `async for`; call it inside a running event loop.
+
+        Args:
+            agent: The agent.
+            prompt: The prompt.
+            payload: The payload, in place of or beside the prompt.
+            session_id: The runtime session; a new one by default.
+            qualifier: The endpoint.
+            timeout_s: The limit from sending to the end of the response, in seconds.
+            labels: Labels to store with the invocation.
+            headers: Headers to send.
+        """
         return AsyncEventStream(
             self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers),
         )
@@ -79,7 +107,18 @@ class Invoker:
         labels: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
     ) -> InvocationRecord:
-        """The whole invocation as a record. Inside a running event loop it works too, but blocks it: see `ainvoke`."""
+        """Invoke an agent and return the record; inside a running event loop it blocks the loop (see `ainvoke`).
+
+        Args:
+            agent: The agent.
+            prompt: The prompt.
+            payload: The payload, in place of or beside the prompt.
+            session_id: The runtime session; a new one by default.
+            qualifier: The endpoint.
+            timeout_s: The limit from sending to the end of the response, in seconds.
+            labels: Labels to store with the invocation.
+            headers: Headers to send.
+        """
         return wait_for(self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers))
 
     async def ainvoke(
@@ -94,14 +133,25 @@ class Invoker:
         labels: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
     ) -> InvocationRecord:
-        """The whole invocation as a record, awaited."""
+        """Invoke an agent and return the record, without blocking the running event loop.
+
+        Args:
+            agent: The agent.
+            prompt: The prompt.
+            payload: The payload, in place of or beside the prompt.
+            session_id: The runtime session; a new one by default.
+            qualifier: The endpoint.
+            timeout_s: The limit from sending to the end of the response, in seconds.
+            labels: Labels to store with the invocation.
+            headers: Headers to send.
+        """
         return await wait_for_async(
             self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers)
         )
 
     def close(self) -> None:
-        """Wait until everything is stored. The shared engine stays."""
-        self._ledger.close()
+        """Wait until everything is stored; the shared engine stays open."""
+        self._writer.close()
 
     def _exchange(
         self,
@@ -116,7 +166,7 @@ class Invoker:
     ) -> Exchange:
         from loomlib.aws.engine import shared_engine
 
-        call = make_call(
+        request = make_request(
             agent,
             prompt,
             payload=payload,
@@ -127,9 +177,9 @@ class Invoker:
             headers=headers,
         )
         return Exchange(
-            call,
+            request,
             clients=self._clients,
             engine=self._engine or shared_engine(),
-            ledger=self._ledger,
+            writer=self._writer,
             read_timeout_s=self._read_timeout_s,
         )

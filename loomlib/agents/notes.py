@@ -1,7 +1,7 @@
-"""What an event of an answer tells beside its text: that a tool is used, with what, and what came of it.
+"""What an event of a response contains beside its text: that a tool is used, with what, and with what result.
 
-Agents have no common form for this either. Each reader knows one convention; the first that recognizes an event wins.
-What none recognizes is a note of kind `event`, so that nothing an agent says is hidden.
+Agents have no common form for this. Each reader knows one convention; the first that recognizes an event wins. What
+none recognizes is a note of kind `event`, so that nothing an agent sends is hidden.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from loomlib.json_values import as_mapping, mapping_or_none
+
 from .agui.events import read_event
 from .mcp_apps.views import read_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One thing that an event tells. `values` are the agent's own: strangers' texts.
+    """One thing that an event reports.
 
-    Kinds: `tool` (`name`, and where the event has them `id`, `arguments`, `result`, `state` "running", "done" or
-    "failed"), `agui` and `view` (see `agui_event` and `app_view`), and `event` (`data`, any JSON object).
+    Attributes:
+        kind: `tool` (`name`, and where the event has them `id`, `arguments`, `result`, `state` "running", "done" or
+            "failed"), `agui` or `view` (see `agui_event` and `app_view`), or `event` (`data`, any JSON object).
+        values: The agent's own values; untrusted.
     """
 
     kind: str
@@ -31,7 +35,7 @@ Reader = Callable[[Mapping[str, Any]], "Note | None"]
 
 
 def note_of(data: bytes) -> Note | None:
-    """What the bytes of one `Chunk` tell; None for plain text and for text events."""
+    """Return what the bytes of one `Chunk` report; None for plain text and for text events."""
     if not data.lstrip().startswith(b"{"):
         return None
     try:
@@ -40,26 +44,26 @@ def note_of(data: bytes) -> Note | None:
         return None
     if not isinstance(value, dict):
         return None
-    found = cast("Mapping[str, Any]", value)
+    fields = cast("Mapping[str, Any]", value)
     for reader in READERS:
-        note = reader(found)
+        note = reader(fields)
         if note is not None:
             return note
-    return None if _is_text(found) else Note(kind="event", values={"data": found})
+    return None if _is_text(fields) else Note(kind="event", values={"data": fields})
 
 
-def plain_tool(found: Mapping[str, Any]) -> Note | None:
-    """`{"tool": "find_order", …}`: the convention of Loom's blueprints."""
-    name = found.get("tool")
+def plain_tool(fields: Mapping[str, Any]) -> Note | None:
+    """Read `{"tool": "find_order", …}`, the convention of Loom's blueprints."""
+    name = fields.get("tool")
     if not isinstance(name, str):
         return None
-    kept = {key: found[key] for key in ("id", "arguments", "result", "state") if key in found}
-    return Note(kind="tool", values={"name": name, **kept})
+    values = {key: fields[key] for key in ("id", "arguments", "result", "state") if key in fields}
+    return Note(kind="tool", values={"name": name, **values})
 
 
-def strands_tool(found: Mapping[str, Any]) -> Note | None:
-    """Strands' own events, passed on: `current_tool_use`, and the model's `contentBlockStart`."""
-    use = _inner(found, "current_tool_use") or _inner(found, "event", "contentBlockStart", "start", "toolUse")
+def strands_tool(fields: Mapping[str, Any]) -> Note | None:
+    """Read Strands' own events, passed on: `current_tool_use`, and the model's `contentBlockStart`."""
+    use = _inner(fields, "current_tool_use") or _inner(fields, "event", "contentBlockStart", "start", "toolUse")
     if use is None or not isinstance(use.get("name"), str):
         return None
     values: dict[str, Any] = {"name": use["name"]}
@@ -70,32 +74,32 @@ def strands_tool(found: Mapping[str, Any]) -> Note | None:
     return Note(kind="tool", values=values)
 
 
-def agui_event(found: Mapping[str, Any]) -> Note | None:
-    """AG-UI: a note of kind `agui` with the whole `event`, its `type`, and what is wrong with it (`problem`)."""
-    event = read_event(found)
+def agui_event(fields: Mapping[str, Any]) -> Note | None:
+    """Read an AG-UI event: a note of kind `agui` with the whole `event`, its `type`, and its `problem` if malformed."""
+    event = read_event(fields)
     if event is None:
         return None
     return Note(kind="agui", values={"type": event.type, "event": event.values, "problem": event.problem})
 
 
-def app_view(found: Mapping[str, Any]) -> Note | None:
-    """MCP Apps: a note of kind `view` with an `AppView`."""
-    view = read_view(found)
+def app_view(fields: Mapping[str, Any]) -> Note | None:
+    """Read an MCP Apps view: a note of kind `view` with an `AppView`."""
+    view = read_view(fields)
     return None if view is None else Note(kind="view", values={"view": view})
 
 
 READERS: Final[tuple[Reader, ...]] = (agui_event, app_view, plain_tool, strands_tool)
-"""The conventions that are known, the first that recognizes an event wins."""
+"""The known conventions; the first that recognizes an event wins."""
 
 
-def _is_text(found: Mapping[str, Any]) -> bool:
-    return any(isinstance(found.get(key), str) for key in ("data", "text", "delta")) or (
-        _inner(found, "event", "contentBlockDelta") is not None
+def _is_text(fields: Mapping[str, Any]) -> bool:
+    return any(isinstance(fields.get(key), str) for key in ("data", "text", "delta")) or (
+        _inner(fields, "event", "contentBlockDelta") is not None
     )
 
 
-def _inner(found: Mapping[str, Any], *keys: str) -> Mapping[str, Any] | None:
-    value: object = found
+def _inner(fields: Mapping[str, Any], *keys: str) -> Mapping[str, Any] | None:
+    value: object = fields
     for key in keys:
-        value = cast("Mapping[str, Any]", value).get(key) if isinstance(value, dict) else None
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
+        value = as_mapping(value).get(key)
+    return mapping_or_none(value)

@@ -1,4 +1,4 @@
-"""What is sent: the payload and the session id, checked against AWS's rules before anything leaves."""
+"""The body and the session id of a request, checked against AWS's rules before anything is sent."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ from loomlib.errors import RequestRejectedError
 SESSION_ID_MIN: Final = 33
 SESSION_ID_MAX: Final = 256
 PAYLOAD_MAX_BYTES: Final = 100_000_000
-"""InvokeAgentRuntime's limits, from botocore's service model of bedrock-agentcore."""
+"""The limits of InvokeAgentRuntime, from botocore's service model of bedrock-agentcore."""
 
-_PROMPT_KEPT = 1_000_000
+_STORED_PROMPT_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """The body of a request, the words in it that were asked, and its SHA-256."""
+    """The body of a request.
+
+    Attributes:
+        body: The bytes to send.
+        prompt: The prompt in it.
+        digest: The SHA-256 of the body.
+    """
 
     body: bytes = field(repr=False)
     prompt: str | None = field(repr=False)
@@ -29,59 +35,69 @@ class Payload:
 
 
 def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None = None) -> Payload:
-    """`{"prompt": …}` for a prompt; a mapping as JSON; bytes as they are. A prompt is added to a mapping without one.
+    """Return the body: `{"prompt": …}` for a prompt, a mapping as JSON, bytes unchanged.
 
-    Raises `RequestRejectedError` above 100 MB, `ValueError` when there is nothing to send and `TypeError` for a prompt that
-    is no text, a payload that is neither mapping nor bytes, and a value that JSON cannot hold.
+    Args:
+        prompt: The prompt; added to a mapping that has none.
+        payload: A mapping or bytes.
+
+    Raises:
+        RequestRejectedError: The body exceeds 100 MB.
+        ValueError: There is neither prompt nor payload.
+        TypeError: The prompt is not a string, the payload neither mapping nor bytes, or JSON cannot hold a value.
     """
     if prompt is None and payload is None:
-        raise ValueError("give a prompt or a payload")
+        raise ValueError("a prompt or a payload is required")
     _check_kinds(prompt, payload)
     if isinstance(payload, bytes):
-        body, asked = payload, prompt or payload[:_PROMPT_KEPT].decode("utf-8", "replace")
+        body, asked = payload, prompt or payload[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
     else:
         sent = dict(payload or {})
         if prompt is not None:
             sent.setdefault("prompt", prompt)
         body = json.dumps(sent, ensure_ascii=False).encode("utf-8", "surrogatepass")
         own = sent.get("prompt")
-        asked = own if isinstance(own, str) else body[:_PROMPT_KEPT].decode("utf-8", "replace")
+        asked = own if isinstance(own, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
     if len(body) > PAYLOAD_MAX_BYTES:
         raise RequestRejectedError(
-            f"A payload of {len(body):,} bytes is above InvokeAgentRuntime's limit of {PAYLOAD_MAX_BYTES:,}",
+            f"The payload has {len(body):,} bytes; InvokeAgentRuntime allows {PAYLOAD_MAX_BYTES:,}",
             on="not sent",
-            try_="put the data in S3 and send its address",
+            try_="store the data in S3 and send its URI",
         )
     return Payload(body=body, prompt=asked, digest=hashlib.sha256(body).hexdigest())
 
 
 def _check_kinds(prompt: object, payload: object) -> None:
-    """A mapping in the prompt's place would be sent as the prompt's value, and the agent would find no words in it."""
-    kinds = [type(each).__name__ for each in (prompt, payload)]
+    """A mapping in the prompt's place would be sent as the prompt's value, and the agent would find no text in it."""
+    kinds = [type(value).__name__ for value in (prompt, payload)]
     if prompt is not None and not isinstance(prompt, str):
-        how = "; a mapping is sent as it is with payload={…}" if isinstance(prompt, Mapping) else ""
-        raise TypeError(f"a prompt is a text, not {kinds[0]}{how}")
+        how = "; pass a mapping as payload={…}" if isinstance(prompt, Mapping) else ""
+        raise TypeError(f"the prompt must be a string, not {kinds[0]}{how}")
     if payload is not None and not isinstance(payload, (Mapping, bytes)):
-        how = "; a text is sent as the prompt" if isinstance(payload, str) else ""
-        raise TypeError(f"a payload is a mapping or bytes, not {kinds[1]}{how}")
+        how = "; pass a string as the prompt" if isinstance(payload, str) else ""
+        raise TypeError(f"the payload must be a mapping or bytes, not {kinds[1]}{how}")
 
 
 def new_session_id() -> str:
-    """A fresh session id of 37 characters (AWS wants 33 to 256)."""
+    """Return a new session id of 37 characters (AWS requires 33 to 256)."""
     return f"loom-{uuid.uuid4().hex}"
 
 
 def check_session_id(session_id: str) -> str:
-    """`session_id`, or `RequestRejectedError` telling its length and the rule."""
+    """Return `session_id` if it is valid.
+
+    Raises:
+        RequestRejectedError: It breaks AWS's rules.
+    """
     if not SESSION_ID_MIN <= len(session_id) <= SESSION_ID_MAX:
         raise RequestRejectedError(
-            f"A session id of {len(session_id)} characters; AgentCore wants {SESSION_ID_MIN} to {SESSION_ID_MAX}",
+            f"The session id has {len(session_id)} characters; AgentCore requires {SESSION_ID_MIN} to {SESSION_ID_MAX}",
             on=repr(session_id[:SESSION_ID_MAX]),
             try_="leave session_id out, or use a UUID with a prefix",
         )
     if not session_id.isascii() or not session_id.isprintable() or session_id != session_id.strip():
         raise RequestRejectedError(
-            "A session id travels in an HTTP header, so it is printable ASCII without spaces around it",
+            "A session id is sent in an HTTP header, so it must be printable ASCII without surrounding spaces",
             on=repr(session_id),
             try_="letters, digits, hyphens and underscores",
         )

@@ -17,12 +17,38 @@ STATES = ("pending", "streaming", "complete", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvocationRecord:
-    """A request with its answer, timings and outcome.
+    """A request with its response, timings and outcome.
 
-    Times are Unix seconds by the client's clock; durations come from a monotonic clock. `ttft_ms` runs from the moment
-    the request was sent to the first byte of the body, a new connection (`connect_ms`) included. `chunk_offsets_ms` has
-    one entry for each chunk. `stored` is False when the database refused the outcome; the measurement holds anyway.
-    `retry_after_s` is how long the service asked to wait before another try; it is not stored.
+    Times are Unix seconds on the client's clock; durations come from a monotonic clock.
+
+    Attributes:
+        id: Its id in the database.
+        agent_arn: The runtime's ARN.
+        agent_name: The agent's name.
+        session_id: The runtime session.
+        qualifier: The endpoint.
+        prompt: The prompt.
+        status: `pending`, `streaming`, `complete` or `error`.
+        response: The text of the response.
+        client_invoke_time: When the request was sent.
+        client_done_time: When the response was complete.
+        client_duration_ms: The duration.
+        ttft_ms: From sending the request to the first byte of the body, connecting included.
+        connect_ms: How long connecting took.
+        connection_reused: Whether an open connection was reused.
+        chunk_offsets_ms: When each chunk arrived, in milliseconds after sending.
+        bytes_received: The size of the body.
+        agent_start_time: When the agent started, on its own clock.
+        cold_start_latency_ms: `agent_start_time` minus `client_invoke_time`, in milliseconds.
+        failure: One of `FAILURES`; None without a failure.
+        error_message: The error.
+        request_id: AWS's request id.
+        trace_id: The trace id.
+        content_type: The content type of the response.
+        labels: The labels stored with it.
+        payload_digest: The SHA-256 of the request body.
+        stored: False when the database refused the outcome; the measurement is valid anyway.
+        retry_after_s: How long the service asked to wait before a retry, in seconds; not stored.
     """
 
     id: int
@@ -55,19 +81,23 @@ class InvocationRecord:
 
     def __post_init__(self) -> None:
         if self.status not in STATES:
-            raise ValueError(f"an invocation is {', '.join(STATES)}, not {self.status!r}")
+            raise ValueError(f"status must be one of {', '.join(STATES)}, not {self.status!r}")
         if self.failure is not None and self.failure not in FAILURES:
-            raise ValueError(f"a failure is one of {', '.join(FAILURES)}, not {self.failure!r}")
+            raise ValueError(f"failure must be one of {', '.join(FAILURES)}, not {self.failure!r}")
         if (self.status == "error") != (self.failure is not None):
-            raise ValueError("an invocation has a failure exactly when its status is error")
+            raise ValueError("failure must be given exactly when the status is error")
 
     @property
     def ok(self) -> bool:
-        """Whether the answer is complete."""
+        """Whether the response is complete."""
         return self.status == "complete"
 
     def raise_for_status(self) -> InvocationRecord:
-        """This record when it is complete; otherwise raises `InvocationFailedError`."""
+        """Return this record when it is complete.
+
+        Raises:
+            InvocationFailedError: It is not.
+        """
         if self.status == "complete":
             return self
         raise InvocationFailedError(
@@ -78,7 +108,7 @@ class InvocationRecord:
 
 
 def record_from_row(row: InvocationRow) -> InvocationRecord:
-    """The record that a stored row means."""
+    """Return the record of a stored row."""
     return InvocationRecord(
         id=row.id,
         agent_arn=row.agent_arn,

@@ -1,6 +1,6 @@
-"""Server-sent events, parsed as they come: bytes in, whole events out, wherever the bytes are split.
+"""Parsing server-sent events incrementally: bytes in, whole events out, wherever the bytes are split.
 
-The form is that of the HTML standard, section 9.2.6: lines end in CR LF, LF or CR, and one leading byte-order mark is
+The format is that of the HTML standard, section 9.2.6: lines end in CR LF, LF or CR, and one leading byte-order mark is
 dropped.
 """
 
@@ -15,7 +15,13 @@ from loomlib.errors import MalformedResponseError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SseEvent:
-    """One event: its `data` lines joined by LF, and the fields that came with it."""
+    """One server-sent event.
+
+    Attributes:
+        data: Its `data` lines joined by LF.
+        event: Its type.
+        id: Its id.
+    """
 
     data: str
     event: str = "message"
@@ -23,9 +29,9 @@ class SseEvent:
 
 
 class SseParser:
-    """An incremental parser. Any split of the same bytes gives the same events.
+    """An incremental parser; any split of the same bytes gives the same events.
 
-    Raises `MalformedResponseError` when the bytes are not UTF-8, or when the stream ended without a single known field.
+    Raises `MalformedResponseError` when the bytes are not UTF-8, or when the stream ends without any known field.
     """
 
     def __init__(self) -> None:
@@ -36,27 +42,27 @@ class SseParser:
         self._id: str | None = None
         self._skip_line_feed = False
         self._fields = 0
-        self._strangers = 0
+        self._unknown_fields = 0
 
     def feed(self, data: bytes) -> Sequence[SseEvent]:
-        """The events that `data` completes, oldest first."""
-        return self._take(self._text(data, final=False))
+        """Return the events that `data` completes, oldest first."""
+        return self._split(self._text(data, final=False))
 
     def finish(self) -> Sequence[SseEvent]:
-        """What is left at the end of the stream.
+        """Return the remaining events at the end of the stream.
 
-        The standard drops an event without its closing blank line. It is kept here: some servers omit the last blank
-        line, and whether the stream was cut is known from the HTTP framing.
+        The standard drops an event without its closing blank line. It is returned here: some servers omit the last
+        blank line, and HTTP framing shows whether the stream was interrupted.
         """
-        events = list(self._take(self._text(b"", final=True)))
+        events = list(self._split(self._text(b"", final=True)))
         if self._line:
             self._field("".join(self._line))
             self._line = []
         events.extend(self._dispatch())
-        if self._strangers and not self._fields:
+        if self._unknown_fields and not self._fields:
             raise MalformedResponseError(
-                "The answer is called text/event-stream but holds no server-sent event",
-                on=f"{self._strangers} lines without a known field",
+                "The response has the content type text/event-stream but contains no server-sent event",
+                on=f"{self._unknown_fields} lines without a known field",
                 try_="read the agent's log; it should yield its text from a generator",
             )
         return events
@@ -69,7 +75,7 @@ class SseParser:
                 "The event stream is not UTF-8", on=f"byte {error.object[error.start]:#04x}"
             ) from error
 
-    def _take(self, text: str) -> Sequence[SseEvent]:
+    def _split(self, text: str) -> Sequence[SseEvent]:
         events: list[SseEvent] = []
         if text and self._skip_line_feed:
             self._skip_line_feed = False
@@ -101,7 +107,7 @@ class SseParser:
         elif name == "id":
             self._id = None if "\0" in value else value
         elif name not in ("", "retry"):  # an empty name is a comment
-            self._strangers += 1
+            self._unknown_fields += 1
             return
         self._fields += 1
 

@@ -1,4 +1,4 @@
-"""An invocation's events as an iterator: one for plain code, and one for `async` code that blocks nobody's loop."""
+"""An invocation's events as an iterator: one for plain code, and one for `async` code that blocks no event loop."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .events import InvocationEvent
 from .exchange import Exchange
 from .record import InvocationRecord
 
-_CLOSING_S = 10.0
+_CLOSE_TIMEOUT_S = 10.0
 
 
 class EventStream:
-    """The events of one invocation, as they happen. It is under way from the start, read or not.
+    """The events of one invocation as they happen; it runs from the start, read or not.
 
-    Leaving the loop early, `close()` and the end of a `with` block close the connection; the record then says
-    "cancelled" and keeps what had come. `record` is the outcome once there is one.
+    Leaving the loop early, `close()` and the end of a `with` block close the connection; the record then has the
+    failure "cancelled" and what had arrived.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -36,7 +36,7 @@ class EventStream:
         return self
 
     def __next__(self) -> InvocationEvent:
-        if self._ended:  # or closed by another thread, whose outcome may not be stored yet
+        if self._ended:  # or closed by another thread, and the outcome may not be stored yet
             raise StopIteration
         event = self._events.get()
         if event is None:
@@ -47,16 +47,16 @@ class EventStream:
 
     @property
     def record(self) -> InvocationRecord | None:
-        """The outcome; None while the answer comes."""
+        """The outcome; None while the response arrives."""
         return self._exchange.record
 
     def close(self) -> None:
-        """Stop, and wait until the outcome is stored."""
+        """Cancel, and wait until the outcome is stored."""
         self._ended = True
         self._exchange.cancel()
-        # What prevented the question from being stored was raised, or nobody asked.
+        # What prevented the request from being stored was raised before, or nobody asked for it.
         with contextlib.suppress(Exception):
-            self._future.result(timeout=_CLOSING_S)
+            self._future.result(timeout=_CLOSE_TIMEOUT_S)
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +73,7 @@ class EventStream:
 
 
 class AsyncEventStream:
-    """The events of one invocation for `async for`, on whatever loop it was made; otherwise like `EventStream`."""
+    """The events of one invocation for `async for`, on the running event loop; otherwise like `EventStream`."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -81,12 +81,12 @@ class AsyncEventStream:
         events: asyncio.Queue[InvocationEvent | None] = asyncio.Queue()
         self._events = events
 
-        def tell(event: InvocationEvent | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the listener's loop is closed; the record is stored all the same
+        def forward(event: InvocationEvent | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the caller's loop is closed; the record is stored anyway
                 loop.call_soon_threadsafe(events.put_nowait, event)
 
-        self._future = exchange.start(tell)
-        self._future.add_done_callback(lambda _done: tell(None))
+        self._future = exchange.start(forward)
+        self._future.add_done_callback(lambda _done: forward(None))
         self._ended = False
 
     def __aiter__(self) -> Self:
@@ -104,11 +104,11 @@ class AsyncEventStream:
 
     @property
     def record(self) -> InvocationRecord | None:
-        """The outcome; None while the answer comes."""
+        """The outcome; None while the response arrives."""
         return self._exchange.record
 
     async def aclose(self) -> None:
-        """Stop, and wait until the outcome is stored."""
+        """Cancel, and wait until the outcome is stored."""
         self._ended = True
         self._exchange.cancel()
         with contextlib.suppress(Exception):
@@ -129,10 +129,10 @@ class AsyncEventStream:
 
 
 def wait_for(exchange: Exchange) -> InvocationRecord:
-    """Make the invocation and wait for its record; Ctrl-C ends it, stores what came, and goes on to the caller."""
+    """Run the invocation and return its record; Ctrl-C cancels it, stores what arrived, and is raised."""
     future: Future[InvocationRecord] | None = None
     try:
-        future = exchange.start()  # Ctrl-C may come when it is under way and its future not yet here
+        future = exchange.start()  # Ctrl-C may arrive after the start and before the assignment
         return future.result()
     except BaseException:
         _settle(exchange, future)
@@ -140,7 +140,7 @@ def wait_for(exchange: Exchange) -> InvocationRecord:
 
 
 async def wait_for_async(exchange: Exchange) -> InvocationRecord:
-    """The same for `async` code: a cancelled caller ends the invocation, whose outcome is stored all the same."""
+    """Run the invocation and return its record; a cancelled caller cancels it too, and its outcome is stored."""
     future = exchange.start()
     try:
         # Shielded: a cancelled wrapper would cancel the future, and with it the record.
@@ -156,4 +156,4 @@ def _settle(exchange: Exchange, future: Future[InvocationRecord] | None) -> None
     elif not future.done():
         exchange.cancel()
         with contextlib.suppress(Exception, FutureTimeout):
-            future.result(timeout=_CLOSING_S)
+            future.result(timeout=_CLOSE_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""The clock of one invocation, and all that is gathered while its answer comes."""
+"""The clock of one invocation, and what is collected while its response arrives."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Final
 
 EVENTS_MAX_BYTES: Final = 8_000_000
 EVENTS_CUT: Final = '{"type":"LOOM_EVENTS_CUT"}'
-"""Stands for the events that are too many to be kept; AG-UI knows no such type, so that a reader names it."""
+"""Stands for the events beyond the limit; AG-UI has no such type, so a reader reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Wall time by way of a monotonic clock, anchored once an invocation.
+    """Wall time derived from a monotonic clock, anchored once per invocation.
 
-    One pair of readings (`time.time_ns`, `time.perf_counter_ns`) is taken when the invocation begins; every later wall
-    time is the anchor plus monotonic time, so durations are true and the times of one invocation cannot run backwards,
-    even when the system's clock is set meanwhile.
+    One pair of readings (`time.time_ns`, `time.perf_counter_ns`) is taken when the invocation starts; every later wall
+    time is the anchor plus monotonic time. So durations are exact and times never run backwards, even when the system's
+    clock is set meanwhile.
+
+    Attributes:
+        wall_ns: `time.time_ns` at the anchor.
+        monotonic_ns: `time.perf_counter_ns` at the anchor.
     """
 
     wall_ns: int
@@ -26,11 +30,11 @@ class Clock:
 
     @classmethod
     def now(cls) -> Clock:
-        """A clock anchored at this moment."""
+        """Return a clock anchored now."""
         return cls(time.time_ns(), time.perf_counter_ns())
 
     def unix_s(self, monotonic_ns: int) -> float:
-        """The Unix time in seconds of a `time.perf_counter_ns` reading."""
+        """Return the Unix seconds of a `time.perf_counter_ns` reading."""
         return (self.wall_ns + monotonic_ns - self.monotonic_ns) / 1e9
 
 
@@ -38,7 +42,21 @@ class Clock:
 class Timeline:
     """What is known of an invocation so far; `…_ns` are `time.perf_counter_ns` readings.
 
-    `sent_ns` is the moment before the request was written; before that, the moment at which work on it began.
+    Attributes:
+        clock: The clock.
+        sent_ns: Just before the request was written; before that, when the invocation started.
+        first_byte_ns: When the first byte arrived.
+        done_ns: When the last byte arrived.
+        texts: The text so far, in pieces.
+        offsets_ms: When each chunk arrived.
+        bytes_received: The size so far.
+        connect_ms: How long connecting took.
+        connection_reused: Whether an open connection was reused.
+        headers: The response headers.
+        failure: The first failure.
+        error_message: Its message.
+        events: The protocol events so far.
+        event_bytes: Their size.
     """
 
     clock: Clock
@@ -58,18 +76,18 @@ class Timeline:
 
     @classmethod
     def begin(cls) -> Timeline:
-        """A timeline whose clock is anchored now."""
+        """Return a timeline whose clock is anchored now."""
         clock = Clock.now()
         return cls(clock, clock.monotonic_ns)
 
     @property
     def invoke_time(self) -> float:
-        """Unix time (s) at which the request was sent."""
+        """When the request was sent, Unix seconds."""
         return self.clock.unix_s(self.sent_ns)
 
     @property
     def ttft_ms(self) -> float | None:
-        """From sending to the first byte of the body, None when none came."""
+        """Milliseconds from sending to the first byte of the body; None without one."""
         return None if self.first_byte_ns is None else self.offset_ms(self.first_byte_ns)
 
     @property
@@ -79,18 +97,23 @@ class Timeline:
             self.texts[:] = ["".join(self.texts)]
         return self.texts[0] if self.texts else ""
 
-    def keep(self, data: bytes) -> None:
-        """Keep an event of a protocol, up to `EVENTS_MAX_BYTES` in all; where that is passed, an event says so."""
+    def store_event(self, data: bytes) -> None:
+        """Store a protocol event, up to `EVENTS_MAX_BYTES` in all; beyond that a marker stands for the rest."""
         if self.event_bytes <= EVENTS_MAX_BYTES:
             self.event_bytes += len(data)
             whole = self.event_bytes <= EVENTS_MAX_BYTES
             self.events.append(data.decode("utf-8", "replace") if whole else EVENTS_CUT)
 
     def offset_ms(self, at_ns: int) -> float:
-        """Milliseconds from sending to `at_ns`."""
+        """Return the milliseconds from sending to `at_ns`."""
         return (at_ns - self.sent_ns) / 1e6
 
     def fail(self, failure: str, message: str) -> None:
-        """Note a failure; the first one stands."""
+        """Record a failure; the first one counts.
+
+        Args:
+            failure: One of `FAILURES`.
+            message: The error.
+        """
         if self.failure is None:
             self.failure, self.error_message = failure, message

@@ -1,6 +1,6 @@
-"""The trace that an invocation belongs to. It is chosen before the request is sent, so its id is known at once.
+"""The trace context of an invocation, chosen before the request is sent so that its trace id is known at once.
 
-W3C Trace Context (`traceparent`) and X-Ray's tracing header; AgentCore passes both on to the agent, whose spans then
+W3C Trace Context (`traceparent`) and X-Ray's tracing header; AgentCore passes both to the agent, whose spans then
 belong to this trace.
 """
 
@@ -16,19 +16,19 @@ _XRAY_ROOT = re.compile(r"(?:^|;)\s*Root=1-([0-9a-f]{8})-([0-9a-f]{24})")
 
 
 def trace_id_in(headers: Mapping[str, str]) -> str | None:
-    """The trace id (32 hex digits) that `traceparent` or else `X-Amzn-Trace-Id` names; names in any case."""
+    """Return the trace id (32 hex digits) of `traceparent`, else of `X-Amzn-Trace-Id`; header names in any case."""
     named = {name.lower(): value for name, value in headers.items()}
-    if found := _TRACEPARENT.fullmatch(named.get("traceparent", "").strip().lower()):
-        return found[1] if found[1].strip("0") else None
-    if found := _XRAY_ROOT.search(named.get("x-amzn-trace-id", "")):
-        return found[1] + found[2]
+    if match := _TRACEPARENT.fullmatch(named.get("traceparent", "").strip().lower()):
+        return match[1] if match[1].strip("0") else None
+    if match := _XRAY_ROOT.search(named.get("x-amzn-trace-id", "")):
+        return match[1] + match[2]
     return None
 
 
 def with_trace(headers: Mapping[str, str]) -> dict[str, str]:
-    """`headers`, with a `traceparent` of a new, sampled trace unless they carry a trace already.
+    """Return `headers` with the `traceparent` of a new, sampled trace, unless they carry a trace already.
 
-    Its id begins with the time in seconds, as X-Ray wants it.
+    Its id begins with the time in seconds, as X-Ray requires.
     """
     if {name.lower() for name in headers} & {"traceparent", "x-amzn-trace-id"}:
         return dict(headers)

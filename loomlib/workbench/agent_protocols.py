@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import Chunk, InvocationError
 from ..agents.agui import answer_to, conversation_of, run_input
-from ..agents.agui.parts import as_list, as_mapping, as_text
 from ..agents.mcp_apps import FrameChannel, tool_call_payload, tool_result_of
+from ..json_values import as_list, as_mapping, as_text
 from .agent import Agent
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..agents.agui import AguiEvent, AguiFold, AguiRun, Confirmation, ToolUse
+from ..agents.agui import AguiEvent, AguiFold, AguiRun, AguiToolUse, Confirmation
 from .cards import card
 from .frames import rows_frame
 
@@ -44,7 +44,7 @@ class AguiView:
         return self.run.text
 
     @property
-    def tools(self) -> tuple[ToolUse, ...]:
+    def tools(self) -> tuple[AguiToolUse, ...]:
         """The tools that were called."""
         return self.run.tools
 

@@ -17,8 +17,8 @@ from loomlib.agents import note_of
 from loomlib.agents.agui import (
     EVENT_TYPES,
     AguiFold,
-    Document,
-    PatchFailed,
+    JsonDocument,
+    PatchError,
     answer_to,
     apply_patch,
     conversation_of,
@@ -175,7 +175,7 @@ def test_a_patch_made_by_another_library_applies(before: Any, after: Any) -> Non
     ],
 )
 def test_a_patch_that_does_not_apply_says_so(value: Any, patch: list[Any]) -> None:
-    with pytest.raises(PatchFailed):
+    with pytest.raises(PatchError):
         apply_patch(value, patch)
 
 
@@ -195,7 +195,7 @@ def test_copies_of_copies_end_before_they_fill_the_machine() -> None:
 
 def test_a_patch_that_fails_half_way_leaves_everything_as_it_was() -> None:
     before = {"a": [1, {"b": "x"}, 3], "c": {"d": "old"}, "e": "keep"}
-    found = Document(before)
+    found = JsonDocument(before)
     changes = [
         {"op": "replace", "path": "/a/1/b", "value": "y"},
         {"op": "add", "path": "/a/0", "value": {"new": []}},
@@ -208,7 +208,7 @@ def test_a_patch_that_fails_half_way_leaves_everything_as_it_was() -> None:
         {"op": "remove", "path": ""},
     ]
     for count in range(len(changes) + 1):
-        with pytest.raises(PatchFailed, match=f"operation {count}: "):
+        with pytest.raises(PatchError, match=f"operation {count}: "):
             found.apply([*changes[:count], {"op": "remove", "path": "/nothing"}])
         assert found.snapshot() == before
     found.apply(changes)
@@ -217,11 +217,11 @@ def test_a_patch_that_fails_half_way_leaves_everything_as_it_was() -> None:
 
 @given(JSON, st.lists(st.tuples(JSON, st.booleans()), max_size=5))
 def test_a_document_is_what_patching_copies_one_by_one_gives(first: Any, steps: list[tuple[Any, bool]]) -> None:
-    document, expected = Document(first), first
+    document, expected = JsonDocument(first), first
     for after, fails in steps:
         patch = jsonpatch.make_patch(expected, after).patch
         if fails:
-            with pytest.raises(PatchFailed):
+            with pytest.raises(PatchError):
                 document.apply([*patch, {"op": "remove", "path": "/no/such/place"}])
         else:
             document.apply(patch)
@@ -363,7 +363,7 @@ def test_events_without_the_ids_that_nothing_needs_are_taken_and_reported() -> N
         {"type": "TOOL_CALL_RESULT", "messageId": "m", "content": "of nothing"},
         {"type": "RUN_ERROR"},
     ).run()
-    assert (run.status, run.error, run.tools[0].result) == ("failed", "The agent did not say what failed", "found")
+    assert (run.status, run.error, run.tools[0].result) == ("failed", "The agent did not report what failed", "found")
     assert [each.partition(": ")[2] for each in run.problems] == [
         "RUN_STARTED without threadId",
         "TOOL_CALL_RESULT without messageId",
@@ -439,7 +439,7 @@ def test_only_text_messages_are_the_answers_text() -> None:
         *reader.finish(),
     ]
     assert "".join(each.text for each in pieces) == "Hi"
-    assert all(each.is_kept for each in pieces)
+    assert all(each.is_protocol_event for each in pieces)
     note = note_of(pieces[1].data)
     assert note is not None
     assert (note.kind, note.values["type"]) == ("agui", "TOOL_CALL_ARGS")

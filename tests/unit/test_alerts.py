@@ -266,7 +266,7 @@ def test_a_number_that_cannot_be_had_is_no_data_with_the_reason(store: Store) ->
     store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
 
     def measure(rule: AlertRule, window: Window) -> Estimate:
-        raise AgentNotFoundError("No such agent in the catalog", on="gone")
+        raise AgentNotFoundError("The catalog has no such agent", on="gone")
 
     found = check_alerts(store, "local", measure, Inbox(), now=NOON)
     assert (found.checked[0].state, found.exit_code) == (NO_DATA, 0)

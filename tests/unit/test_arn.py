@@ -47,12 +47,12 @@ def test_other_text_is_refused_as_a_value_error_of_looms(text: str) -> None:
     ("text", "fault"),
     [
         ("calculator", "six parts"),
-        ("arn:gcp:bedrock-agentcore:us-east-1:123456789012:runtime/a-b", "no AWS partition"),
+        ("arn:gcp:bedrock-agentcore:us-east-1:123456789012:runtime/a-b", "not an AWS partition"),
         ("arn:aws:lambda:us-east-1:123456789012:function:x", "service 'lambda'"),
-        ("arn:aws:bedrock-agentcore:US:123456789012:runtime/a-b", "no region"),
-        ("arn:aws:bedrock-agentcore:us-east-1:1234:runtime/a-b", "no account number"),
+        ("arn:aws:bedrock-agentcore:US:123456789012:runtime/a-b", "not a region"),
+        ("arn:aws:bedrock-agentcore:us-east-1:1234:runtime/a-b", "not an account id"),
         ("arn:aws:bedrock-agentcore:us-east-1:123456789012:memory/a-b", "'memory' is not a runtime"),
-        ("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/abc", "no runtime id"),
+        ("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/abc", "not a runtime id"),
         ("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a-b/runtime-endpoint/x", "as qualifier"),
     ],
 )

@@ -93,10 +93,10 @@ def test_a_payload_is_the_prompt_a_mapping_or_bytes() -> None:
 @pytest.mark.parametrize(
     ("prompt", "payload", "said"),
     [
-        ({"question": "hi"}, None, "a prompt is a text, not dict; a mapping is sent as it is with payload="),
-        (["hi"], None, "a prompt is a text, not list"),
-        (None, "hi", "a payload is a mapping or bytes, not str; a text is sent as the prompt"),
-        ("hi", 5, "a payload is a mapping or bytes, not int"),
+        ({"question": "hi"}, None, "the prompt must be a string, not dict; pass a mapping as payload="),
+        (["hi"], None, "the prompt must be a string, not list"),
+        (None, "hi", "the payload must be a mapping or bytes, not str; pass a string as the prompt"),
+        ("hi", 5, "the payload must be a mapping or bytes, not int"),
     ],
 )
 def test_what_can_be_no_prompt_and_no_payload_is_refused_with_what_is_taken(

@@ -57,10 +57,10 @@ def test_a_view_is_read_from_the_stream() -> None:
     ("change", "problem"),
     [
         ({"resourceUri": "https://evil.example/"}, "no ui://"),
-        ({"html": ""}, "has no page"),
+        ({"html": ""}, "has no HTML"),
         ({"html": "x" * 2_000_001}, "is longer"),
         ({"mimeType": "text/html"}, "not text/html;profile=mcp-app"),
-        ({"mimeType": None}, "of no type"),
+        ({"mimeType": None}, "(none)"),
     ],
 )
 def test_a_view_that_cannot_be_shown_says_why(change: dict[str, Any], problem: str) -> None:
@@ -99,7 +99,7 @@ def test_a_frame_calls_its_own_tools_only_and_not_for_ever() -> None:
     channel = FrameChannel(view(), call_tool, max_calls=1)
     assert ask(channel, "tools/call", {"name": "delete_all", "arguments": {}})["error"]["code"] == -32000
     assert ask(channel, "tools/call", {"name": "roll", "arguments": {"count": 1}})["result"] == {"content": []}
-    assert "often enough" in ask(channel, "tools/call", {"name": "roll"})["error"]["message"]
+    assert "limit of tool calls" in ask(channel, "tools/call", {"name": "roll"})["error"]["message"]
     assert calls == [("roll", {"count": 1})]
     assert channel.refused == ["tools/call delete_all", "tools/call roll"]
 
@@ -145,7 +145,7 @@ def test_whatever_a_frame_posts_is_answered_in_json_rpc_or_not_at_all(message: A
 def test_an_answer_that_is_none_is_an_error() -> None:
     assert tool_result_of(b'{"mcp": {"result": {"content": []}}}') == {"result": {"content": []}}
     assert tool_result_of(b'{"mcp": {"error": {"code": 5, "message": "no"}}}')["error"] == {"code": 5, "message": "no"}
-    assert "did not answer" in tool_result_of(b"hello")["error"]["message"]
+    assert "not in the form" in tool_result_of(b"hello")["error"]["message"]
     assert tool_call_payload("roll", {})["mcp"]["method"] == "tools/call"
 
 

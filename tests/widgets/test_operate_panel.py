@@ -120,7 +120,7 @@ def test_an_agent_is_opened_refreshed_with_the_rest_and_closed(watched: Watched)
     watched.ask("leave")
     assert watched.ask("hello") == {}
     assert watched.ask("drill", agent=HOSTILE) == {"failed": True}
-    assert watched.panel.error["what"] == "No such agent in the catalog"
+    assert watched.panel.error["what"] == "The catalog has no such agent"
 
 
 def test_an_opened_agent_that_was_removed_elsewhere_is_closed(watched: Watched, busy: loom.Workbench) -> None:

@@ -4,8 +4,8 @@ from .events import EVENT_TYPES, AguiEvent, is_agui, read_event
 from .fold import AguiFold
 from .history import conversation_of, tool_answer
 from .inputs import answer_to, run_input
-from .json_patch import Document, PatchFailed, apply_patch
-from .run import RUN_STATES, Activity, AguiRun, Confirmation, Message, Subagent, ToolUse
+from .json_patch import JsonDocument, PatchError, apply_patch
+from .run import RUN_STATES, Activity, AguiMessage, AguiRun, AguiToolUse, Confirmation, Subagent
 
 __all__ = [
     "EVENT_TYPES",
@@ -13,13 +13,13 @@ __all__ = [
     "Activity",
     "AguiEvent",
     "AguiFold",
+    "AguiMessage",
     "AguiRun",
+    "AguiToolUse",
     "Confirmation",
-    "Document",
-    "Message",
-    "PatchFailed",
+    "JsonDocument",
+    "PatchError",
     "Subagent",
-    "ToolUse",
     "answer_to",
     "apply_patch",
     "conversation_of",

@@ -1,5 +1,7 @@
-"""One AG-UI event from the JSON of a server-sent event. The types and their required fields are those of protocol 1.0
-(package ag-ui-protocol 1.0, `spec/1.0/schema.json`); what they do not know is kept as it came.
+"""Reading one AG-UI event from the JSON of a server-sent event.
+
+The types and their required fields are those of protocol 1.0 (package ag-ui-protocol 1.0, `spec/1.0/schema.json`);
+unknown events are kept unchanged.
 """
 
 from __future__ import annotations
@@ -48,16 +50,20 @@ EVENT_TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "SUBAGENT_FINISHED": {"subagentRunId": _TEXT},
     "SUBAGENT_ERROR": {"subagentRunId": _TEXT, "message": _TEXT},
 }
-"""Every event type of protocol 1.0, with the fields that it must have."""
+"""Every event type of protocol 1.0, with its required fields."""
 
-_SHOUTED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_EVENT_TYPE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AguiEvent:
-    """One event. `values` are its fields as they came, by their wire names (strangers' texts).
+    """One event.
 
-    `is_known` is False for a type that protocol 1.0 does not have; `problem` says what is wrong with a malformed one.
+    Attributes:
+        type: Its type.
+        values: Its fields by their wire names; untrusted.
+        is_known: Whether protocol 1.0 has its type.
+        problem: What is wrong with a malformed event; "" for a valid one.
     """
 
     type: str
@@ -66,21 +72,21 @@ class AguiEvent:
     problem: str = ""
 
     def text(self, name: str) -> str:
-        """A field that is a text, "" where it is none."""
+        """Return a field that is a string, "" otherwise."""
         value = self.values.get(name)
         return value if isinstance(value, str) else ""
 
 
 def is_agui(value: object) -> bool:
-    """Whether a JSON value is an event of a type that protocol 1.0 has."""
+    """Return whether a JSON value is an event of a type that protocol 1.0 has."""
     return isinstance(value, dict) and cast("dict[str, object]", value).get("type") in EVENT_TYPES
 
 
 def read_event(data: bytes | str | Mapping[str, Any]) -> AguiEvent | None:
-    """The event that the data of one server-sent event holds (`Chunk.data`); None for what is no AG-UI event at all.
+    """Return the event in the data of one server-sent event (`Chunk.data`); None for anything else. Never raises.
 
-    An object whose `type` is written as AG-UI's are, in capitals, is an event of an unknown type; a known type without
-    its required fields is malformed. Neither raises.
+    An object whose `type` is in capitals, as AG-UI's are, is an event of an unknown type; a known type without its
+    required fields is malformed.
     """
     value: object = data
     if isinstance(data, (bytes, str)):
@@ -90,19 +96,19 @@ def read_event(data: bytes | str | Mapping[str, Any]) -> AguiEvent | None:
             return None
     if not isinstance(value, Mapping):
         return None
-    found = cast("Mapping[str, Any]", value)
-    kind = found.get("type")
-    if not isinstance(kind, str) or not _SHOUTED.fullmatch(kind):
+    fields = cast("Mapping[str, Any]", value)
+    kind = fields.get("type")
+    if not isinstance(kind, str) or not _EVENT_TYPE.fullmatch(kind):
         return None
     if kind not in EVENT_TYPES:
-        return AguiEvent(type=kind, values=found, is_known=False)
-    return AguiEvent(type=kind, values=found, problem=_problem(kind, found))
+        return AguiEvent(type=kind, values=fields, is_known=False)
+    return AguiEvent(type=kind, values=fields, problem=_problem(kind, fields))
 
 
-def _problem(kind: str, found: Mapping[str, Any]) -> str:
-    for name, wanted in EVENT_TYPES[kind].items():
-        if name not in found:
+def _problem(kind: str, fields: Mapping[str, Any]) -> str:
+    for name, types in EVENT_TYPES[kind].items():
+        if name not in fields:
             return f"{kind} without {name}"
-        if wanted is not _ANY and not isinstance(found[name], wanted):
-            return f"{kind}: {name} is a {type(found[name]).__name__}"
+        if types is not _ANY and not isinstance(fields[name], types):
+            return f"{kind}: {name} is a {type(fields[name]).__name__}"
     return ""

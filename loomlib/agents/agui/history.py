@@ -1,5 +1,6 @@
-"""The conversation as AG-UI's messages on the wire: what the next run is sent, so that an agent without a memory knows
-what was said. (The protocol has the asker send all of it with each run.)
+"""The conversation as AG-UI messages on the wire: what the next run is sent, for agents without a memory.
+
+By the protocol the client sends all of it with each run.
 """
 
 from __future__ import annotations
@@ -7,33 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .parts import GrowingMessage, GrowingTool, as_mapping, as_text, content_text
+from loomlib.json_values import as_mapping, mapping_or_none, text_or_none
+
+from .parts import GrowingMessage, GrowingTool, content_text
 from .run import AguiRun
 
 Wire = dict[str, Any]
 
 
-def said_last(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Of a whole conversation, the messages after the person's last: those of the run that sends it."""
-    found: list[Mapping[str, Any]] = []
-    for each in map(as_mapping, messages):
-        if each.get("role") == "user":
-            found.clear()
+def messages_of_run(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Return the messages after the user's last one in a conversation: those of the run that sends it."""
+    result: list[Mapping[str, Any]] = []
+    for message in map(as_mapping, messages):
+        if message.get("role") == "user":
+            result.clear()
         else:
-            found.append(each)
-    return found
+            result.append(message)
+    return result
 
 
 def answer_in(messages: Sequence[Any]) -> str:
-    """The agent's own words in `said_last`."""
-    texts = [content_text(each.get("content")) for each in said_last(messages) if each.get("role") == "assistant"]
+    """Return the agent's own text in `messages_of_run`."""
+    texts = [content_text(each.get("content")) for each in messages_of_run(messages) if each.get("role") == "assistant"]
     return "\n\n".join(filter(None, texts))
 
 
 def conversation_of(turns: Iterable[tuple[str, str, AguiRun | None]]) -> list[Wire]:
-    """The messages of turns, each an id, what the person wrote ("" for nothing), and the run that answered.
+    """Return the messages of turns.
 
-    A run that sent a snapshot of the conversation has all that was before it. What a failed run said is left out.
+    A run that sent a snapshot of the conversation has everything before it. The messages of a failed run are left out.
+
+    Args:
+        turns: For each turn an id, the user's text ("" for none), and the run that answered.
     """
     found: list[Wire] = []
     for id, prompt, run in turns:
@@ -47,12 +53,17 @@ def conversation_of(turns: Iterable[tuple[str, str, AguiRun | None]]) -> list[Wi
 
 
 def tool_answer(tool_call_id: str, content: str) -> Wire:
-    """The message that answers a call of a tool that the asker itself offered (`run_input(tools=…)`)."""
+    """Return the message that answers a call of a tool that the client offered (`run_input(tools=…)`).
+
+    Args:
+        tool_call_id: The call.
+        content: The result.
+    """
     return {"id": f"answer-{tool_call_id}", "role": "tool", "toolCallId": tool_call_id, "content": content}
 
 
 class History:
-    """The messages of a run in their order, from what has streamed since the last snapshot of the conversation."""
+    """The messages of a run in order, from what was streamed since the last snapshot of the conversation."""
 
     def __init__(self) -> None:
         self._snapshot: Sequence[Any] | None = None
@@ -63,47 +74,61 @@ class History:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds the conversation from its beginning."""
+        """Whether it has the conversation from its beginning."""
         return self._snapshot is not None
 
     def note(self, what: str, id: str, name: str = "") -> None:
-        """A `message`, `call` or `result` begins; `name` is the id of the message that a result is."""
+        """Record that a message, call or result begins.
+
+        Args:
+            what: `message`, `call` or `result`.
+            id: Its id.
+            name: The id of the message that a result is.
+        """
         self._order.setdefault((what, id), name)
 
     def replace(self, messages: Sequence[Any]) -> None:
-        """The whole conversation came: what has streamed is in it."""
+        """Replace the conversation by a snapshot, which contains what was streamed."""
         self._snapshot, self._before = messages, frozenset(self._order)
 
     def messages(
         self, messages: Mapping[str, GrowingMessage], tools: Mapping[str, GrowingTool], *, is_broken: bool
     ) -> tuple[Wire, ...]:
-        """All of them. Of a broken run, calls that nobody answered are left out: no model takes them."""
-        found = [dict(as_mapping(each)) for each in self._snapshot or () if isinstance(each, dict)]
-        places = {each.get("id"): each for each in found}
+        """Return all messages.
+
+        Args:
+            messages: The streamed messages by id.
+            tools: The streamed tool calls by id.
+            is_broken: Whether the run failed; then unanswered tool calls, which no model accepts, are left out.
+        """
+        wire = [dict(fields) for item in self._snapshot or () if (fields := mapping_or_none(item)) is not None]
+        by_id = {message.get("id"): message for message in wire}
         for key, name in self._order.items():
             if key in self._before:
                 continue
             what, id = key
-            made: Wire | None = None
+            message: Wire | None = None
             if what == "message":
-                made = self._said(messages[id])
+                message = self._message(messages[id])
             elif what == "call" and not (is_broken and tools[id].result is None):
-                made = self._called(tools[id], places)
+                message = self._tool_call(tools[id], by_id)
             elif what == "result":
-                made = {"id": name or f"result-{id}", "role": "tool", "toolCallId": id, "content": tools[id].result}
-            if made is not None:
-                found.append(made)
-                places[made["id"]] = made
-        return tuple(found)
+                message = {"id": name or f"result-{id}", "role": "tool", "toolCallId": id, "content": tools[id].result}
+            if message is not None:
+                wire.append(message)
+                by_id[message["id"]] = message
+        return tuple(wire)
 
-    def _said(self, message: GrowingMessage) -> Wire:
+    def _message(self, message: GrowingMessage) -> Wire:
         role = "reasoning" if message.kind == "reasoning" else message.role
-        return self._sealed({"id": message.id, "role": role, "content": "".join(message.parts)}, "message", message.id)
+        return self._with_encrypted(
+            {"id": message.id, "role": role, "content": "".join(message.parts)}, "message", message.id
+        )
 
-    def _called(self, tool: GrowingTool, places: Mapping[Any, Wire]) -> Wire | None:
-        """The message that holds the call, where there is none yet."""
+    def _tool_call(self, tool: GrowingTool, places: Mapping[Any, Wire]) -> Wire | None:
+        """Return the message that contains the call, where there is none yet."""
         function = {"name": tool.name, "arguments": "".join(tool.parts)}
-        call = self._sealed({"id": tool.id, "type": "function", "function": function}, "tool-call", tool.id)
+        call = self._with_encrypted({"id": tool.id, "type": "function", "function": function}, "tool-call", tool.id)
         id = tool.parent or f"call-{tool.id}"
         holder = places.get(id)
         if holder is None or holder.get("role") != "assistant":
@@ -111,6 +136,6 @@ class History:
         holder["toolCalls"] = [*holder.get("toolCalls", ()), call]
         return None
 
-    def _sealed(self, made: Wire, what: str, id: str) -> Wire:
-        value = as_text(self.encrypted.get((what, id)))
+    def _with_encrypted(self, made: Wire, what: str, id: str) -> Wire:
+        value = text_or_none(self.encrypted.get((what, id)))
         return made if value is None else {**made, "encryptedValue": value}

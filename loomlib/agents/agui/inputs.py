@@ -1,4 +1,4 @@
-"""What an AG-UI agent is sent: RunAgentInput, as a payload for `agent.invoke(payload=…)`."""
+"""The input of an AG-UI agent: RunAgentInput, as a payload for `agent.invoke(payload=…)`."""
 
 from __future__ import annotations
 
@@ -19,36 +19,51 @@ def run_input(
     resume: Sequence[Mapping[str, Any]] = (),
     forwarded: Any = None,
 ) -> dict[str, Any]:
-    """The input of a run. `prompt` becomes the last user message; `resume` are answers made by `answer_to`.
+    """Return the input of a run.
 
-    `messages` are what was said before (`conversation_of`): an agent that keeps no memory knows nothing else. `tools`
-    are those that the asker offers, whose calls the next run answers (`tool_answer`).
+    Args:
+        prompt: Becomes the last user message.
+        thread_id: The conversation; a new one by default.
+        run_id: The run; a new one by default.
+        state: The shared state.
+        messages: The conversation so far (`conversation_of`); an agent without a memory knows nothing else.
+        tools: The tools that the client offers; the next run answers their calls (`tool_answer`).
+        context: The context of the run.
+        resume: Answers to interrupts, made by `answer_to`.
+        forwarded: Properties to forward to the agent.
 
-    agent.invoke(payload=run_input("Add two lamps to the cart", state={"cart": []}))
+    Example:
+        agent.invoke(payload=run_input("Add two lamps to the cart", state={"cart": []}))
     """
-    said = [dict(each) for each in messages]
+    all_messages = [dict(item) for item in messages]
     if prompt is not None:
-        said.append({"id": uuid.uuid4().hex, "role": "user", "content": prompt})
-    found: dict[str, Any] = {
+        all_messages.append({"id": uuid.uuid4().hex, "role": "user", "content": prompt})
+    input_: dict[str, Any] = {
         "threadId": thread_id or f"thread-{uuid.uuid4().hex}",
         "runId": run_id or f"run-{uuid.uuid4().hex}",
-        "messages": said,
-        "tools": [dict(each) for each in tools],
-        "context": [dict(each) for each in context],
+        "messages": all_messages,
+        "tools": [dict(item) for item in tools],
+        "context": [dict(item) for item in context],
         "state": {} if state is None else state,
         "forwardedProps": {} if forwarded is None else forwarded,
     }
     if resume:
-        found["resume"] = [dict(each) for each in resume]
-    return found
+        input_["resume"] = [dict(item) for item in resume]
+    return input_
 
 
 def answer_to(confirmation_id: str, *, approved: bool | None = None, payload: Any = None) -> dict[str, Any]:
-    """The answer to a `Confirmation`: yes, no, a payload of its own, or (without either) that it is abandoned.
+    """Return the answer to a `Confirmation`: approved, rejected, a payload of its own, or (without either) cancelled.
 
-    agent.invoke(payload=run_input(resume=[answer_to(run.confirmations[0].id, approved=True)]), session_id=…)
+    Args:
+        confirmation_id: The confirmation.
+        approved: The decision.
+        payload: An answer in the form that the run asks for.
+
+    Example:
+        agent.invoke(payload=run_input(resume=[answer_to(run.confirmations[0].id, approved=True)]), session_id=…)
     """
     if approved is None and payload is None:
         return {"interruptId": confirmation_id, "status": "cancelled"}
-    given = {"approved": approved} if payload is None else payload
-    return {"interruptId": confirmation_id, "status": "resolved", "payload": given}
+    answer = {"approved": approved} if payload is None else payload
+    return {"interruptId": confirmation_id, "status": "resolved", "payload": answer}

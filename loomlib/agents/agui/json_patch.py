@@ -1,7 +1,7 @@
 """JSON Patch (RFC 6902) on JSON values, with JSON Pointers (RFC 6901).
 
-Patches are strangers': a few `copy` operations, each of the whole, would make a value that fills the machine, and a
-few `add`, each below the last, one that nothing can write out. Both are refused.
+Patches are untrusted: a few `copy` operations of the whole could exhaust memory, and a few nested `add` operations
+could make a value that nothing can serialize. Both are refused.
 """
 
 from __future__ import annotations
@@ -10,36 +10,42 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-MOST_COPIED: Final = 1_000_000
-"""Values and characters that a value may have together with what is copied within it."""
-MOST_COPIED_EVER: Final = 10_000_000
-"""The same of all that the patches of one document copy, whether it is kept or not."""
-MOST_DEEP: Final = 200
-"""How deeply a value may be nested."""
+MAX_COPIED: Final = 1_000_000
+"""Limit of a value's size together with what is copied within it, in values and characters."""
+MAX_COPIED_TOTAL: Final = 10_000_000
+"""Limit of what all patches of one document copy, whether it stays or not."""
+MAX_DEPTH: Final = 200
+"""Limit of nesting."""
 
 _OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 _NEVER: Final = object()
 _Undo = Callable[[], object]
 
 
-class PatchFailed(ValueError):
-    """A patch that does not apply; nothing of it was done."""
+class PatchError(ValueError):
+    """A patch that does not apply; none of it was applied."""
 
 
 def apply_patch(value: Any, patch: Sequence[Any]) -> Any:
-    """The value after all operations of `patch`, the given one stays as it was.
+    """Return the value after all operations of a patch; the given value is unchanged.
 
-    `PatchFailed` where one does not apply, as the RFC has it.
+    Args:
+        value: The JSON value.
+        patch: The operations.
+
+    Raises:
+        PatchError: An operation does not apply.
     """
-    found = Document(value)
+    found = JsonDocument(value)
     found.apply(patch)
     return found.snapshot()
 
 
-class Document:
-    """A JSON value that patches change in place: each costs what it changes, not what the value holds.
+class JsonDocument:
+    """A JSON value that patches change in place: each costs what it changes, not the size of the value.
 
-    `snapshot()` is a copy of what it is now, made when it is asked for.
+    Args:
+        value: The initial value.
     """
 
     def __init__(self, value: Any = None) -> None:
@@ -49,40 +55,48 @@ class Document:
         self.replace(value)
 
     def replace(self, value: Any) -> None:
-        """Another value altogether; `PatchFailed` where it is nested too deeply."""
+        """Replace the value.
+
+        Raises:
+            PatchError: It is nested too deeply.
+        """
         size, depth = _measured(value)
-        if depth > MOST_DEEP:
-            raise PatchFailed("the value is nested too deeply")
+        if depth > MAX_DEPTH:
+            raise PatchError("the value is nested too deeply")
         self._value, self._size, self._depth, self._copied = _copy(value), size, depth, 0
         self._snapshot = _NEVER
 
     def snapshot(self) -> Any:
-        """The value now. The same copy is given until a patch changes something."""
+        """Return a copy of the value; the same copy until a patch changes something."""
         if self._snapshot is _NEVER:
             self._snapshot = _copy(self._value)
         return self._snapshot
 
     def apply(self, patch: Sequence[Any]) -> None:
-        """All operations of a patch, or none: `PatchFailed` says which does not apply, and why."""
+        """Apply all operations of a patch, or none.
+
+        Raises:
+            PatchError: An operation does not apply; the message says which and why.
+        """
         undo: list[_Undo] = []
         size, depth = self._size, self._depth
         for place, operation in enumerate(patch):
             try:
                 if not isinstance(operation, Mapping):
-                    raise PatchFailed("it is no object")
+                    raise PatchError("it is not an object")
                 self._do(cast("Mapping[str, Any]", operation), undo)
-            except PatchFailed as error:
+            except PatchError as error:
                 for back in reversed(undo):
                     back()
                 self._size, self._depth = size, depth
-                raise PatchFailed(f"operation {place}: {error}") from error
+                raise PatchError(f"operation {place}: {error}") from error
         if undo:
             self._snapshot = _NEVER
 
     def _do(self, operation: Mapping[str, Any], undo: list[_Undo]) -> None:
         op, keys = operation.get("op"), _keys(operation.get("path"))
         if op not in _OPERATIONS:
-            raise PatchFailed(f"{op!r} is none of {', '.join(_OPERATIONS)}")
+            raise PatchError(f"{op!r} is not one of {', '.join(_OPERATIONS)}")
         if op == "remove":
             self._remove(keys, undo)
         elif op in ("move", "copy"):
@@ -90,10 +104,10 @@ class Document:
             found = self._get(source)
             (self._move if op == "move" else self._copy_within)(found, source, keys, undo)
         elif "value" not in operation:
-            raise PatchFailed(f"{op} without a value")
+            raise PatchError(f"{op} without a value")
         elif op == "test":
             if not _same(self._get(keys), operation["value"]):
-                raise PatchFailed(f"{operation['path']} is not what was tested for")
+                raise PatchError(f"{operation['path']} does not have the tested value")
         else:
             size, depth = _measured(operation["value"])
             self._deepen(len(keys) + depth)
@@ -107,9 +121,9 @@ class Document:
         if source == keys:
             return
         if keys[: len(source)] == source:
-            raise PatchFailed("a value cannot be moved into itself")
+            raise PatchError("a value cannot be moved into itself")
         lower = len(keys) - len(source)
-        if self._depth + lower > MOST_DEEP:  # it may be too deep: then it is looked at
+        if self._depth + lower > MAX_DEPTH:  # it may be too deep: measure it
             self._deepen(len(keys) + _measured(found)[1])
         else:
             self._depth += max(0, lower)
@@ -117,16 +131,16 @@ class Document:
         self._add(keys, found, 0, undo)
 
     def _copy_within(self, found: Any, source: Sequence[str], keys: Sequence[str], undo: list[_Undo]) -> None:
-        size, depth = _measured(found, most=MOST_COPIED - self._size)
-        if self._size + size > MOST_COPIED or self._copied + size > MOST_COPIED_EVER:
-            raise PatchFailed("the copy makes the value too large")
+        size, depth = _measured(found, most=MAX_COPIED - self._size)
+        if self._size + size > MAX_COPIED or self._copied + size > MAX_COPIED_TOTAL:
+            raise PatchError("the copy makes the value too large")
         self._copied += size
         self._deepen(len(keys) + depth)
         self._add(keys, _copy(found), size, undo)
 
     def _deepen(self, depth: int) -> None:
-        if depth > MOST_DEEP:
-            raise PatchFailed("the value would be nested too deeply")
+        if depth > MAX_DEPTH:
+            raise PatchError("the value would be nested too deeply")
         self._depth = max(self._depth, depth)
 
     def _get(self, keys: Sequence[str]) -> Any:
@@ -138,7 +152,7 @@ class Document:
                 items = cast("list[Any]", value)
                 value = items[_index(key, len(items) - 1)]
             else:
-                raise PatchFailed(f"there is no {key!r}")
+                raise PatchError(f"there is no {key!r}")
         return value
 
     def _add(self, keys: Sequence[str], given: Any, size: int, undo: list[_Undo]) -> None:
@@ -157,10 +171,10 @@ class Document:
             undo.append(lambda: items.pop(place))
             self._size += size
         else:
-            raise PatchFailed(f"nothing can be added below {keys[-1]!r}")
+            raise PatchError(f"nothing can be added below {keys[-1]!r}")
 
     def _set(self, keys: Sequence[str], given: Any, size: int, undo: list[_Undo]) -> None:
-        """Puts it in the place of what is there."""
+        """Replace the existing value."""
         old = self._get(keys)
         self._size += size - _measured(old)[0]
         if not keys:
@@ -172,7 +186,7 @@ class Document:
         undo.append(lambda: parent.__setitem__(last, old))
 
     def _remove(self, keys: Sequence[str], undo: list[_Undo], *, size: int | None = None) -> None:
-        """Takes away what is there; `size` is for what is put back elsewhere."""
+        """Remove the existing value; `size` is for one that is put back elsewhere."""
         old = self._get(keys)
         self._size -= _measured(old)[0] if size is None else size
         if not keys:
@@ -188,7 +202,7 @@ class Document:
             undo.append(lambda: parent.insert(last, old))
 
     def _place(self, keys: Sequence[str]) -> tuple[Any, str | int]:
-        """Where something is: what holds it, and its key or number there."""
+        """Return what contains a value, and its key or index there."""
         parent = self._get(keys[:-1])
         return parent, int(keys[-1]) if isinstance(parent, list) else keys[-1]
 
@@ -198,12 +212,12 @@ class Document:
 
 def _keys(pointer: Any) -> list[str]:
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
-        raise PatchFailed(f"{pointer!r} is no JSON Pointer")
+        raise PatchError(f"{pointer!r} is not a JSON Pointer")
     return [each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/")[1:]]
 
 
 def _measured(value: Any, *, most: float = float("inf")) -> tuple[int, int]:
-    """How many values and characters there are, and how deeply they are nested; not looked further beyond `most`."""
+    """Return the number of values and characters, and the depth; stop counting beyond `most`."""
     size = depth = 0
     left: list[tuple[Any, int]] = [(value, 1)]
     while left and size <= most:
@@ -230,7 +244,7 @@ def _copy(value: Any) -> Any:
 
 def _index(key: str, highest: int) -> int:
     if not (key.isascii() and key.isdigit()) or (len(key) > 1 and key[0] == "0") or len(key) > 9 or int(key) > highest:
-        raise PatchFailed(f"there is no place {key!r}")
+        raise PatchError(f"there is no place {key!r}")
     return int(key)
 
 

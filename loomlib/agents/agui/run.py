@@ -1,4 +1,4 @@
-"""What a run of AG-UI events adds up to."""
+"""A run of AG-UI events as a value."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 RUN_STATES: Final = ("not started", "running", "finished", "interrupted", "cancelled", "failed", "cut off")
-"""How a run stands. `interrupted`: it waits for a person (`AguiRun.confirmations`). `cut off`: the stream ended."""
+"""The state of a run. `interrupted`: it waits for a person (`AguiRun.confirmations`); `cut off`: the stream ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """A message that was streamed; `kind` is `text` or `reasoning`."""
+class AguiMessage:
+    """A streamed message.
+
+    Attributes:
+        id: Its id.
+        role: Its role.
+        text: Its text.
+        is_complete: Whether it has ended.
+        kind: `text` or `reasoning`.
+    """
 
     id: str
     role: str
@@ -22,11 +30,17 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
-    """A tool that was called. `arguments` is None while they are still coming, or are no JSON (then see the text).
+class AguiToolUse:
+    """A tool call.
 
-    `state` is `running`, `called` (its arguments are complete), `done` (its result is there) or `cut off` (the run
-    ended while its arguments were still coming).
+    Attributes:
+        id: Its id.
+        name: The tool's name.
+        arguments_text: The arguments as received.
+        arguments: The arguments; None while incomplete or not JSON.
+        result: The result; None when there is none.
+        state: `running`, `called` (its arguments are complete), `done` (its result is there) or `cut off` (the run
+            ended before its arguments were complete).
     """
 
     id: str
@@ -39,7 +53,16 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """Something that a run asks a person: the next run's `resume` answers it by its id (see `answer_to`)."""
+    """A request for a person's decision; the next run's `resume` answers it by its id (see `answer_to`).
+
+    Attributes:
+        id: Its id.
+        reason: Why the run was interrupted.
+        message: The question.
+        tool_call_id: The tool call it is about.
+        response_schema: The JSON Schema of the answer.
+        expires_at: Until when it can be answered.
+    """
 
     id: str
     reason: str
@@ -51,7 +74,13 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Something that goes on beside the messages (a plan, a search), with what it holds now."""
+    """Progress beside the messages (a plan, a search).
+
+    Attributes:
+        id: Its id.
+        type: Its type.
+        content: Its content now.
+    """
 
     id: str
     type: str
@@ -60,7 +89,14 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subagent:
-    """A subagent that the run started; `state` is `running`, `finished`, `suspended`, `failed` or `cut off`."""
+    """A subagent that the run started.
+
+    Attributes:
+        id: Its id.
+        name: Its name.
+        state: `running`, `finished`, `suspended`, `failed` or `cut off`.
+        error: The error.
+    """
 
     id: str
     name: str
@@ -80,8 +116,8 @@ class AguiRun:
     thread_id: str = ""
     run_id: str = ""
     text: str = field(default="", repr=False)
-    messages: tuple[Message, ...] = field(default=(), repr=False)
-    tools: tuple[ToolUse, ...] = ()
+    messages: tuple[AguiMessage, ...] = field(default=(), repr=False)
+    tools: tuple[AguiToolUse, ...] = ()
     state: Any = field(default=None, repr=False)
     confirmations: tuple[Confirmation, ...] = ()
     custom: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
@@ -100,7 +136,7 @@ class AguiRun:
     events: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything as JSON-ready values."""
         return {
             "status": self.status,
             "thread_id": self.thread_id,

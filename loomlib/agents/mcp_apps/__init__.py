@@ -1,4 +1,4 @@
-"""MCP Apps, read: the views that tools carry, and the one channel by which a view's frame may reach out."""
+"""MCP Apps: the views that tools carry, and the only channel by which a view's frame can communicate."""
 
 from .channel import FrameChannel
 from .documents import VIEW_CSP, VIEW_SANDBOX, frame_document

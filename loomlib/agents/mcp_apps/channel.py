@@ -1,7 +1,7 @@
 """The frame's channel: JSON-RPC 2.0 messages of a view, answered or refused (MCP Apps, SEP-1865, 2026-01-26).
 
-A view may greet (`ui/initialize`), say that it is ready and how tall it is, ping, and call the tools of its own server
-that the agent named. Everything else is refused with a JSON-RPC error: links, messages into the chat, resources,
+A view may initialize (`ui/initialize`), report that it is ready and its height, ping, and call the tools of its own
+server that the agent named. Everything else is refused with a JSON-RPC error: links, messages into the chat, resources,
 sampling, other tools.
 """
 
@@ -11,12 +11,14 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from loomlib.json_values import as_mapping
+
 from .views import AppView
 
 PROTOCOL_VERSION: Final = "2026-01-26"
 MESSAGE_MAX_CHARACTERS: Final = 1_000_000
 ANSWER_MAX_CHARACTERS: Final = 2_000_000
-"""Of a tool's answer, as JSON: a longer one never goes to a page, which is told so in its place."""
+"""The limit of a tool's result as JSON; in place of a longer one the page receives an error."""
 
 _PARSE, _INVALID, _UNKNOWN, _BAD_PARAMS, _FAILED, _REFUSED = -32700, -32600, -32601, -32602, -32603, -32000
 
@@ -25,9 +27,19 @@ CallTool = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class FrameChannel:
-    """One frame's side of the conversation. `receive` takes what the frame posted, and gives what is to be posted back.
+    """One frame's side of the channel: `receive` takes what the frame posted, and returns what to post back.
 
-    `calls_left` bounds how often a view may call tools; `refused` lists what was refused, for the page to show.
+    Args:
+        view: The view in the frame.
+        call_tool: Calls a tool of the view's server.
+        theme: "light" or "dark".
+        max_calls: How often the view may call tools.
+        version: Loom's version.
+
+    Attributes:
+        calls_left: How often the view may still call tools.
+        refused: What was refused, for the page to show.
+        height_px: The height that the view reported; None before.
     """
 
     def __init__(
@@ -38,38 +50,38 @@ class FrameChannel:
         self.calls_left = max_calls
         self.refused: list[str] = []
         self.height_px: int | None = None
-        self._is_told = False
+        self._is_initialized = False
 
     def receive(self, message: Any) -> list[dict[str, Any]]:
-        """The messages to post into the frame in answer to one of its own (a JSON value, or its text)."""
+        """Return the messages to post into the frame in response to one of its own (a JSON value, or its text)."""
         if isinstance(message, (str, bytes)):
             if len(message) > MESSAGE_MAX_CHARACTERS:
                 return [_error(None, _INVALID, "The message is too long")]
             try:
                 message = json.loads(message)
             except (ValueError, RecursionError):
-                return [_error(None, _PARSE, "This is no JSON")]
+                return [_error(None, _PARSE, "Not JSON")]
         if not isinstance(message, dict):
-            return [_error(None, _INVALID, "This is no JSON-RPC message")]
+            return [_error(None, _INVALID, "Not a JSON-RPC message")]
         found = cast("Mapping[str, Any]", message)
         method, id = found.get("method"), found.get("id")
         if "method" not in found and ("result" in found or "error" in found):
-            return []  # an answer to nothing that was asked
+            return []  # a response to a request that was never sent
         if found.get("jsonrpc") != "2.0" or not isinstance(method, str):
-            return [_error(id, _INVALID, "This is no JSON-RPC 2.0 request")]
+            return [_error(id, _INVALID, "Not a JSON-RPC 2.0 request")]
         params = found.get("params", {})
         if not isinstance(params, dict):
-            return [_error(id, _BAD_PARAMS, "params is an object")] if "id" in found else []
-        told = cast("Mapping[str, Any]", params)
+            return [_error(id, _BAD_PARAMS, "params must be an object")] if "id" in found else []
+        values = cast("Mapping[str, Any]", params)
         if "id" not in found:
-            return self._notified(method, told)
+            return self._handle_notification(method, values)
         if not isinstance(id, (str, int)) or isinstance(id, bool):
-            return [_error(None, _INVALID, "An id is a text or a whole number")]
-        return [self._asked(id, method, told)]
+            return [_error(None, _INVALID, "id must be a string or an integer")]
+        return [self._handle_request(id, method, values)]
 
-    def _asked(self, id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _handle_request(self, id: str | int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         if method == "ui/initialize":
-            return {"jsonrpc": "2.0", "id": id, "result": self._greeting()}
+            return {"jsonrpc": "2.0", "id": id, "result": self._initialize_result()}
         if method == "ping":
             return {"jsonrpc": "2.0", "id": id, "result": {}}
         if method == "tools/call":
@@ -77,9 +89,9 @@ class FrameChannel:
         self._note(method)
         return _error(id, _UNKNOWN, f"{_short(method)} is refused: this frame can only call its own tools")
 
-    def _notified(self, method: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        if method == "ui/notifications/initialized" and not self._is_told:
-            self._is_told = True
+    def _handle_notification(self, method: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        if method == "ui/notifications/initialized" and not self._is_initialized:
+            self._is_initialized = True
             return [
                 _notification("ui/notifications/tool-input", {"arguments": self._arguments()}),
                 _notification("ui/notifications/tool-result", _bounded(self.view.result)),
@@ -92,7 +104,7 @@ class FrameChannel:
             self._note(method)
         return []
 
-    def _greeting(self) -> dict[str, Any]:
+    def _initialize_result(self) -> dict[str, Any]:
         view = self.view
         return {
             "protocolVersion": PROTOCOL_VERSION,
@@ -109,22 +121,22 @@ class FrameChannel:
     def _call(self, id: str | int, params: Mapping[str, Any]) -> dict[str, Any]:
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            return _error(id, _BAD_PARAMS, "tools/call takes a name and arguments")
+            return _error(id, _BAD_PARAMS, "tools/call requires a name and arguments")
         if name not in self.view.tools:
             self._note(f"tools/call {name}")
-            return _error(id, _REFUSED, f"{_short(name)} is refused: it is no tool of this view's server")
+            return _error(id, _REFUSED, f"{_short(name)} is refused: it is not a tool of this view's server")
         if self.calls_left <= 0:
             self._note(f"tools/call {name}")
-            return _error(id, _REFUSED, "This view has called its tools often enough")
+            return _error(id, _REFUSED, "This view has reached its limit of tool calls")
         self.calls_left -= 1
         try:
             answer = self._call_tool(name, cast("Mapping[str, Any]", arguments))
-        except Exception as error:  # noqa: BLE001 -- whatever fails behind it, the frame gets an answer
+        except Exception as error:  # noqa: BLE001 -- whatever fails, the frame gets a response
             return _error(id, _FAILED, f"The call failed ({type(error).__name__})")
         if isinstance(answer.get("result"), Mapping):
             return {"jsonrpc": "2.0", "id": id, "result": _bounded(answer["result"])}
-        told = cast("Mapping[str, Any]", answer.get("error") or {})
-        return _error(id, int(told.get("code", _FAILED)), str(told.get("message", "The call failed")))
+        error = as_mapping(answer.get("error"))
+        return _error(id, int(error.get("code", _FAILED)), str(error.get("message", "The call failed")))
 
     def _arguments(self) -> dict[str, Any]:
         return dict(self.view.arguments) if _length(self.view.arguments) <= ANSWER_MAX_CHARACTERS else {}
@@ -138,8 +150,8 @@ def _bounded(result: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's result; in place of one that is too long, a result of the same kind that says so."""
     if (length := _length(result)) <= ANSWER_MAX_CHARACTERS:
         return dict(result)
-    said = f"The answer has {length:,} characters, and a view is given {ANSWER_MAX_CHARACTERS:,} at most."
-    return {"isError": True, "content": [{"type": "text", "text": said}]}
+    text = f"The result has {length:,} characters; a view can receive {ANSWER_MAX_CHARACTERS:,} at most."
+    return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
 def _length(value: Mapping[str, Any]) -> int:

@@ -35,7 +35,7 @@ VIEW_SANDBOX: Final = "allow-scripts"
 
 VIEW_MESSAGES_PER_S: Final = 100
 VIEW_MESSAGE_CHARACTERS: Final = 200_000
-"""What a view may say: one that says more, or longer things, is taken away, and the page is told why."""
+"""Limits of a view's messages: a view that exceeds them is removed, and the page is told why."""
 
 _RELAY: Final = """
 const view = document.querySelector("iframe");
@@ -122,17 +122,21 @@ VIEW_CSP: Final = (
     "media-src data:; connect-src 'none'; frame-src 'none'; child-src 'none'; worker-src 'none'; object-src 'none'; "
     "form-action 'none'; base-uri 'none'"
 )
-"""What a view may load: what stands in its own page."""
+"""What a view may load: only what its own page contains."""
 VIEW_SCRIPTS_CSP: Final = f"script-src {_hash(_RELAY)} {_hash(_START)} 'strict-dynamic'"
-"""Which scripts run, beside that (both policies hold): the two above, and what these start."""
+"""Which scripts run as well (both policies apply): the two above, and those they start."""
 
 
 def frame_document(html: str, *, title: str = "View of a tool") -> str:
-    """The outer document for a view's page; a text for `srcdoc`.
+    """Return the outer document for a view's page, a text for `srcdoc`.
 
-    The page that shows it listens for messages whose `event.source` is the frame's window, hands their data, a JSON
-    text, to `FrameChannel.receive`, and posts what that gives back into the frame. Data that is `{closed: why}` says
-    that the view is gone.
+    The page that shows it listens for messages whose `event.source` is the frame's window, passes their data, a JSON
+    text, to `FrameChannel.receive`, and posts the returned messages into the frame. Data that is `{closed: why}` means
+    that the view was removed.
+
+    Args:
+        html: The view's page.
+        title: The title of the frame.
     """
     given = json.dumps(html).replace("<", "\\u003c")
     view = (

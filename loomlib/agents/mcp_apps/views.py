@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from loomlib.json_values import as_mapping, as_text
+
 MIME_TYPE: Final = "text/html;profile=mcp-app"
 EVENT: Final = "mcp_app"
 HTML_MAX_CHARACTERS: Final = 2_000_000
@@ -26,9 +28,18 @@ HTML_MAX_CHARACTERS: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppView:
-    """A view: a stranger's page, to be shown in a frame that can reach nothing (see `frame_document`).
+    """A view: an untrusted page, to be shown in a frame that can reach nothing (see `frame_document`).
 
-    `result` is the tool's (MCP's CallToolResult), `tools` what the view may call. `problem` says why there is no page.
+    Attributes:
+        resource_uri: The URI of the MCP resource.
+        html: The page.
+        tool: The tool that the view belongs to.
+        tool_call_id: The tool call.
+        arguments: The arguments of the call.
+        result: The tool's result (MCP's CallToolResult).
+        tools: The tools that the view may call.
+        title: The title.
+        problem: Why there is no page; "" when there is one.
     """
 
     resource_uri: str
@@ -43,12 +54,12 @@ class AppView:
 
 
 def is_view(value: object) -> bool:
-    """Whether a JSON value is an event that brings a view."""
+    """Return whether a JSON value is an event with a view."""
     return isinstance(value, dict) and isinstance(cast("dict[str, object]", value).get(EVENT), dict)
 
 
 def read_view(data: bytes | str | Mapping[str, Any]) -> AppView | None:
-    """The view that an event brings (`Chunk.data`), None when it brings none. It never raises."""
+    """Return the view in an event (`Chunk.data`), None when it has none; never raises."""
     value: object = data
     if isinstance(data, (bytes, str)):
         try:
@@ -60,40 +71,45 @@ def read_view(data: bytes | str | Mapping[str, Any]) -> AppView | None:
     found = cast("Mapping[str, Any]", cast("Mapping[str, Any]", value)[EVENT])
     html, tools = found.get("html"), found.get("tools")
     return AppView(
-        resource_uri=_text(found.get("resourceUri")),
+        resource_uri=as_text(found.get("resourceUri")),
         html=html if isinstance(html, str) else "",
-        tool=_text(found.get("tool")),
-        tool_call_id=_text(found.get("toolCallId")),
-        arguments=_mapping(found.get("arguments")),
-        result=_mapping(found.get("result")),
+        tool=as_text(found.get("tool")),
+        tool_call_id=as_text(found.get("toolCallId")),
+        arguments=as_mapping(found.get("arguments")),
+        result=as_mapping(found.get("result")),
         tools=tuple(each for each in cast("list[Any]", tools) if isinstance(each, str))
         if isinstance(tools, list)
         else (),
-        title=_text(found.get("title")),
+        title=as_text(found.get("title")),
         problem=_problem(found),
     )
 
 
 def tool_call_payload(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the agent is sent when a view calls a tool."""
+    """Return the payload that a view's tool call is sent to the agent as.
+
+    Args:
+        name: The tool.
+        arguments: The arguments.
+    """
     return {"mcp": {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}}
 
 
 def tool_result_of(answer: str | bytes) -> Mapping[str, Any]:
-    """The JSON-RPC part of the agent's answer: with `result`, or with `error`."""
+    """Return the JSON-RPC part of the agent's response: with `result`, or with `error`."""
     try:
         value: object = json.loads(answer)
     except (ValueError, RecursionError):
         value = None
-    found = _mapping(_mapping(value).get("mcp"))
+    found = as_mapping(as_mapping(value).get("mcp"))
     if isinstance(found.get("result"), dict):
         return {"result": found["result"]}
-    error = _mapping(found.get("error"))
+    error = as_mapping(found.get("error"))
     code = error.get("code")
     return {
         "error": {
             "code": code if isinstance(code, int) else -32603,
-            "message": _text(error.get("message")) or "The agent did not answer as an MCP Apps agent does",
+            "message": as_text(error.get("message")) or "The agent's response is not in the form of MCP Apps",
         }
     }
 
@@ -101,20 +117,12 @@ def tool_result_of(answer: str | bytes) -> Mapping[str, Any]:
 def _problem(found: Mapping[str, Any]) -> str:
     uri, html = found.get("resourceUri"), found.get("html")
     if not isinstance(uri, str) or not uri.startswith("ui://"):
-        return "The view has no ui:// address."
+        return "The view has no ui:// URI."
     if not isinstance(html, str) or not html.strip():
-        return f"The view {uri} has no page."
+        return f"The view {uri} has no HTML."
     if len(html) > HTML_MAX_CHARACTERS:
         return f"The view {uri} is longer than {HTML_MAX_CHARACTERS:,} characters."
-    mime = _text(found.get("mimeType")).replace(" ", "").lower()
+    mime = as_text(found.get("mimeType")).replace(" ", "").lower()
     if mime != MIME_TYPE:
-        return f"The view {uri} is {mime or 'of no type'}, not {MIME_TYPE}."
+        return f"The view {uri} has the MIME type {mime or '(none)'}, not {MIME_TYPE}."
     return ""
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -396,7 +396,7 @@ def test_a_session_id_of_32_characters_is_refused_before_anything_is_sent(
     serve: Serve, invoker_for: InvokerFor, agent: AgentEntry, store: Store
 ) -> None:
     server = serve(three_words)
-    with pytest.raises(RequestRejectedError, match="32 characters; AgentCore wants 33 to 256"):
+    with pytest.raises(RequestRejectedError, match="32 characters; AgentCore requires 33 to 256"):
         invoker_for(server).invoke(agent, "?", session_id="x" * 32)
     with pytest.raises(RequestRejectedError, match="257 characters"):
         invoker_for(server).stream(agent, "?", session_id="x" * 257)

@@ -1,4 +1,4 @@
-"""One invocation to be made, complete and checked."""
+"""One invocation to make, complete and checked."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from .trace_context import with_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InvocationCall:
-    """Who is asked, what, in which session. `timeout_s` bounds it from sending to the end, None leaves it open.
+class InvocationRequest:
+    """A checked invocation.
 
-    `headers` name the trace that the invocation belongs to.
+    Attributes:
+        agent: The agent to invoke.
+        payload: The body.
+        session_id: The runtime session.
+        qualifier: The endpoint.
+        timeout_s: The limit from sending to the end of the response, in seconds; None for no limit.
+        labels: Labels to store with it.
+        headers: Headers to send, with the trace context.
     """
 
     agent: AgentEntry
@@ -27,7 +34,7 @@ class InvocationCall:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
-def make_call(
+def make_request(
     agent: AgentEntry,
     prompt: str | None,
     *,
@@ -37,16 +44,31 @@ def make_call(
     timeout_s: float | None,
     labels: Sequence[str],
     headers: Mapping[str, str] | None,
-) -> InvocationCall:
-    """The call these arguments mean. Raises `RequestRejectedError` or `ValueError` before anything is stored or sent."""
+) -> InvocationRequest:
+    """Check the arguments of an invocation.
+
+    Args:
+        agent: The agent to invoke.
+        prompt: The prompt.
+        payload: The payload, in place of or beside the prompt.
+        session_id: The runtime session; a new one by default.
+        qualifier: The endpoint.
+        timeout_s: The limit from sending to the end of the response, in seconds.
+        labels: Labels to store with it.
+        headers: Headers to send.
+
+    Raises:
+        RequestRejectedError: AWS would reject the request.
+        ValueError: An argument is invalid.
+    """
     if timeout_s is not None and timeout_s <= 0:
-        raise ValueError(f"timeout_s must be above zero, not {timeout_s:g}")
+        raise ValueError(f"timeout_s must be above 0, not {timeout_s:g}")
     if not qualifier:
-        raise ValueError("qualifier must name an endpoint, such as DEFAULT")
+        raise ValueError("qualifier must be the name of an endpoint, such as DEFAULT")
     for name, value in (headers or {}).items():
         if not (name + value).isascii() or not (name + value).isprintable():
-            raise ValueError(f"the header {name!r} has characters that HTTP cannot carry")
-    return InvocationCall(
+            raise ValueError(f"the header {name!r} has characters that HTTP does not allow")
+    return InvocationRequest(
         agent=agent,
         payload=make_payload(prompt, payload),
         session_id=new_session_id() if session_id is None else check_session_id(session_id),

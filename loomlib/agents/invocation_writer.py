@@ -1,4 +1,4 @@
-"""The stored side of an invocation: written by a thread of its own, so that the network never waits for the disk."""
+"""Storing an invocation in a thread of its own, so that the network never waits for the disk."""
 
 from __future__ import annotations
 
@@ -16,25 +16,38 @@ from .timeline import Timeline
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from .calls import InvocationCall
+    from .requests import InvocationRequest
 
 PROGRESS_INTERVAL_S: Final = 0.25
 _log = logging.getLogger(__name__)
 
 
-class Ledger:
-    """Writes invocations to the store, in order."""
+class InvocationWriter:
+    """Writes invocations to the database, in order.
+
+    Args:
+        store: The database.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loom-ledger")
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loom-invocation-writer")
 
-    async def begin(self, call: InvocationCall) -> int:
-        """The id of the new, pending invocation. Raises what the store raises: nothing is sent unless it is stored."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, self._begin, call)
+    async def begin(self, request: InvocationRequest) -> int:
+        """Store a pending invocation and return its id.
+
+        Raises:
+            StoreError: It could not be stored; nothing may be sent then.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._begin, request)
 
     def progress(self, invocation_id: int, so_far: Timeline) -> Future[None]:
-        """Store what has come, in the background; a refusal is logged and does not stop the answer."""
+        """Store what has arrived so far, in the background; an error is logged and does not stop the response.
+
+        Args:
+            invocation_id: The invocation.
+            so_far: What has arrived.
+        """
         return self._writer.submit(
             self._progress,
             invocation_id,
@@ -46,21 +59,29 @@ class Ledger:
         )
 
     async def finish(self, record: InvocationRecord, events: Sequence[str] = ()) -> bool:
-        """Store the outcome and the protocol's events in it; False (and a logged warning) when the store refuses."""
+        """Store the outcome.
+
+        Args:
+            record: The outcome.
+            events: The protocol events of the response.
+
+        Returns:
+            False (with a logged warning) when the database refuses it.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._writer, self._finish, record, events)
 
     def close(self) -> None:
-        """Wait for what is still to be written."""
+        """Wait for pending writes."""
         self._writer.shutdown(wait=True)
 
-    def _begin(self, call: InvocationCall) -> int:
+    def _begin(self, request: InvocationRequest) -> int:
         return self._store.invocations.begin(
-            agent_id=call.agent.id,
-            session_id=call.session_id,
-            qualifier=call.qualifier,
-            prompt=call.payload.prompt,
-            labels=call.labels,
-            payload_digest=call.payload.digest,
+            agent_id=request.agent.id,
+            session_id=request.session_id,
+            qualifier=request.qualifier,
+            prompt=request.payload.prompt,
+            labels=request.labels,
+            payload_digest=request.payload.digest,
         )
 
     def _progress(
@@ -82,7 +103,9 @@ class Ledger:
                 ttft_ms=ttft_ms,
             )
         except StoreError as error:
-            _log.warning("Progress of an invocation is not stored: %s", error, extra={"invocation_id": invocation_id})
+            _log.warning(
+                "The progress of an invocation could not be stored: %s", error, extra={"invocation_id": invocation_id}
+            )
 
     def _finish(self, record: InvocationRecord, events: Sequence[str]) -> bool:
         try:
@@ -108,7 +131,7 @@ class Ledger:
                 self._store.invocations.keep_events(record.id, events)
         except StoreError as error:
             _log.warning(
-                "The outcome of an invocation is measured but not stored: %s",
+                "The outcome of an invocation could not be stored: %s",
                 error,
                 extra={"invocation_id": record.id, "session_id": record.session_id},
             )
