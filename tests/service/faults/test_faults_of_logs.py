@@ -19,7 +19,7 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(
 ):
     lab = build(log_delay_s=3_600.0)
     local_agent = lab.deploy(lab.open())
-    for name, value in local_agent.context.environment().items():
+    for name, value in local_agent.context.environment.environment().items():
         monkeypatch.setenv(name, value)
     agent = lab.open("aws", log_poll_attempts=2, log_poll_interval_s=0.1).register(local_agent.arn)
 
