@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .evals import EvalCase, EvalSet
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
+    from .latency.prewarm import PrewarmStudy
     from .local import ServiceOptions
     from .memory_study import MemoryStudy
     from .reports import run_report
@@ -37,6 +38,7 @@ _HOMES = {
     "LatencyStudy": "latency",
     "LoomError": "errors",
     "MemoryStudy": "memory_study",
+    "PrewarmStudy": "latency.prewarm",
     "RecallStudy": "memory_study.renamed",
     "RuntimeArn": "agents",
     "ServiceOptions": "local",
@@ -64,6 +66,7 @@ __all__ = [
     "LatencyStudy",
     "LoomError",
     "MemoryStudy",
+    "PrewarmStudy",
     "RuntimeArn",
     "ServiceOptions",
     "SessionEnd",

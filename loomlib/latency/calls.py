@@ -12,7 +12,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from loomlib.errors import LoomError, StudyInterruptedError
-from loomlib.experiments import Procedure, UnitOutcome
+from loomlib.experiments import MeasuredUnit, Procedure, UnitOutcome
 
 from .measurements import Measurement
 from .scenarios import Scenario
@@ -135,7 +135,7 @@ def opening_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -
     )
 
 
-def call_labels(study_id: str, unit: Measurement, *, timed: bool = True) -> tuple[str, ...]:
+def call_labels(study_id: str, unit: MeasuredUnit, *, timed: bool = True) -> tuple[str, ...]:
     """Return the labels of a call's invocation, by which it is found again after a kill.
 
     Args:
@@ -147,7 +147,7 @@ def call_labels(study_id: str, unit: Measurement, *, timed: bool = True) -> tupl
     return (f"study:{study_id}", kind, f"position:{unit.position}", f"attempt:{unit.attempt}")
 
 
-def stored_outcome(agent: MeasuredAgent, study_id: str, unit: Measurement) -> UnitOutcome | None:
+def stored_outcome(agent: MeasuredAgent, study_id: str, unit: MeasuredUnit) -> UnitOutcome | None:
     """Return the outcome of a call that had ended when its process was killed, from its stored invocation.
 
     Args:

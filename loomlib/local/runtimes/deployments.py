@@ -17,6 +17,9 @@ from .packages import extract, fetch
 
 _log = logging.getLogger(__name__)
 
+IDLE_TIMEOUT = "LOOM_LOCAL_IDLE_TIMEOUT_S"
+"""Environment variable of a runtime: its idle time-out on the local service, in seconds; may be below 60."""
+
 
 class Deployments:
     """The files of every version, under `runtimes/{runtime id}/{version}`."""
@@ -64,6 +67,7 @@ class Deployments:
         if key not in self._runnable:
             given, overlay = version.document, version.internal.get("overlay")
             lifecycle: Mapping[str, Any] = given.get("lifecycleConfiguration") or {}
+            environment: Mapping[str, str] = given.get("environmentVariables") or {}
             headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.id,
@@ -71,9 +75,10 @@ class Deployments:
                 version=str(version.version),
                 code=self._files(version) / "code",
                 entry_point=_entry_point(version),
-                environment=given.get("environmentVariables") or {},
+                environment=environment,
                 search_path=(Path(overlay),) if overlay else (),
-                idle_timeout_s=float(lifecycle.get("idleRuntimeSessionTimeout", 900)),
+                # AgentCore's least is 60 s; studies of idle sessions scale it down on the local service.
+                idle_timeout_s=float(environment.get(IDLE_TIMEOUT) or lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
                 header_allowlist=tuple(name.lower() for name in headers.get("requestHeaderAllowlist", ())),
             )

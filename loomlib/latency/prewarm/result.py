@@ -1,0 +1,92 @@
+"""The result of a study of pre-warmed sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from loomlib.dispatch import call
+from loomlib.experiments import MeasuredUnit, StudyGate, StudyLedger, StudyRecord, unit_fields
+
+from .design import PrewarmDesign, arm_key
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapCall(MeasuredUnit):
+    """The call after one idle gap.
+
+    Attributes:
+        block: Block of the randomized order; the calls of a block are compared with each other.
+        ping_every_s: Seconds between pings during the gap; 0 for none.
+        pings_ms: Durations of the pings, in milliseconds.
+    """
+
+    block: int
+    ping_every_s: float
+    pings_ms: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PrewarmResult(StudyRecord):
+    """A study of pre-warmed sessions as it is stored now."""
+
+    agent_name: str
+    qualifier: str
+    design: PrewarmDesign
+    calls: tuple[GapCall, ...] = field(repr=False)
+
+    @classmethod
+    def load(cls, store: Store, study_id: str) -> PrewarmResult:
+        """Return the result of a stored study.
+
+        Args:
+            store: The store, such as `bench.store`.
+            study_id: The study's id.
+        """
+        ledger = StudyLedger(store, study_id)
+        study = ledger.stored
+        design = PrewarmDesign.read(study.design)
+        arms = {arm_key(every): every for every in design.ping_every_s}
+        return cls(
+            study_id=study.id,
+            agent_name=study.agent_name or study.agent_arn,
+            qualifier=str(study.environment.get("qualifier", "DEFAULT")),
+            scope=study.scope,
+            labels=study.labels,
+            design=design,
+            state=study.state,
+            created_at=study.created_at,
+            finished_at=study.finished_at,
+            calls=tuple(
+                GapCall(
+                    **unit_fields(row),
+                    block=row.block,
+                    ping_every_s=arms[row.scenario],
+                    pings_ms=tuple(row.details.get("pings", ())),
+                )
+                for row in ledger.rows()
+            ),
+        )
+
+    @property
+    def units(self) -> tuple[GapCall, ...]:
+        """The calls after the gaps, in order."""
+        return self.calls
+
+    @property
+    def subject_line(self) -> str:
+        """The agent and its endpoint."""
+        return f"{self.agent_name} · {self.qualifier}"
+
+    def gate(self, max_p50_ms: float, ping_every_s: float | None = None) -> StudyGate:
+        """Compare the median of the first call after a gap with a limit.
+
+        Args:
+            max_p50_ms: The limit, in milliseconds.
+            ping_every_s: The arm; by default the last one.
+        """
+        every = self.design.ping_every_s[-1] if ping_every_s is None else ping_every_s
+        return call("PrewarmResult.gate", self, max_p50_ms, every)

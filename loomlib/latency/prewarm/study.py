@@ -1,0 +1,198 @@
+"""The study of pre-warmed sessions: gaps with and without pings, run and resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from loomlib.errors import StudyInterruptedError
+from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOutcome
+
+from ..calls import call_labels, call_outcome, end_session, gone, opening_outcome, stored_outcome
+from ..design import DEFAULT_PROMPT
+from ..measured_agent import MeasuredAgent, measured_agent
+from ..study import agent_study, check_agent
+from .design import NO_PING, PrewarmDesign, arm_key
+from .result import GapCall, PrewarmResult
+
+if TYPE_CHECKING:
+    from loomlib.store import PlannedMeasurement, StudyRow
+
+    from ..measured_agent import Answer
+
+
+class Gaps(Procedure[GapCall]):
+    """Measures one gap: opens a session, waits and pings, then times the next call."""
+
+    def __init__(self, agent: MeasuredAgent, design: PrewarmDesign, study_id: str) -> None:
+        self._agent, self._design, self._study_id = agent, design, study_id
+
+    async def begin(self, unit: GapCall) -> str:
+        """Return a new session id."""
+        return f"loom-prewarm{uuid.uuid4().hex}"
+
+    async def measure(self, unit: GapCall, session_id: str | None) -> UnitOutcome:
+        """Open the session, let the gap pass, and time the call after it."""
+        assert session_id is not None
+        opening = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit, timed=False))
+        if opening.status != "complete":
+            return opening_outcome(opening, await self._gone(opening))
+        pings = await self._pass_gap(unit, session_id)
+        answer = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit))
+        stop = await self._gone(answer)
+        if stop is not None and answer.bytes_received == 0:
+            raise stop
+        outcome = call_outcome(answer, stop)
+        return UnitOutcome(
+            failure=outcome.failure, values=outcome.values, details={**outcome.details, "pings": pings}, stop=stop
+        )
+
+    async def end(self, unit: GapCall, session_id: str | None, outcome: UnitOutcome) -> None:
+        """End the session."""
+        assert session_id is not None
+        await end_session(self._agent, session_id)
+
+    async def _pass_gap(self, unit: GapCall, session_id: str) -> list[float]:
+        """Wait for the gap's end, with a ping every so often; the pings' durations in milliseconds."""
+        until = time.monotonic() + self._design.gap_s
+        pings: list[float] = []
+        while unit.ping_every_s and time.monotonic() + unit.ping_every_s < until:
+            await asyncio.sleep(unit.ping_every_s)
+            labels = (f"study:{self._study_id}", "ping", f"position:{unit.position}")
+            ping = await self._call(self._design.ping_prompt, session_id, labels)
+            if ping.client_duration_ms is not None:
+                pings.append(ping.client_duration_ms)
+        await asyncio.sleep(max(0.0, until - time.monotonic()))
+        return pings
+
+    async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> Answer:
+        return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
+
+    async def _gone(self, answer: Answer) -> StudyInterruptedError | None:
+        return await gone(self._agent, answer, f'PrewarmStudy.resume(agent, "{self._study_id}").run()')
+
+
+class PrewarmStudy(Study[GapCall, PrewarmResult]):
+    """What a ping every N seconds saves on the first call after an idle gap, and what the kept session costs.
+
+    Each unit opens a session, lets a gap pass, and times the next call. Without pings the session ends when the gap is
+    longer than the runtime's idle time-out, and the call is cold. Every ping is a whole invocation of the agent.
+
+    On AgentCore the idle time-out is at least 60 s (900 s by default). The local service accepts a shorter one through
+    the runtime's environment variable LOOM_LOCAL_IDLE_TIMEOUT_S, so that a study with seconds for minutes is short.
+
+    Example:
+        >>> agent = bench.deploy("calculator", name="prewarmed", environment={"LOOM_LOCAL_IDLE_TIMEOUT_S": "1"})
+        >>> PrewarmStudy(agent, idle_timeout_s=1, gap_s=1.5, ping_every_s=(0, 0.5)).run().table()
+
+    Args:
+        agent: The agent.
+        idle_timeout_s: The runtime's idle time-out in seconds, as deployed.
+        gaps: Idle gaps measured in each arm.
+        gap_s: Length of a gap in seconds; by default half as long again as the idle time-out.
+        ping_every_s: The arms: seconds between pings, 0 for none; by default none, and half the idle time-out.
+        prompt: Sent with the timed call and the one that opens the session.
+        ping_prompt: Sent with each ping.
+        memory_gb: Memory of a session in GB, for its price.
+        seed: Seed of the order and of the bootstrap.
+        timeout_s: Limit of each call, in seconds.
+        study_id: Id of a stored study to resume.
+        name: Name of the study.
+    """
+
+    kind: ClassVar[str] = "prewarm"
+
+    def __init__(
+        self,
+        agent: MeasuredAgent,
+        *,
+        idle_timeout_s: float = 900.0,
+        gaps: int = 6,
+        gap_s: float | None = None,
+        ping_every_s: Sequence[float] | None = None,
+        prompt: str | None = None,
+        ping_prompt: str = "ping",
+        memory_gb: float = 0.5,
+        seed: int = 0,
+        timeout_s: float | None = None,
+        study_id: str | None = None,
+        name: str = "",
+    ) -> None:
+        self.agent = measured_agent(agent)
+        super().__init__(self.agent.store, study_id)
+        self.design = PrewarmDesign(
+            gaps=gaps,
+            gap_s=1.5 * idle_timeout_s if gap_s is None else gap_s,
+            ping_every_s=(NO_PING, idle_timeout_s / 2) if ping_every_s is None else tuple(ping_every_s),
+            idle_timeout_s=idle_timeout_s,
+            prompt=DEFAULT_PROMPT if prompt is None else prompt,
+            ping_prompt=ping_prompt,
+            memory_gb=memory_gb,
+            seed=seed,
+            timeout_s=timeout_s,
+            name=name,
+        )
+
+    @classmethod
+    def resume(cls, agent: MeasuredAgent, study_id: str) -> Self:
+        """Return a stored study with its stored design; `run()` measures its pending gaps.
+
+        Args:
+            agent: The agent of the study.
+            study_id: The study's id.
+        """
+        study = cls(agent, study_id=study_id)
+        study.design = PrewarmDesign.read(StudyLedger(study.store, study_id).stored.design)
+        return study
+
+    def result(self) -> PrewarmResult:
+        """Return what is stored so far, without making a call."""
+        return PrewarmResult.load(self.store, self.study_id)
+
+    # What the kernel asks (see `Study`).
+
+    @property
+    def title(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    @property
+    def how_to_resume(self) -> str:
+        """Python that makes the stored study again."""
+        return f'PrewarmStudy.resume(agent, "{self.study_id}")'
+
+    def header(self) -> StudyRow:
+        """Return the study as it is to be stored."""
+        return agent_study(self.agent, self.study_id, self.design.stored())
+
+    def check(self, stored: StudyRow) -> None:
+        """Raise `StudyError` when the stored study measures another agent or endpoint."""
+        check_agent(self.agent, stored)
+
+    def planned(self) -> Sequence[PlannedMeasurement]:
+        """Return the gaps as they are to be stored."""
+        from loomlib.store import PlannedMeasurement
+
+        return [
+            PlannedMeasurement(position=position, block=block, scenario=arm)
+            for position, (block, arm) in enumerate(self.design.calls())
+        ]
+
+    def units(self) -> Sequence[GapCall]:
+        """Read the gaps from the store."""
+        return self.result().calls
+
+    def condition(self, unit: GapCall) -> str:
+        """Return the arm's name."""
+        return arm_key(unit.ping_every_s)
+
+    def seen(self, unit: GapCall) -> UnitOutcome | None:
+        """Return the outcome of a call that had ended when its process was killed."""
+        return stored_outcome(self.agent, self.study_id, unit)
+
+    async def procedure(self, run: StudyRun) -> Gaps:
+        """Return what measures the gaps."""
+        return Gaps(self.agent, self.design, self.study_id)

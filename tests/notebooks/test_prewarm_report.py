@@ -1,0 +1,32 @@
+"""The report on pre-warmed sessions, rendered against the local service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loomlib import local
+from loomlib.reports import run_report
+from loomlib.settings import Settings
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_the_report_answers_first_and_says_that_time_is_scaled(tmp_path: Path) -> None:
+    home = tmp_path / ".loom"
+    try:
+        outcome = run_report(
+            "prewarm_study",
+            {"gaps": "2", "max_p50_ms": "0.01"},
+            str(tmp_path / "out"),
+            settings=Settings(home=home),
+            environment={"PYTHONPATH": str(REPOSITORY)},
+            say=lambda _line: None,
+        )
+    finally:
+        local.stop(home)
+    assert outcome.exit_code == 0, outcome.message
+    assert outcome.summary["format"] == "loom.prewarm-study/1"
+    assert outcome.summary["is_scaled"]
+    assert [gate["outcome"] for gate in outcome.summary["gates"]] == ["unclear"]
+    page = Path(outcome.html).read_text("utf-8")
+    assert page.index("AgentCore") < page.index("The numbers")

@@ -1,0 +1,32 @@
+"""Pre-warmed sessions on the local service: an idle session ends, a pinged one is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import loomlib as loom
+from loomlib import local
+from loomlib.experiments import Silent
+
+
+def test_a_pinged_session_outlives_the_gap_that_ends_an_idle_one(tmp_path: Path) -> None:
+    home = tmp_path / ".loom"
+    try:
+        with loom.connect(home=home) as bench:
+            agent = bench.deploy("calculator", environment={"LOOM_LOCAL_IDLE_TIMEOUT_S": "1"})
+            study = loom.PrewarmStudy(agent, idle_timeout_s=1, gap_s=2, ping_every_s=(0, 0.3), gaps=2)
+            result = study.run(Silent())
+            assert [call.state for call in result.calls] == ["done"] * 4
+            logs = bench.context.log_reader.session_logs
+            processes = {
+                call.session_id: {
+                    event.stream
+                    for event in logs(agent.entry.arn, qualifier="DEFAULT", session_id=call.session_id or "")
+                }
+                for call in result.calls
+            }
+            for call in result.calls:
+                assert len(processes[call.session_id]) == (1 if call.ping_every_s else 2)
+                assert bool(call.pings_ms) == bool(call.ping_every_s)
+    finally:
+        local.stop(home)

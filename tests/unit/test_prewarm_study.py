@@ -1,0 +1,100 @@
+"""Pre-warmed sessions, measured on a scripted agent whose session ends when nobody calls it for a while."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from latency_agent import Reply, ScriptedAgent
+
+from loomlib.errors import StudyError, StudyInterruptedError
+from loomlib.experiments import Silent
+from loomlib.latency import LatencyStudy
+from loomlib.latency.prewarm import PrewarmResult, PrewarmStudy
+from loomlib.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+        yield opened
+
+
+class IdleAgent(ScriptedAgent):
+    """An agent whose session ends in every gap without pings: the next call takes 300 ms, after a ping 10 ms."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.script = self.reply
+
+    def reply(self, number: int, labels: Sequence[str]) -> Reply:
+        session = self.made[-1][0]
+        earlier = [labels for made_in, labels in self.made[:-1] if made_in == session]
+        return Reply(duration_ms=10 if earlier and "ping" in earlier[-1] else 300)
+
+
+def study(agent: ScriptedAgent, **options: object) -> PrewarmStudy:
+    values = {"idle_timeout_s": 0.3, "gap_s": 0.4, "ping_every_s": (0, 0.1), "gaps": 6} | options
+    return PrewarmStudy(agent, **values)  # type: ignore[arg-type]
+
+
+def test_pings_save_the_cold_start_after_an_idle_gap(store: Store) -> None:
+    agent = IdleAgent(store)
+    result = study(agent).run(Silent())
+    kinds = Counter(labels[1] for _, labels in agent.made)
+    assert (kinds["opening"], kinds["timed"]) == (12, 12)
+    assert kinds["ping"] == sum(len(call.pings_ms) for call in result.calls) > 6
+    assert {call.duration_ms for call in result.calls if not call.ping_every_s} == {300.0}
+    table = result.table()
+    assert table.index.tolist() == ["no ping", "ping every 0.1 s"]
+    assert result.sentences()[0].startswith(
+        "A ping every 0.1 s saves 290 ms on the first call after an idle gap of 0.40 s"
+    )
+    assert "AgentCore's is 60 s or more" in " ".join(result.sentences())
+    assert set(agent.ended) == {session for session, _ in agent.made}
+
+
+def test_the_views_of_a_result_are_a_page_json_and_a_chart(store: Store) -> None:
+    study(IdleAgent(store), study_id="views").run(Silent())
+    result = PrewarmResult.load(store, "views")
+    page = result._repr_html_()
+    assert "Seconds stand for minutes" in page
+    assert "<script" not in page
+    summary = json.loads(json.dumps(result.summary(), allow_nan=False))
+    assert summary["format"] == "loom.prewarm-study/1"
+    assert summary["arms"][1]["session_s_per_gap"] == 0.4
+    assert summary["arms"][0]["session_s_per_gap"] == 0.3
+    assert summary["arms"][1]["memory_usd_per_1000_gaps"] > summary["arms"][0]["memory_usd_per_1000_gaps"] > 0
+    assert [len(trace.x) for trace in result.figures()["calls"].data] == [6, 6]
+    assert result.findings() == []
+    assert result.gate(100).outcome == "passed"
+    assert result.gate(100, 0).is_missed
+
+
+def test_a_stopped_study_measures_only_the_pending_gaps(store: Store) -> None:
+    agent = IdleAgent(store)
+    planned = study(agent, study_id="stopped", gap_s=0.15, ping_every_s=(0, 0.05))
+    with pytest.raises(StudyInterruptedError, match=r"PrewarmStudy\.resume"):
+        planned.run(Silent(), budget_s=0.5)
+    before = {call.position: call.invocation_id for call in planned.result().calls if call.is_done}
+    assert 0 < len(before) < 12
+    result = PrewarmStudy.resume(agent, "stopped").run(Silent())
+    assert result.state == "complete"
+    assert before.items() <= {call.position: call.invocation_id for call in result.calls}.items()
+
+
+def test_a_gap_that_cannot_end_a_session_is_a_finding(store: Store) -> None:
+    result = study(IdleAgent(store), gaps=1, idle_timeout_s=60, gap_s=0.2).run(Silent())
+    assert [finding.kind for finding in result.findings()] == ["short gap"]
+    assert not result.design.is_scaled
+
+
+def test_a_study_is_resumed_by_its_own_class_only(store: Store) -> None:
+    study(IdleAgent(store), study_id="mine", gaps=1, gap_s=0.15, ping_every_s=(0,)).run(Silent())
+    with pytest.raises(StudyError, match="no latency study"):
+        LatencyStudy.resume(ScriptedAgent(store), "mine")
+    with pytest.raises(ValueError, match=r"under 0\.4 s"):
+        study(ScriptedAgent(store), ping_every_s=(0, 0.5))
