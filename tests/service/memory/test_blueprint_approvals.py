@@ -47,7 +47,7 @@ def test_an_approval_is_asked_for_and_approved_in_another_process(approvals: loo
     assert inv.pending == ()
     known = next(each for each in approvals.approvals.list() if each.id == waiting.id)
     assert (known.state, known.note, known.result) == ("done", "fine", DONE)
-    with pytest.raises(loom.LoomError, match="It is decided: done"):
+    with pytest.raises(loom.LoomError, match="It is already decided: done"):
         approvals.approvals.approve(waiting)
     assert refunds(approvals, inv.session_id) == 1
     assert approvals.invoke("Where is order A-1041?", session_id=inv.session_id).text == "Order A-1041 is delivered."
