@@ -36,7 +36,7 @@ def noted(**more: Any) -> MemoryEvent:
     return event(json.dumps(BASE | more))
 
 
-def test_the_furthest_state_holds_in_whatever_order_the_events_come() -> None:
+def test_the_latest_state_of_an_approval_counts_in_any_order_of_events() -> None:
     steps = [noted(), noted(state="approved", decided_at=ASKED.isoformat(), note="ok"), noted(state="done", result="r")]
     for order in permutations(steps):
         (found,) = read_approvals(order, now=ASKED)
@@ -44,17 +44,17 @@ def test_the_furthest_state_holds_in_whatever_order_the_events_come() -> None:
 
 
 @pytest.mark.parametrize(("after_s", "state"), [(3599, "pending"), (3600, "expired"), (9999, "expired")])
-def test_what_nobody_decided_in_time_is_expired(after_s: int, state: str) -> None:
+def test_an_undecided_approval_expires_in_time(after_s: int, state: str) -> None:
     (found,) = read_approvals([noted()], now=ASKED + timedelta(seconds=after_s))
     assert (found.state, found.is_pending) == (state, state == "pending")
 
 
-def test_what_was_decided_does_not_expire() -> None:
+def test_a_decided_approval_does_not_expire() -> None:
     (found,) = read_approvals([noted(state="approved"), noted()], now=ASKED + timedelta(days=9))
     assert found.state == "approved"
 
 
-def test_the_last_asked_comes_first() -> None:
+def test_the_newest_approval_is_listed_first() -> None:
     later = noted(id="a2", asked_at=(ASKED + timedelta(minutes=1)).isoformat())
     assert [each.id for each in read_approvals([noted(), later], now=ASKED)] == ["a2", "a1"]
 
@@ -65,7 +65,7 @@ def test_the_last_asked_comes_first() -> None:
     json.dumps(BASE | {"state": "sure"}), json.dumps(BASE | {"id": 7}), json.dumps(BASE | {"asked_at": "soon"}),
     json.dumps(BASE | {"state": ["pending"]}),
 ])  # fmt: skip
-def test_what_is_no_approval_is_passed_over(broken: str) -> None:
+def test_other_events_are_skipped(broken: str) -> None:
     assert read_approvals([event(broken)], now=ASKED) == []
     assert len(read_approvals([event(broken), noted()], now=ASKED)) == 1
 
@@ -84,6 +84,6 @@ def test_any_other_values_give_an_approval_of_a_known_state_or_none(changes: dic
         assert found.asked_at.tzinfo is not None
 
 
-def test_a_time_that_no_calendar_has_hides_no_other_approval() -> None:
+def test_an_invalid_time_hides_no_other_approval() -> None:
     told = read_approvals([noted(id="odd", expires_at="0001-01-01T00:00:00+14:00"), noted()], now=ASKED)
     assert [each.id for each in told] == ["a1"]

@@ -118,7 +118,7 @@ async def test_a_process_killed_at_any_moment_loses_nothing_and_does_nothing_twi
         assert all(len(each.source_event_ids) == 1 for each in store.newest_first(home.memory_id, Scope(), limit=200))
 
 
-async def test_sources_grow_when_something_is_said_again_and_begin_anew_when_it_changes(home: Home) -> None:
+async def test_sources_grow_when_a_fact_is_repeated_and_start_over_when_it_changes(home: Home) -> None:
     await home.create(FACTS)
     first, second = await home.say("I live in Ulm."), await home.say("I live in Ulm!")
     home.extract()
@@ -132,7 +132,7 @@ async def test_sources_grow_when_something_is_said_again_and_begin_anew_when_it_
         assert (record.text, record.source_event_ids) == ("The user lives in Bonn.", (third,))
 
 
-async def test_a_message_of_strands_session_manager_is_read_for_what_was_said(home: Home) -> None:
+async def test_the_text_of_a_message_of_strands_session_manager_is_extracted(home: Home) -> None:
     await home.create(FACTS)
     message = {"message": {"role": "user", "content": [{"text": "I live in Ulm."}]}, "message_id": 0}
     await home.say(json.dumps(message))
@@ -140,7 +140,7 @@ async def test_a_message_of_strands_session_manager_is_read_for_what_was_said(ho
     assert home.texts() == ["The user lives in Ulm."]
 
 
-async def test_the_sweep_takes_what_a_deleted_memory_left(home: Home) -> None:
+async def test_the_sweep_removes_the_records_of_a_deleted_memory(home: Home) -> None:
     await home.create(FACTS)
     await home.say("I live in Ulm.")
     home.extract()
@@ -165,7 +165,7 @@ async def test_a_model_extracts_when_asked_to_and_its_failure_is_a_job(home: Hom
     assert jobs == [("FAILED", "The model's answer does not have the form of the tool")]
 
 
-def test_a_namespace_variable_of_which_nothing_is_known_goes_nowhere() -> None:
+def test_an_unknown_namespace_variable_is_an_error() -> None:
     assert filled("/{tenant}/{actorId}", "st", "anna", "s1", {"tenant": "acme"}) == "/acme/anna"
     with pytest.raises(KeyError):
         filled("/{tenant}/{actorId}", "st", "anna", "s1", {})

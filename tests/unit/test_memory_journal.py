@@ -40,7 +40,7 @@ def add(store: MemoryStore, memory_id: str) -> int:
     return store.write_now(lambda connection: add_event(connection, given, 1_000_000_000_000))["seq"]
 
 
-def test_events_of_a_memory_that_extracts_nothing_are_passed_over(store: MemoryStore, tmp_path: Path) -> None:
+def test_events_of_a_memory_without_strategies_are_skipped(store: MemoryStore, tmp_path: Path) -> None:
     silent, telling = memory(tmp_path, "silent"), memory(tmp_path, "telling", FACTS)
     seqs = [add(store, each) for each in (silent, telling, silent)]
     journal = PendingEvents(tmp_path, 0)
@@ -52,7 +52,7 @@ def test_events_of_a_memory_that_extracts_nothing_are_passed_over(store: MemoryS
     journal.close()
 
 
-def test_what_is_too_much_to_hold_is_read_when_there_is_room_again(store: MemoryStore, tmp_path: Path) -> None:
+def test_a_large_backlog_is_read_in_portions(store: MemoryStore, tmp_path: Path) -> None:
     count, memory_id = 60_000, memory(tmp_path, "long", FACTS)
     first = add(store, memory_id)
 

@@ -44,7 +44,7 @@ def test_every_nearest_vector_is_on_the_list(strong: int, k: int) -> None:
     assert strong > 24 or lengths, "with few strong directions a list is short enough to be of use"
 
 
-def test_a_list_that_would_hold_most_of_all_is_none() -> None:
+def test_a_shortlist_of_most_rows_is_none() -> None:
     chance = np.random.default_rng(5).standard_normal((ROWS, DIMENSIONS)).astype(np.float32)
     vectors = chance / np.linalg.norm(chance, axis=1, keepdims=True)
     everything = np.ones(ROWS, dtype=np.bool_)

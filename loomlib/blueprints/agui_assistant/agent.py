@@ -67,6 +67,7 @@ def add_to_cart(item: Literal["lamp", "chair", "desk", "shelf"], quantity: int, 
     Args:
         item: What to add, such as "lamp".
         quantity: How many of it.
+        tool_context: Given by Strands, not by the model.
     """
     cart = tool_context.agent.state.get("cart") or []
     tool_context.agent.state.set("cart", [*cart, {"item": item, "quantity": quantity}])

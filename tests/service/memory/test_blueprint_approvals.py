@@ -53,7 +53,7 @@ def test_an_approval_is_asked_for_and_approved_in_another_process(approvals: loo
     assert approvals.invoke("Where is order A-1041?", session_id=inv.session_id).text == "Order A-1041 is delivered."
 
 
-def test_what_is_rejected_does_not_happen_and_the_agent_knows_why(approvals: loom.Agent) -> None:
+def test_a_rejected_tool_does_not_run_and_the_agent_gets_the_reason(approvals: loom.Agent) -> None:
     inv = approvals.invoke(REFUND)
     answer = approvals.approvals.reject(inv.pending[0], note="too much")
     assert "A colleague rejected this: too much" in answer.text
@@ -61,7 +61,7 @@ def test_what_is_rejected_does_not_happen_and_the_agent_knows_why(approvals: loo
     assert refunds(approvals, inv.session_id) == 0
 
 
-def test_a_paused_session_says_what_it_waits_for_and_goes_on_once_that_expired(approvals: loom.Agent) -> None:
+def test_a_paused_session_names_its_approval_and_continues_once_it_expired(approvals: loom.Agent) -> None:
     inv = approvals.invoke(REFUND)
     again = approvals.invoke("Where is order A-1041?", session_id=inv.session_id)
     assert again.text == inv.text
@@ -80,7 +80,7 @@ def test_a_paused_session_says_what_it_waits_for_and_goes_on_once_that_expired(a
     assert refunds(approvals, short.session_id) == 0
 
 
-def test_of_two_that_wait_each_is_decided_by_itself(approvals: loom.Agent) -> None:
+def test_two_pending_approvals_are_decided_separately(approvals: loom.Agent) -> None:
     inv = approvals.invoke("Refund 40 euros for order A-1042 and refund 20 euros for order A-1041.")
     by_order = {each.input["order_id"]: each for each in inv.pending}
     first = approvals.approvals.approve(by_order["A-1041"])
@@ -95,7 +95,7 @@ def test_of_two_that_wait_each_is_decided_by_itself(approvals: loom.Agent) -> No
     assert refunds(approvals, inv.session_id) == 0
 
 
-def test_an_approval_that_a_process_died_over_is_never_run_again(memory_bench: loom.Workbench, tmp_path: Path) -> None:
+def test_an_approval_interrupted_by_a_crash_is_never_run_again(memory_bench: loom.Workbench, tmp_path: Path) -> None:
     folder = tmp_path / "dying"
     shutil.copytree(Path(loom.__file__).parent / "blueprints" / "approvals", folder)
     code = (folder / "agent.py").read_text()
@@ -111,7 +111,7 @@ def test_an_approval_that_a_process_died_over_is_never_run_again(memory_bench: l
     assert agent.invoke("Where is order A-1041?", session_id=waiting.session_id).text == "Order A-1041 is delivered."
 
 
-def test_somebody_elses_session_is_refused(approvals: loom.Agent) -> None:
+def test_a_session_of_another_actor_is_refused(approvals: loom.Agent) -> None:
     inv = approvals.invoke(REFUND)
     payload = {"approval": {"id": inv.pending[0].id, "decision": "approve"}}
     answer = approvals.invoke(payload=payload)

@@ -39,7 +39,7 @@ def facts(agent: loom.Agent, actor: str) -> list[str]:
     return list(agent.context.memory("assistant").records("/facts/{actorId}/", actor=actor)["text"])
 
 
-def test_what_one_session_was_told_another_one_knows(assistant: loom.Agent, actor: str) -> None:
+def test_facts_of_one_session_are_known_in_another(assistant: loom.Agent, actor: str) -> None:
     told(assistant, prompt="I'm allergic to shellfish, and I live in Lisbon.", actor=actor)
     until(lambda: len(facts(assistant, actor)) == 2)
     for retrieval in ("proactive", "reactive"):
@@ -64,7 +64,7 @@ def test_an_actor_cannot_be_named_below_another(assistant: loom.Agent) -> None:
 
 
 @pytest.mark.parametrize("context", ["full", "window", "summarizing"])
-def test_a_session_goes_on_in_a_new_process(assistant: loom.Agent, actor: str, context: str) -> None:
+def test_a_session_continues_in_a_new_process(assistant: loom.Agent, actor: str, context: str) -> None:
     asked = {"actor": actor, "retrieval": "none", "context": context, "window": 2}
     inv = told(assistant, prompt="My dog is called Rex.", **asked)
     for number in range(4):
@@ -77,7 +77,7 @@ def test_a_session_goes_on_in_a_new_process(assistant: loom.Agent, actor: str, c
     assert first.text == ("Your dog is Rex." if kept else "You have not told me your dog in this conversation.")
 
 
-def test_without_a_memory_it_says_what_to_do(memory_bench: loom.Workbench) -> None:
+def test_without_a_memory_the_error_says_what_to_do(memory_bench: loom.Workbench) -> None:
     agent = memory_bench.deploy("assistant_with_memory", name="forgetful")
     inv = agent.invoke("Hello")
     assert "memory=" in (inv.error or "")
@@ -93,7 +93,7 @@ def asking_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Work
     local.stop(home)
 
 
-def test_extraction_by_the_scripted_model_writes_records_that_say_so(asking_bench: loom.Workbench) -> None:
+def test_extraction_by_the_scripted_model_writes_labelled_records(asking_bench: loom.Workbench) -> None:
     memory = asking_bench.memories.create("asked", strategies=["semantic", "preferences"])
     agent = asking_bench.deploy("assistant_with_memory", memory=memory)
     told(agent, prompt="I live in Rome. I prefer aisle seats.", actor="ada")

@@ -35,7 +35,7 @@ def test_a_closed_turn_becomes_facts_labelled_and_with_the_events_they_came_from
         assert each["memoryStrategyId"] == memory.memory["strategies"][0]["strategyId"]
 
 
-def test_a_later_word_changes_deletes_and_never_doubles_a_record(long_term: Make) -> None:
+def test_a_later_statement_changes_or_deletes_a_record_and_never_duplicates_it(long_term: Make) -> None:
     memory = long_term(FACTS)
     memory.say("I live in Berlin. I'm allergic to peanuts. I like tea.")
     memory.until("/facts", lambda texts: len(texts) == 3)
@@ -74,7 +74,7 @@ def test_what_is_marked_to_be_skipped_is_never_extracted(long_term: Make) -> Non
     assert memory.until("/facts", lambda texts: bool(texts)) == ["The user likes tea."]
 
 
-def test_a_turn_that_nobody_answers_closes_after_a_while(long_term: Make) -> None:
+def test_a_turn_without_an_answer_closes_after_a_while(long_term: Make) -> None:
     memory = long_term(FACTS)
     memory.say("I live in Berlin.", "")
     assert memory.until("/facts", lambda texts: bool(texts)) == ["The user lives in Berlin."]
@@ -134,7 +134,7 @@ def test_a_killed_service_extracts_the_rest_once_after_its_restart(tmp_path: Pat
         local.stop(home)
 
 
-def test_an_extracting_process_that_dies_is_replaced(long_term: Make, prompt_service: local.ServiceState) -> None:
+def test_a_killed_extraction_process_is_restarted(long_term: Make, prompt_service: local.ServiceState) -> None:
     memory = long_term(FACTS)
     memory.say("I live in Berlin.")
     memory.until("/facts", lambda texts: texts == ["The user lives in Berlin."])

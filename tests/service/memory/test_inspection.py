@@ -74,14 +74,14 @@ def test_events_page_past_the_first_hundred_newest_first(kept):
     assert len(kept.events()) == 234
 
 
-def test_a_limit_is_said_beside_the_table(kept):
+def test_a_limit_is_shown_with_the_table(kept):
     few = kept.events("anna", limit=7)
     assert len(few) == 7
     assert "limit=None" in few.note
     assert next(kept.iter_events("anna", limit=2)).event_id == few["event_id"][0]
 
 
-def test_since_is_a_moment_or_the_time_since(kept):
+def test_since_is_a_time_or_a_duration(kept):
     at = datetime(2026, 3, 1, 3, 40, tzinfo=UTC)
     assert len(kept.events("anna", session="s1", since=at)) == 10
     assert len(kept.events("anna", session="s1", since=at.replace(tzinfo=None))) == 10
@@ -89,7 +89,7 @@ def test_since_is_a_moment_or_the_time_since(kept):
     assert "No events" in kept.events("user-10", since=timedelta(days=-1)).note
 
 
-def test_a_branch_comes_with_what_was_said_before_it_forked(kept):
+def test_a_branch_includes_the_events_before_its_start(kept):
     texts = list(kept.events("anna", session="s2", branch="other")["text"])
     assert texts == ["on the fork", NASTY]
 
@@ -98,7 +98,7 @@ def test_metadata_of_events_is_plain(kept):
     assert kept.events("user-10")["metadata"][0] == {"channel": "phone"}
 
 
-def test_a_strangers_text_is_never_markup(kept):
+def test_foreign_text_is_never_markup(kept):
     found = kept.events("anna", session="s2")
     timeline = kept.timeline("anna", session="s2")
     for face in (found._repr_html_(), timeline._repr_html_()):
@@ -125,7 +125,7 @@ def test_records_of_an_actor_are_not_those_of_another_whose_name_begins_the_same
     assert len(memory.search("drinks", "/facts", top_k=1)) == 1
 
 
-def test_empty_tables_teach(memory_bench):
+def test_empty_tables_say_how_to_fill_them(memory_bench):
     memory = new_memory(memory_bench)
     assert "CreateEvent" in memory.events("anna")._repr_html_()
     assert "strategies=" in memory.records().note

@@ -61,7 +61,7 @@ def test_records_search_and_provenance_answer_in_json(run: Run, memory):
     assert json.loads(run("--json", "memory", "provenance", memory.name, best[0]["record_id"]).stdout) == []
 
 
-def test_nothing_there_is_said_and_an_unknown_memory_fails(run: Run, memory):
+def test_an_empty_memory_is_reported_and_an_unknown_one_fails(run: Run, memory):
     assert "No records here" in run("memory", "records", memory.name, "/nowhere/").stdout
     assert "There is no memory" in run("memory", "events", "nobody_knows", code=1).stderr
     run("memory", "events", memory.name, "--since", "yesterday", code=2)

@@ -23,7 +23,7 @@ def lived(memory_bench):
     return memory
 
 
-def test_what_the_service_tells_of_a_records_sources_is_told(lived):
+def test_recorded_sources_are_shown(lived):
     record = lived.records(actor="anna").iloc[0]
     found = lived.provenance(record["record_id"])
     assert found.state == "told"
@@ -34,7 +34,7 @@ def test_what_the_service_tells_of_a_records_sources_is_told(lived):
     assert found.found.owner.actor_id == "anna"
 
 
-def test_sources_that_nobody_tells_are_inferred_and_say_so(lived):
+def test_unrecorded_sources_are_inferred_and_labelled(lived):
     (id,) = write(lived, "/facts/anna/", "The user cannot eat shellfish, being allergic")
     found = lived.provenance(id)
     assert found.state == "inferred"
@@ -60,7 +60,7 @@ def test_preferences_and_summaries_are_compared_by_what_they_state(lived, text):
     assert list(found.table()["event_id"]) == lived.said[:1]
 
 
-def test_a_record_that_nothing_is_like_has_no_source(lived):
+def test_a_record_unlike_all_events_has_no_source(lived):
     (id,) = write(lived, "/facts/anna/", "Jazz concerts delight this customer")
     assert lived.provenance(id).state == "nothing_alike"
     (other,) = write(lived, "/facts/bert/", "The user is allergic to shellfish")
@@ -68,7 +68,7 @@ def test_a_record_that_nothing_is_like_has_no_source(lived):
     assert "no events" in lived.provenance(other)._repr_html_()
 
 
-def test_told_sources_that_were_deleted_are_said_to_be_gone(memory_bench):
+def test_deleted_sources_are_reported_as_deleted(memory_bench):
     memory = new_memory(memory_bench, "semantic")
     event = say(memory, "I live in Berlin.", "Noted.")
     deadline = time.monotonic() + 60
@@ -81,7 +81,7 @@ def test_told_sources_that_were_deleted_are_said_to_be_gone(memory_bench):
     assert len(found.found.missing) == 1
 
 
-def test_the_timeline_has_what_was_said_and_what_was_made_of_it(lived):
+def test_the_timeline_has_events_and_the_records_extracted_from_them(lived):
     view = lived.timeline("anna")
     table = view.table()
     assert table["at"].is_monotonic_increasing

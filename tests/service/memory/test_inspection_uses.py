@@ -90,7 +90,7 @@ def test_a_record_that_a_tool_brought_is_found_in_its_result(remembering):
     assert list(used["confidence"]) == ["high"]
 
 
-def test_what_the_caller_said_himself_was_not_retrieved(remembering):
+def test_text_of_the_caller_does_not_count_as_retrieved(remembering):
     agent, memory = remembering
     inv = agent.invoke(payload={"prompt": ALLERGY}).raise_for_status()
     used = inv.telemetry.memories_used(memory)
@@ -114,7 +114,7 @@ def test_without_a_call_or_with_a_short_text_confidence_falls():
     assert [each.confidence for each in find_used("m", records[:1], given, calls=["b"])] == ["high"]
 
 
-def test_a_text_within_a_longer_records_text_or_within_a_word_was_not_brought():
+def test_a_text_within_a_longer_record_or_a_word_does_not_count_as_retrieved():
     def record(text: str) -> MemoryRecord:
         made = datetime(2026, 3, 1, tzinfo=UTC)
         return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=made)

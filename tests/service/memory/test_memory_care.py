@@ -68,7 +68,7 @@ def test_health_finds_what_is_planted_and_nothing_in_a_healthy_memory(memory_ben
     assert "list prices of" in repr(found)
 
 
-def test_health_sees_a_namespace_that_all_share(memory_bench: loom.Workbench):
+def test_health_reports_a_namespace_shared_by_all_actors(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench, SHARED)
     write(memory, "/shared/", "Nothing of note.")
     say(memory, "Hello.", actor="t1:anna", extractionMode="SKIP")
@@ -86,7 +86,7 @@ def test_health_sees_a_namespace_that_all_share(memory_bench: loom.Workbench):
     assert found.crosses_tenants
 
 
-def test_an_export_holds_no_planted_secret_and_comes_back_elsewhere(memory_bench: loom.Workbench, tmp_path: Path):
+def test_an_export_has_no_planted_secret_and_can_be_imported_elsewhere(memory_bench: loom.Workbench, tmp_path: Path):
     memory, other = (new_memory(memory_bench, "semantic") for _ in range(2))
     planted(memory)
     first = say(memory, "one", "two", actor="bert", session="b", extractionMode="SKIP")
@@ -117,7 +117,7 @@ def test_an_export_holds_no_planted_secret_and_comes_back_elsewhere(memory_bench
     assert len(other.records()) == 2
 
 
-def test_an_import_goes_on_where_it_stopped_and_nothing_comes_twice(memory_bench: loom.Workbench, tmp_path: Path):
+def test_an_import_resumes_where_it_stopped_and_imports_nothing_twice(memory_bench: loom.Workbench, tmp_path: Path):
     memory, other = (new_memory(memory_bench, "semantic") for _ in range(2))
     for number in range(12):
         say(memory, f"number {number}", extractionMode="SKIP")
@@ -143,7 +143,7 @@ def test_an_import_goes_on_where_it_stopped_and_nothing_comes_twice(memory_bench
     assert sorted(other.records()["text"]) == sorted(memory.records()["text"])
 
 
-def test_an_import_keeps_the_order_of_what_was_said_in_one_moment(memory_bench: loom.Workbench, tmp_path: Path):
+def test_an_import_keeps_the_order_of_events_with_one_timestamp(memory_bench: loom.Workbench, tmp_path: Path):
     memory, other = (new_memory(memory_bench) for _ in range(2))
     moment = datetime.now(UTC)
     for number in range(10):
@@ -159,7 +159,7 @@ def test_an_import_keeps_the_order_of_what_was_said_in_one_moment(memory_bench: 
         )
 
 
-def test_an_export_that_comes_home_doubles_nothing(memory_bench: loom.Workbench, tmp_path: Path):
+def test_importing_an_export_into_its_own_memory_duplicates_nothing(memory_bench: loom.Workbench, tmp_path: Path):
     memory = new_memory(memory_bench, "semantic")
     planted(memory)
     memory.export(tmp_path / "m.jsonl", redact=False)
@@ -170,7 +170,7 @@ def test_an_export_that_comes_home_doubles_nothing(memory_bench: loom.Workbench,
     assert KEY in "".join(memory.events("anna")["text"])
 
 
-def test_a_file_that_is_no_export_or_was_changed_is_refused(memory_bench: loom.Workbench, tmp_path: Path):
+def test_a_file_that_is_not_an_export_or_was_changed_is_refused(memory_bench: loom.Workbench, tmp_path: Path):
     memory = new_memory(memory_bench)
     say(memory, "hello")
     path = tmp_path / "m.jsonl"
@@ -186,9 +186,7 @@ def test_a_file_that_is_no_export_or_was_changed_is_refused(memory_bench: loom.W
         memory.import_(tmp_path / "missing")
 
 
-def test_an_export_that_somebody_made_by_hand_says_what_it_lacks_and_where(
-    memory_bench: loom.Workbench, tmp_path: Path
-):
+def test_the_error_of_a_handmade_export_names_what_is_missing_and_where(memory_bench: loom.Workbench, tmp_path: Path):
     memory = new_memory(memory_bench, "semantic")
     say(memory, "hello")
     write(memory, "/facts/anna/", "The user plays chess.")
@@ -218,7 +216,7 @@ def test_an_export_that_somebody_made_by_hand_says_what_it_lacks_and_where(
         assert at == 0 or refused.value.on.endswith(f"line {at + 1}")
 
 
-def test_a_file_that_cannot_be_written_is_said_in_words(memory_bench: loom.Workbench, tmp_path: Path):
+def test_a_file_that_cannot_be_written_is_a_plain_error(memory_bench: loom.Workbench, tmp_path: Path):
     memory = new_memory(memory_bench, "semantic")
     for write_to in (memory.export, memory.snapshot(events=False).save):
         with pytest.raises(LoomError, match="cannot be written") as failed:
@@ -233,7 +231,7 @@ def test_a_file_that_cannot_be_written_is_said_in_words(memory_bench: loom.Workb
         preview.confirm()
 
 
-def test_forgetting_is_previewed_then_done_and_looked_for_again(memory_bench: loom.Workbench):
+def test_forgetting_is_previewed_done_and_verified(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench, "semantic", "summary", SHARED)
     for actor in ("user-1", "user-10", "user-1/b"):
         for number in range(3):
@@ -262,7 +260,7 @@ def test_forgetting_is_previewed_then_done_and_looked_for_again(memory_bench: lo
     assert done.verify().is_verified
 
 
-def test_forgetting_takes_records_told_to_come_from_the_actors_events(memory_bench: loom.Workbench):
+def test_forgetting_deletes_records_extracted_from_the_actors_events(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench, SHARED)
     for actor in ("anna", "bert"):
         say(memory, f"I live in {'Berlin' if actor == 'anna' else 'Rome'}.", actor=actor)

@@ -53,7 +53,7 @@ def test_converse_answers_with_usage_metrics_and_a_label(models) -> None:
     }
 
 
-def test_a_stream_says_what_the_whole_answer_says_word_by_word(models) -> None:
+def test_a_stream_has_the_text_of_the_whole_answer_word_by_word(models) -> None:
     asked = {"modelId": "any", "messages": said("Write 40 words about rivers")}
     whole = models.client().converse(**asked)
     kinds, text, _, metadata = collect(models.client().converse_stream(**asked)["stream"])

@@ -218,7 +218,7 @@ def test_an_error_of_the_server_becomes_one_of_bedrock(
     assert KEY not in str(error)
 
 
-def test_a_server_that_is_not_there_is_unavailable() -> None:
+def test_an_unreachable_server_is_unavailable() -> None:
     with serving(ConverseApp(make_model("openai", url="http://127.0.0.1:9/v1"))) as url:
         with (
             contextlib.closing(ServedModel(url=url)) as service,
