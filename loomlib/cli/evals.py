@@ -83,7 +83,7 @@ def evaluate(
     Exit code 0: done; 1: it could not be done, or nothing could be judged; 2: a gate was missed. With a baseline it
     is a gate not to be worse by more than the margin, with 95 % confidence.
     """
-    from ..evals.compare.gate_words import GateWish, named
+    from ..evals.compare.gate_requests import GateRequest, named
     from ..evals.runs import LogLines
     from ..evals.runs import evaluate as run_evaluation
     from ..evals.runs.assignment import RunEvaluators
@@ -91,7 +91,7 @@ def evaluate(
 
     cases = chosen_set(evalset, ",".join(tags))
     chosen = chosen_evaluators(",".join(evaluators), cases)
-    wishes = [GateWish.read(text) for text in gates]
+    wishes = [GateRequest.read(text) for text in gates]
     judges = [each.name for each in RunEvaluators(cases, chosen).evaluators] if wishes else []
     for wish in wishes:  # a gate on nobody is told before anybody is asked
         named(wish.evaluator, judges)
@@ -161,11 +161,11 @@ def _conclude(
     json_file: str | None,
 ) -> int:
     """Files first, then words: whoever reads the words finds the files."""
-    from ..evals.compare.gate_words import GateWish, judge_gates
+    from ..evals.compare.gate_requests import GateRequest, judge_gates
     from ..evals.exports import run_document, write_json, write_junit
 
     comparison = None if before is None else _compared(run, before, margin)
-    gates = judge_gates(run.summary(), [each for each in wishes if isinstance(each, GateWish)], comparison)
+    gates = judge_gates(run.summary(), [each for each in wishes if isinstance(each, GateRequest)], comparison)
     if junit:
         write_junit(run, junit, gates)
     if json_file:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import EvalError
 from loomlib.evals import EvalSet
 from loomlib.evals.compare import Comparison, GateVerdict
-from loomlib.evals.compare.gate_words import GateWish, judge_gates
+from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
 from loomlib.evals.exports import run_document
 from loomlib.evals.values.choices import default_evaluators, split_evaluators
 from loomlib.evals.views.run_page import cases_html, title_of
@@ -101,7 +101,7 @@ def eval_gates(
     """
     names = split_evaluators(evaluators)
     limit = min_pass_percent / 100
-    wishes = [GateWish(limit=limit, evaluator=name) for name in names or [""]] if min_pass_percent else []
+    wishes = [GateRequest(limit=limit, evaluator=name) for name in names or [""]] if min_pass_percent else []
     return judge_gates(run.summary(), wishes, comparison, only=names)
 
 

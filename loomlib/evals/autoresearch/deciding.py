@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from loomlib.presentation.formats import p_value
+
 from ..compare import Comparison
-from ..compare.words import p_text
 from .trials import DROPPED, KEPT, Trial
 
 MAX_UNSCORED_SHARE = 0.05
@@ -45,7 +46,7 @@ def decide(comparison: Comparison, objective: str, *, alpha: float) -> tuple[str
     p, difference = result.test.p_value, result.difference.value
     if p is None or difference is None:
         return DROPPED, result.test.reason or "too few cases"
-    evidence = f"{result.change}, {p_text(p)} at level {alpha:.2g}"
+    evidence = f"{result.change}, {p_value(p)} at level {alpha:.2g}"
     if not difference > 0:
         return DROPPED, f"not better: {evidence}"
     if p > alpha:

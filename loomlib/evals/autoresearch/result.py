@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import p_value, plural, score
+from loomlib.presentation.text import printable
 
 from ..compare import Comparison
-from ..compare.words import p_text, printable, score_text
 from .trials import DROPPED, FAILED, KEPT, Trial
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ResearchResult:
         if self.kept:
             start, end = self.kept[0].baseline, self.kept[-1].value
             if start is not None and end is not None:
-                sentences.append(f"{self.objective} went from {score_text(start)} to {score_text(end)} on the set that "
+                sentences.append(f"{self.objective} went from {score(start)} to {score(end)} on the set that "
                                  f"chose it, which overestimates the gain.")  # fmt: skip
         if self.confirmation is not None:
             sentences.append(f"On the held-out set: {self.confirmation[self.objective].sentence()}")
@@ -87,7 +87,7 @@ class ResearchResult:
             (
                 f"{trial.number}. {trial.proposal.name}", trial.decision, _score(trial.value),
                 _difference(trial),
-                p_text(trial.p_value), f"{trial.alpha:.2g}" if trial.alpha else "–", str(len(trial.won)),
+                p_value(trial.p_value), f"{trial.alpha:.2g}" if trial.alpha else "–", str(len(trial.won)),
                 str(len(trial.lost)), trial.reason,
             )
             for trial in self.trials
@@ -130,4 +130,4 @@ def _difference(trial: Trial) -> str:
 
 
 def _score(value: float | None) -> str:
-    return "–" if value is None else score_text(value)
+    return "–" if value is None else score(value)

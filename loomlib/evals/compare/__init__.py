@@ -1,4 +1,4 @@
-"""What runs say: summaries with intervals, paired comparisons, slices, leaderboards and gates."""
+"""Summaries of runs with intervals, paired comparisons, slices by tag, leaderboards and gates."""
 
 from .comparison import Comparison, compare
 from .gates import GateVerdict, exit_code, gate_at_least, gate_not_worse

@@ -1,4 +1,4 @@
-"""Two runs on the same cases: which is better, on what evidence, and where they part."""
+"""Compare two runs on the same cases: which is better, on what evidence, and which cases changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from loomlib.dispatch import call
-from loomlib.presentation.formats import number, plural
+from loomlib.presentation.formats import number, p_value, percent, plural, score
+from loomlib.presentation.text import printable
 from loomlib.statistics.multiplicity import holm
 
 from ..values.outcomes import Outcome
@@ -15,11 +16,11 @@ from .gates import GateVerdict, exit_code, gate_not_worse
 from .gathered import gather
 from .pairing import LOST, SAME, WON, Flip
 from .verdicts import BETTER, TOO_FEW, WORSE, EvaluatorComparison, compare_results
-from .words import p_text, percent_text, printable, score_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from markupsafe import Markup
 
 MARGIN = 0.02
 COLUMNS = ("evaluator", "verdict", "cases", "baseline", "new", "difference [95 %]", "p (Holm)", "won", "lost", "effect")
@@ -27,20 +28,34 @@ _ORDER = {LOST: 0, WON: 1, SAME: 2}
 FLIP_COLUMNS = ("case", "evaluator", "verdict", "baseline", "new", "tags")
 _OPENED = 40
 _PAGE_ROWS, _MOST_PAGES = 100, 10
-"""Flips on a page: some open to their evidence, the others are rows in folded pages; the DataFrame has them all."""
+"""Changed cases on a page: the first ones open to their evidence, others are rows in folded tables; `flip_frame()` has
+all of them."""
 
 
 class Evidence(Protocol):
-    """Who can show what lies behind a flip: both runs' answers."""
+    """Shows the evidence for a changed case: the answers of both runs."""
 
     @property
-    def run_ids(self) -> tuple[str, str]: ...
-    def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> str: ...
+    def run_ids(self) -> tuple[str, str]:
+        """Ids of the new run and the baseline."""
+        ...
+
+    def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> Markup:
+        """Return HTML with a foldable part for each changed case."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A new run against a baseline, evaluator by evaluator, on the cases that say the same in both.
+    """A new run compared with a baseline by each evaluator, on the cases with the same content in both.
+
+    Attributes:
+        evaluators: The comparison by each evaluator.
+        margin: Largest accepted loss, in shares or scores.
+        names: Names of the new run and the baseline.
+        only_new: Evaluators that judged only the new run.
+        only_baseline: Evaluators that judged only the baseline.
+        evidence: Shows the answers behind changed cases, None without stored runs.
 
     >>> comparison = compare(run.outcomes(), baseline.outcomes(), seed=0)
     >>> comparison.sentences()[0], comparison["trajectory"].verdict, comparison.exit_code
@@ -61,7 +76,11 @@ class Comparison:
         return self._by_name[evaluator]
 
     def gates(self, margin: float | None = None) -> tuple[GateVerdict, ...]:
-        """One verdict an evaluator: missed only if worse by more than the margin with 95 % confidence."""
+        """Return one verdict for each evaluator: missed only if worse by more than the margin with 95 % confidence.
+
+        Args:
+            margin: Largest accepted loss, by default the comparison's.
+        """
         allowed = self.margin if margin is None else margin
         return tuple(gate_not_worse(each, allowed) for each in self.evaluators)
 
@@ -71,68 +90,81 @@ class Comparison:
         return exit_code(self.gates())
 
     def flips(self, verdict: str | None = None, *, evaluator: str | None = None) -> tuple[Flip, ...]:
-        """How cases went: "won", "lost" or "same" ones (None: those that differ), of one evaluator or of all."""
+        """Return the cases by how they changed.
+
+        Args:
+            verdict: "won", "lost" or "same"; None for won and lost.
+            evaluator: Only by this evaluator.
+        """
         wanted = {WON, LOST} if verdict is None else {verdict}
         if not wanted <= {WON, LOST, SAME}:
-            raise ValueError(f"a case is {WON}, {LOST} or {SAME}, not {verdict!r}")
+            raise ValueError(f"verdict must be {WON!r}, {LOST!r} or {SAME!r}, not {verdict!r}")
         chosen = self.evaluators if evaluator is None else (self[evaluator],)
         return tuple(flip for each in chosen for flip in each.flips if flip.verdict in wanted)
 
     def sentences(self) -> list[str]:
-        """The answer first, then each evaluator's evidence, then what was not compared."""
+        """Return the headline, then each evaluator's evidence, then the notes."""
         return [self.headline(), *(each.sentence() for each in self.evaluators), *self.notes()]
 
     def headline(self) -> str:
-        """The whole comparison in a sentence."""
+        """Summarize the comparison in one sentence."""
         new, baseline = self.names
-        judged = [each for each in self.evaluators if each.verdict != TOO_FEW]
+        judged = [comparison for comparison in self.evaluators if comparison.verdict != TOO_FEW]
         if not judged:
-            return f"{new} and {baseline} have too few cases in common to be compared."
-        worse = [each for each in judged if each.verdict == WORSE]
-        better = [each for each in judged if each.verdict == BETTER]
-        told = [f"{word} by {_list(them)}" for word, them in (("worse", worse), ("better", better)) if them]
-        if told:
-            return f"Against {baseline}, {new} is {' and '.join(told)}."
+            return f"{new} and {baseline} have too few cases in common for a comparison."
+        worse = [comparison for comparison in judged if comparison.verdict == WORSE]
+        better = [comparison for comparison in judged if comparison.verdict == BETTER]
+        parts = [
+            f"{word} by {_list(comparisons)}"
+            for word, comparisons in (("worse", worse), ("better", better))
+            if comparisons
+        ]
+        if parts:
+            return f"Against {baseline}, {new} is {' and '.join(parts)}."
         return (
-            f"No difference found between {new} and {baseline} by {_list(judged)}; that is no proof that there is none "
-            f"(the intervals say how large one could be)."
+            f"No difference found between {new} and {baseline} by {_list(judged)}. This does not prove that there is "
+            f"none; the intervals show how large it could be."
         )
 
     def notes(self) -> list[str]:
-        """What was left out of the comparison and why, and what to keep in mind."""
+        """Return what was left out of the comparison and why, and what to consider when reading it."""
         notes: list[str] = []
         left_out: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for each in self.evaluators:
-            for words, ids in each.unpaired.counted():
-                left_out.setdefault((words, ids), []).append(each.evaluator)
-        for (words, ids), evaluators in left_out.items():
-            whom = "" if len(evaluators) == len(self.evaluators) else f" by {', '.join(evaluators)}"
-            notes.append(f"Not compared{whom}: {plural(len(ids), 'case')} {words} ({_ids(ids)}).")
-        for ran, names in ((self.names[0], self.only_new), (self.names[1], self.only_baseline)):
+            for reason, ids in each.unpaired.counted():
+                left_out.setdefault((reason, ids), []).append(each.evaluator)
+        for (reason, ids), evaluators in left_out.items():
+            by = "" if len(evaluators) == len(self.evaluators) else f" by {', '.join(evaluators)}"
+            notes.append(f"Not compared{by}: {plural(len(ids), 'case')} {reason} ({_ids(ids)}).")
+        for run_name, names in ((self.names[0], self.only_new), (self.names[1], self.only_baseline)):
             if names:
-                notes.append(f"Judged in {ran} only: {', '.join(names)}.")
-        tested = sum(each.p_adjusted is not None for each in self.evaluators)
-        if tested > 1:
-            notes.append(f"p-values are adjusted over {tested} evaluators (Holm).")
+                notes.append(f"Judged in {run_name} only: {', '.join(names)}.")
+        tests = sum(each.p_adjusted is not None for each in self.evaluators)
+        if tests > 1:
+            notes.append(f"p-values are adjusted over {tests} evaluators (Holm).")
         return notes
 
     def rows(self) -> list[tuple[str, ...]]:
-        """One row an evaluator in the order of `COLUMNS`, as text."""
+        """Return one row of text for each evaluator, in the order of `COLUMNS`."""
         return [_row(each) for each in self.evaluators]
 
     def flip_rows(self, verdict: str | None = None) -> list[tuple[str, ...]]:
-        """One row a case that differs (see `flips`) in the order of `FLIP_COLUMNS`, as text; lost ones first."""
+        """Return one row of text for each changed case, in the order of `FLIP_COLUMNS`, lost ones first.
+
+        Args:
+            verdict: Only these cases; see `flips`.
+        """
         flips = sorted(self.flips(verdict), key=lambda flip: _ORDER[flip.verdict])
         return [_flip_row(flip, is_rate=self[flip.evaluator].is_rate) for flip in flips]
 
     def table(self) -> pd.DataFrame:
-        """One row an evaluator, as text for reading; `frame()` has numbers."""
+        """Return one row for each evaluator as text for reading; `frame()` has numbers."""
         import pandas as pd
 
         return pd.DataFrame(self.rows(), columns=list(COLUMNS)).set_index("evaluator")
 
     def frame(self) -> pd.DataFrame:
-        """One row an evaluator, as numbers; differences are new minus baseline in shares or scores."""
+        """Return one row for each evaluator as numbers; differences are new minus baseline in shares or scores."""
         import pandas as pd
 
         rows = [
@@ -151,7 +183,7 @@ class Comparison:
         return pd.DataFrame(rows, columns=names).set_index("evaluator").astype(dict.fromkeys(numeric, "float64"))
 
     def flip_frame(self) -> pd.DataFrame:
-        """One row a compared case and evaluator, with both numbers and the traces of both runs."""
+        """Return one row for each compared case and evaluator, with both numbers and the traces of both runs."""
         import pandas as pd
 
         names = ("case_id", "evaluator", "verdict", "baseline", "value", "difference", "tags", "trace_ids",
@@ -160,7 +192,7 @@ class Comparison:
         return pd.DataFrame([[getattr(flip, name) for name in names] for flip in flips], columns=list(names))
 
     def summary(self) -> dict[str, object]:
-        """The comparison as plain values, ready for JSON."""
+        """Return the comparison as JSON values."""
         return {
             "headline": self.headline(),
             "names": list(self.names),
@@ -176,7 +208,7 @@ class Comparison:
         return printable("\n".join(self.sentences()))
 
     def figures(self) -> dict[str, go.Figure]:
-        """Charts by name: `differences` with their intervals, and `flips`, cases won and lost."""
+        """Return the charts by name: `differences` with their intervals, and `flips` (cases won and lost)."""
         return call("Comparison.figures", self)
 
     def _repr_html_(self) -> str:
@@ -187,28 +219,28 @@ class Comparison:
             [self.headline(), *(gate.sentence() for gate in self.gates())],
             table(COLUMNS, self.rows()),
             *self._flip_pages(),
-            folded("The evidence in words", listed([each.sentence() for each in self.evaluators])),
-            folded("What was not compared, and what to keep in mind", listed(self.notes())),
+            folded("Evidence by evaluator", listed([each.sentence() for each in self.evaluators])),
+            folded("Notes", listed(self.notes())),
         )
 
-    def _flip_pages(self) -> list[str]:
-        from .page import folded, table
+    def _flip_pages(self) -> list[Markup | str]:
+        from .page import folded, heading, quiet, table
 
         flips = sorted(self.flips(), key=lambda flip: _ORDER[flip.verdict])
         if not flips:
-            return ['<p class="loom-quiet">No case went differently.</p>']
+            return [quiet("No case changed.")]
         opened = _OPENED if self.evidence else 0
-        parts = [f"<h4>Cases that went differently: {number(len(flips), 0)}</h4>"]
+        parts: list[Markup | str] = [heading(f"Changed cases: {number(len(flips), 0)}")]
         if self.evidence:
             parts.append(self.evidence.folds(flips[:opened], self.names))
-        rows = [_flip_row(each, is_rate=self[each.evaluator].is_rate) for each in flips[opened:]]
+        rows = [_flip_row(flip, is_rate=self[flip.evaluator].is_rate) for flip in flips[opened:]]
         for start in range(0, min(len(rows), _PAGE_ROWS * _MOST_PAGES), _PAGE_ROWS):
-            some = rows[start : start + _PAGE_ROWS]
+            page_rows = rows[start : start + _PAGE_ROWS]
             first = opened + start + 1
-            label = f"{number(first, 0)} to {number(first + len(some) - 1, 0)} of {number(len(flips), 0)}"
-            parts.append(folded(label, table(FLIP_COLUMNS, some), is_open=not opened and start == 0))
+            label = f"{number(first, 0)} to {number(first + len(page_rows) - 1, 0)} of {number(len(flips), 0)}"
+            parts.append(folded(label, table(FLIP_COLUMNS, page_rows), is_open=not opened and start == 0))
         if (more := len(rows) - _PAGE_ROWS * _MOST_PAGES) > 0:
-            parts.append(f'<p class="loom-quiet">… {number(more, 0)} more; all of them are in .flip_frame()</p>')
+            parts.append(quiet(f"… {number(more, 0)} more; all of them are in .flip_frame()"))
         return parts
 
 
@@ -220,20 +252,26 @@ def compare(
     seed: int = 0,
     names: tuple[str, str] = ("new", "baseline"),
 ) -> Comparison:
-    """The new run `a` against the baseline `b`, paired by case; `seed` fixes the bootstrap.
+    """Compare a new run with a baseline, paired by case.
 
         compare(new.outcomes(), old.outcomes())            # what new.compare(old) does
 
-    Only cases with the same id and the same content are compared. `margin` is how much worse is not worth an alarm, in
-    shares or scores (0.02: two points).
+    Only cases with the same id and the same content are compared.
+
+    Args:
+        a: Outcomes of the new run.
+        b: Outcomes of the baseline.
+        margin: Largest accepted loss, in shares or scores (0.02 is two points).
+        seed: Seed of the bootstrap.
+        names: Names of the new run and the baseline.
     """
     if margin < 0:
-        raise ValueError(f"a margin is 0 or above, not {margin}")
+        raise ValueError(f"margin must be at least 0, not {margin}")
     new, baseline = gather(a), gather(b)
     shared = [name for name in new if name in baseline]
-    found = [compare_results(new[name], baseline[name], seed=seed) for name in shared]
+    comparisons = [compare_results(new[name], baseline[name], seed=seed) for name in shared]
     return Comparison(
-        evaluators=adjusted(found),
+        evaluators=adjusted(comparisons),
         margin=margin,
         names=names,
         only_new=tuple(name for name in new if name not in baseline),
@@ -241,19 +279,24 @@ def compare(
     )
 
 
-def adjusted(found: Sequence[EvaluatorComparison]) -> tuple[EvaluatorComparison, ...]:
-    """The same with p-values adjusted over all of them that have one (Holm)."""
-    tested = [(place, each.test.p_value) for place, each in enumerate(found) if each.test.p_value is not None]
-    values = dict(zip((place for place, _ in tested), holm([p for _, p in tested]), strict=True))
-    return tuple(replace(each, p_adjusted=values.get(place)) for place, each in enumerate(found))
+def adjusted(comparisons: Sequence[EvaluatorComparison]) -> tuple[EvaluatorComparison, ...]:
+    """Return comparisons with p-values adjusted by Holm's method over all that have one."""
+    tested = [
+        (index, comparison.test.p_value)
+        for index, comparison in enumerate(comparisons)
+        if comparison.test.p_value is not None
+    ]
+    values = dict(zip((index for index, _ in tested), holm([p for _, p in tested]), strict=True))
+    return tuple(replace(comparison, p_adjusted=values.get(index)) for index, comparison in enumerate(comparisons))
 
 
-def _row(each: EvaluatorComparison) -> tuple[str, ...]:
-    name = f"{each.evaluator} ({', '.join(each.labels)})" if each.labels else each.evaluator
+def _row(comparison: EvaluatorComparison) -> tuple[str, ...]:
+    name = f"{comparison.evaluator} ({', '.join(comparison.labels)})" if comparison.labels else comparison.evaluator
     return (
-        name, each.verdict, number(each.n, 0), _number(each.baseline.value, each.is_rate),
-        _number(each.value.value, each.is_rate), each.change, p_text(each.p_adjusted), number(each.won, 0),
-        number(each.lost, 0), "–" if each.effect is None else number(each.effect, 2),
+        name, comparison.verdict, number(comparison.n, 0), _number(comparison.baseline.value, comparison.is_rate),
+        _number(comparison.value.value, comparison.is_rate), comparison.change, p_value(comparison.p_adjusted),
+        number(comparison.won, 0),
+        number(comparison.lost, 0), "–" if comparison.effect is None else number(comparison.effect, 2),
     )  # fmt: skip
 
 
@@ -267,11 +310,11 @@ def _flip_row(flip: Flip, *, is_rate: bool) -> tuple[str, ...]:
 def _number(value: float | None, is_rate: bool) -> str:
     if value is None:
         return "–"
-    return percent_text(value) if is_rate else score_text(value)
+    return percent(value) if is_rate else score(value)
 
 
-def _list(them: Sequence[EvaluatorComparison]) -> str:
-    return ", ".join(each.evaluator for each in them)
+def _list(comparisons: Sequence[EvaluatorComparison]) -> str:
+    return ", ".join(comparison.evaluator for comparison in comparisons)
 
 
 def _ids(ids: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
-"""Gates on whole intervals, for a build that must not be stopped by luck nor waved through by silence.
+"""Gates decided on whole intervals, so that chance does not stop a build and missing scores do not pass one.
 
-A gate is missed only beyond doubt, and passed only beyond doubt. Failures to answer or to judge are in no mean, so a
-gate that would pass turns unclear when the missing scores, all taken for the worst, could undo it.
+A gate is missed or passed only when its whole interval says so. Cases that failed to run or to be scored are excluded
+from averages; a gate that would pass becomes unclear when the missing scores, all counted as the worst, could reverse
+it.
 """
 
 from __future__ import annotations
@@ -9,24 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import percent, plural, points, score
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR, outcome_at_least, outcome_not_worse
 
+from .estimate_text import difference_text, interval_text, points_text
 from .summaries import EvaluatorSummary, Summary
 from .verdicts import EvaluatorComparison
-from .words import difference_words, interval_words, percent_text, points_text, points_words, score_text
 
 EXIT_CODES = {PASSED: 0, UNCLEAR: 0, MISSED: 2}
-"""What a command ends with: 2 for a missed gate. An unclear one is no reason to stop a build; its sentence says so."""
+"""Exit code by outcome: 2 for a missed gate. An unclear gate does not stop a build; its sentence says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateVerdict:
-    """How one evaluator stands to a limit: "passed", "missed" or "unclear", with the estimate that says so.
+    """The verdict of one gate.
 
-    `limit` is the least rate or score of an absolute gate, or minus the margin of one against a baseline; both in
-    shares (0.02 is two points).
+    Attributes:
+        outcome: "passed", "missed" or "unclear".
+        evaluator: The evaluator.
+        limit: Least rate or score of an absolute gate, or minus the margin of a gate against a baseline, in shares
+            (0.02 is two points).
+        estimate: The estimate that decides.
+        text: The evidence.
     """
 
     outcome: str
@@ -37,20 +43,20 @@ class GateVerdict:
 
     @property
     def is_missed(self) -> bool:
-        """True when the limit is missed beyond doubt."""
+        """Whether the gate is missed."""
         return self.outcome == MISSED
 
     @property
     def exit_code(self) -> int:
-        """0, or 2 when the gate is missed."""
+        """2 when the gate is missed, else 0."""
         return EXIT_CODES[self.outcome]
 
     def sentence(self) -> str:
-        """The verdict in a sentence."""
+        """Return the verdict in one sentence."""
         return f"Gate {self.outcome}: {self.evaluator}, {self.text}."
 
     def summary(self) -> dict[str, object]:
-        """The verdict as JSON-ready values."""
+        """Return the verdict as JSON values."""
         return {
             "outcome": self.outcome,
             "evaluator": self.evaluator,
@@ -64,52 +70,64 @@ class GateVerdict:
 
 
 def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluator: str | None = None) -> GateVerdict:
-    """An absolute gate: the pass rate (the mean, for an evaluator without a bar) is `limit` at least.
+    """Judge an absolute gate: the pass rate (the mean, without a threshold) must be at least `limit`.
 
     Missed when the whole 95 % interval lies below the limit, passed when it lies at or above it.
 
         exit_code([gate_at_least(run.summary(), 0.9, evaluator="trajectory")])
+
+    Args:
+        results: A run's summary, or one evaluator's.
+        limit: The least rate or score.
+        evaluator: The evaluator, when the summary has several.
     """
-    each = _chosen(results, evaluator)
-    is_rate = each.has_bar
-    estimate = each.pass_rate if is_rate else each.mean
+    summary = _chosen(results, evaluator)
+    is_rate = summary.has_bar
+    estimate = summary.pass_rate if is_rate else summary.mean
     outcome = outcome_at_least(estimate, limit)
-    shown, bar = interval_words(estimate, percent=is_rate), percent_text(limit) if is_rate else score_text(limit)
-    what = f"{'pass rate' if is_rate else 'mean'} {shown}, at least {bar} wanted"
+    shown, least = interval_text(estimate, percent=is_rate), percent(limit) if is_rate else score(limit)
+    text = f"{'pass rate' if is_rate else 'mean'} {shown}, required: at least {least}"
     if not estimate.is_known:
-        what = f"{_few(estimate, each.cases)}; at least {bar} wanted"
+        text = f"{_few(estimate, summary.cases)}; required: at least {least}"
     elif outcome == UNCLEAR:
-        what += "; more cases would decide"
-    elif outcome == PASSED and estimate.low is not None and estimate.low * (1 - each.failed_share) < limit:
+        text += "; more cases are needed to decide"
+    elif outcome == PASSED and estimate.low is not None and estimate.low * (1 - summary.failed_share) < limit:
         outcome = UNCLEAR
-        what += f"; but {plural(each.failed, 'try').replace('trys', 'tries')} without a score could undo it"
-    return GateVerdict(outcome=outcome, evaluator=each.evaluator, limit=limit, estimate=estimate, text=what)
+        text += f"; but {plural(summary.failed, 'attempt')} without a score could reverse it"
+    return GateVerdict(outcome=outcome, evaluator=summary.evaluator, limit=limit, estimate=estimate, text=text)
 
 
-def gate_not_worse(each: EvaluatorComparison, margin: float) -> GateVerdict:
-    """A gate against a baseline: missed only if worse by more than `margin` (a share or score) with 95 % confidence."""
-    estimate = each.difference
+def gate_not_worse(comparison: EvaluatorComparison, margin: float) -> GateVerdict:
+    """Judge a gate against a baseline: missed only if worse by more than the margin with 95 % confidence.
+
+    Args:
+        comparison: The comparison by one evaluator.
+        margin: Largest accepted loss, a share or score.
+    """
+    estimate = comparison.difference
     outcome = outcome_not_worse(estimate, margin)
-    change = points_words(estimate) if each.is_rate else difference_words(estimate)
-    allowed = points_text(margin, sign=False) if each.is_rate else score_text(margin)
-    what = f"{each.measure} {change} against the baseline, at most {allowed} worse allowed"
+    change = points_text(estimate) if comparison.is_rate else difference_text(estimate)
+    allowed = points(margin).lstrip("+") if comparison.is_rate else score(margin)
+    text = f"{comparison.measure} {change} against the baseline, largest accepted loss {allowed}"
     if not estimate.is_known:
-        what = f"{_few(estimate, each.n)} in both runs; at most {allowed} worse allowed"
+        text = f"{_few(estimate, comparison.n)} in both runs; largest accepted loss {allowed}"
     elif outcome == UNCLEAR:
-        what += "; more cases would decide"
-    if outcome == PASSED and estimate.low is not None and estimate.low - each.unscored_share < -margin:
+        text += "; more cases are needed to decide"
+    if outcome == PASSED and estimate.low is not None and estimate.low - comparison.unscored_share < -margin:
         outcome = UNCLEAR
-        what += f"; but {percent_text(each.unscored_share)} of the new run's tries have no score and could undo it"
-    return GateVerdict(outcome=outcome, evaluator=each.evaluator, limit=-margin, estimate=estimate, text=what)
+        text += (
+            f"; but {percent(comparison.unscored_share)} of the new run's attempts have no score and could reverse it"
+        )
+    return GateVerdict(outcome=outcome, evaluator=comparison.evaluator, limit=-margin, estimate=estimate, text=text)
 
 
 def exit_code(gates: Sequence[GateVerdict]) -> int:
-    """What a command ends with after all of them: 2 when one is missed, else 0."""
+    """Return the exit code of a command after all gates: 2 when one is missed, else 0."""
     return max((gate.exit_code for gate in gates), default=0)
 
 
 def _few(estimate: Estimate, n: int) -> str:
-    needed = f", {estimate.needed_n} are needed" if estimate.needed_n else ""
+    needed = f", needs {estimate.needed_n}" if estimate.needed_n else ""
     return f"{estimate.reason}: {plural(n, 'case')}{needed}"
 
 
@@ -120,6 +138,6 @@ def _chosen(results: Summary | EvaluatorSummary, evaluator: str | None) -> Evalu
         return results[evaluator]
     if len(results.evaluators) != 1:
         raise ValueError(
-            f"name the evaluator that the gate is about: {', '.join(e.evaluator for e in results.evaluators)}"
+            f"name the evaluator of the gate: {', '.join(summary.evaluator for summary in results.evaluators)}"
         )
     return results.evaluators[0]

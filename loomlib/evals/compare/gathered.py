@@ -1,4 +1,4 @@
-"""Outcomes brought together by evaluator and case: what a summary and a comparison count."""
+"""Group outcomes by evaluator and case: the counts behind summaries and comparisons."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from ..values.outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORE
 
 
 @dataclass(slots=True)
-class CaseResult:
+class CaseScores:
     """One case under one evaluator, over its repeats.
 
-    `total` is the sum of the values of `scored` repeats. `tries` counts the scored repeats that had a bar and `passes`
-    those of them that passed. The other counts are repeats without a score, by why there is none.
+    Attributes:
+        case_id: The case.
+        case_digest: Hash of the case's content.
+        tags: The case's tags.
+        total: Sum of the values of the scored repeats.
+        scored: Number of scored repeats.
+        passes: Scored repeats that passed.
+        tries: Scored repeats with a threshold.
+        not_applicable: Repeats to which the evaluator does not apply.
+        answer_failed: Repeats without an answer.
+        judge_failed: Repeats that could not be judged.
+        trace_ids: Traces of the repeats.
     """
 
     case_id: str
@@ -30,12 +40,12 @@ class CaseResult:
 
     @property
     def value(self) -> float:
-        """The mean over the scored repeats."""
+        """Mean over the scored repeats."""
         return self.total / self.scored
 
     @property
     def rate(self) -> float:
-        """The share of the scored repeats that passed."""
+        """Share of the scored repeats that passed."""
         return self.passes / self.tries
 
     @property
@@ -45,17 +55,17 @@ class CaseResult:
 
     @property
     def is_applicable(self) -> bool:
-        """True unless every repeat says that the evaluator has nothing to judge here."""
+        """Whether the evaluator applies to any repeat."""
         return bool(self.scored or self.answer_failed or self.judge_failed)
 
 
 @dataclass(slots=True, kw_only=True)
 class EvaluatorResults:
-    """All cases under one evaluator, in the order in which they came."""
+    """All cases under one evaluator, in the order of the outcomes."""
 
     evaluator: str
     level: str
-    cases: dict[str, CaseResult] = field(default_factory=dict[str, CaseResult])
+    cases: dict[str, CaseScores] = field(default_factory=dict[str, CaseScores])
     labels: dict[str, None] = field(default_factory=dict[str, None])
     lowest: float = 0.0
     highest: float = 1.0
@@ -63,60 +73,68 @@ class EvaluatorResults:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """0 to 1, or None when a value lies outside."""
+        """(0, 1), or None when a value lies outside."""
         return (0.0, 1.0) if self.lowest >= 0 and self.highest <= 1 else None
 
     @property
     def has_bar(self) -> bool:
-        """True when every score passes or fails."""
+        """Whether every score has a threshold."""
         return any(case.scored for case in self.cases.values()) and all(
             case.tries == case.scored for case in self.cases.values()
         )
 
 
 def gather(outcomes: Sequence[Outcome]) -> dict[str, EvaluatorResults]:
-    """Each evaluator's cases, one score a repeat.
+    """Return each evaluator's cases, with one score for each repeat.
 
-    Parts stand behind their repeat's whole where there is one; else they are one score together: the mean, passed when
-    all parts with a bar passed.
+    Parts are ignored where their repeat has a score of the whole; otherwise they are combined into one score: the mean,
+    passed when all parts with a threshold passed.
     """
-    found: dict[str, EvaluatorResults] = {}
+    gathered: dict[str, EvaluatorResults] = {}
     parts: dict[tuple[str, str, int], list[Outcome]] = {}
-    for each in outcomes:
-        results = found.get(each.evaluator)
+    for outcome in outcomes:
+        results = gathered.get(outcome.evaluator)
         if results is None:
-            results = found[each.evaluator] = EvaluatorResults(evaluator=each.evaluator, level=each.level)
-        case = results.cases.get(each.case_id)
+            results = gathered[outcome.evaluator] = EvaluatorResults(evaluator=outcome.evaluator, level=outcome.level)
+        case = results.cases.get(outcome.case_id)
         if case is None:
-            case = results.cases[each.case_id] = CaseResult(each.case_id, each.case_digest, each.tags)
-        elif case.case_digest != each.case_digest:
-            raise ValueError(f"case {each.case_id!r} says two things in one run: outcomes of two runs were mixed")
-        if each.trace_id and each.trace_id not in case.trace_ids:
-            case.trace_ids += (each.trace_id,)
-        for label in each.labels:
+            case = results.cases[outcome.case_id] = CaseScores(outcome.case_id, outcome.case_digest, outcome.tags)
+        elif case.case_digest != outcome.case_digest:
+            raise ValueError(f"case {outcome.case_id!r} has two contents in one run; outcomes of two runs were mixed")
+        if outcome.trace_id and outcome.trace_id not in case.trace_ids:
+            case.trace_ids += (outcome.trace_id,)
+        for label in outcome.labels:
             results.labels[label] = None
-        if each.part:
-            parts.setdefault(_repeat_of(each), []).append(each)
+        if outcome.part:
+            parts.setdefault(_repeat_of(outcome), []).append(outcome)
         else:
-            count(results, case, each.state, each.value, each.passed)
+            count(results, case, outcome.state, outcome.value, outcome.passed)
     wholes: set[tuple[str, str, int]] = set()
     if parts:
-        wholes.update(_repeat_of(each) for each in outcomes if not each.part)
+        wholes.update(_repeat_of(outcome) for outcome in outcomes if not outcome.part)
     for key, pieces in parts.items():
         if key in wholes:
             continue
-        results = found[pieces[0].evaluator]
-        pieces_said = [(each.state, each.value, each.passed) for each in pieces]
-        count(results, results.cases[pieces[0].case_id], *folded(pieces_said))
-    return found
+        results = gathered[pieces[0].evaluator]
+        part_scores = [(outcome.state, outcome.value, outcome.passed) for outcome in pieces]
+        count(results, results.cases[pieces[0].case_id], *folded(part_scores))
+    return gathered
 
 
 def _repeat_of(outcome: Outcome) -> tuple[str, str, int]:
     return outcome.evaluator, outcome.case_id, outcome.repeat
 
 
-def count(results: EvaluatorResults, case: CaseResult, state: str, value: float | None, passed: bool | None) -> None:
-    """One repeat more."""
+def count(results: EvaluatorResults, case: CaseScores, state: str, value: float | None, passed: bool | None) -> None:
+    """Add one repeat to a case.
+
+    Args:
+        results: The evaluator's results, whose value range is updated.
+        case: The case.
+        state: The outcome's state.
+        value: The value of a scored repeat.
+        passed: Whether it passed, None without a threshold.
+    """
     if state == SCORED and value is not None:
         case.total += value
         case.scored += 1
@@ -138,7 +156,7 @@ def count(results: EvaluatorResults, case: CaseResult, state: str, value: float 
 
 
 def folded(pieces: Sequence[tuple[str, float | None, bool | None]]) -> tuple[str, float | None, bool | None]:
-    """The state, value and pass of a repeat from those of its parts; a part that failed leaves it without a score."""
+    """Combine the parts of a repeat into its state, value and pass; a failed part leaves it without a score."""
     states = {state for state, _, _ in pieces}
     for failed in (ANSWER_FAILED, JUDGE_FAILED):
         if failed in states:

@@ -1,23 +1,30 @@
-"""Cases of two runs brought together: which ones can be compared, and why the others cannot."""
+"""Pair the cases of two runs: which can be compared, and why the others cannot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .gathered import CaseResult, EvaluatorResults
+from .gathered import CaseScores, EvaluatorResults
 
 WON, LOST, SAME = "won", "lost", "same"
 
 RATE, SCORE = "pass rate", "score"
-"""What a comparison is about: passes and failures where the evaluator sets a bar in both runs, else the scores."""
+"""What is compared: passes where the evaluator has a threshold in both runs, else scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flip:
-    """How one case stands in the new run against the baseline: "won", "lost" or "same", by what is compared.
+    """How one case changed in the new run against the baseline.
 
-    `value` and `baseline` are the means of its repeats (for a pass rate the share that passed). The traces lead to what
-    the agent did in either run.
+    Attributes:
+        case_id: The case.
+        evaluator: The evaluator.
+        verdict: "won", "lost" or "same".
+        value: Mean of the new run's repeats (for a pass rate the share that passed).
+        baseline: The same of the baseline.
+        tags: The case's tags.
+        trace_ids: Traces of the new run.
+        baseline_trace_ids: Traces of the baseline.
     """
 
     case_id: str
@@ -37,10 +44,15 @@ class Flip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpaired:
-    """Case ids that one evaluator could not compare.
+    """Ids of the cases that could not be compared by one evaluator.
 
-    `added` and `dropped` are in one run only; `edited` say something else in the two; `failed` and `failed_before` have
-    no score in the new run or the baseline though they should; `not_applicable` have nothing to judge in one of them.
+    Attributes:
+        added: Cases only in the new run.
+        dropped: Cases only in the baseline.
+        edited: Cases whose content differs.
+        failed: Cases without a score in the new run.
+        failed_before: Cases without a score in the baseline.
+        not_applicable: Cases to which the evaluator does not apply in one of the runs.
     """
 
     added: tuple[str, ...] = ()
@@ -51,7 +63,7 @@ class Unpaired:
     not_applicable: tuple[str, ...] = ()
 
     def counted(self) -> list[tuple[str, tuple[str, ...]]]:
-        """What there is, in words, with the cases."""
+        """Return the reasons that occur, with the cases."""
         named = (
             ("only in the new run", self.added),
             ("only in the baseline", self.dropped),
@@ -65,35 +77,40 @@ class Unpaired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """One evaluator's cases in both runs: the new run's results beside the baseline's, and the rest."""
+    """One evaluator's cases in both runs: pairs of new and baseline results, and the unpaired cases."""
 
-    pairs: tuple[tuple[CaseResult, CaseResult], ...]
+    pairs: tuple[tuple[CaseScores, CaseScores], ...]
     unpaired: Unpaired
     measure: str
 
     def differences(self) -> list[float]:
-        """New minus baseline for each pair, in what is compared."""
+        """Return new minus baseline for each pair."""
         return [value_of(new, self.measure) - value_of(old, self.measure) for new, old in self.pairs]
 
     @property
     def is_repeated(self) -> bool:
-        """True when a case was scored more than once in either run."""
+        """Whether a case was scored more than once in either run."""
         return any(new.scored > 1 or old.scored > 1 for new, old in self.pairs)
 
     def flips(self, evaluator: str) -> tuple[Flip, ...]:
-        """Every pair and how it went."""
+        """Return how each pair changed."""
         return tuple(_flip(new, old, evaluator, self.measure) for new, old in self.pairs)
 
 
-def value_of(case: CaseResult, measure: str) -> float:
-    """A case's number in what is compared."""
+def value_of(case: CaseScores, measure: str) -> float:
+    """Return a case's rate or value, by what is compared."""
     return case.rate if measure == RATE else case.value
 
 
 def pair(new: EvaluatorResults, baseline: EvaluatorResults) -> Pairing:
-    """The cases that say the same in both runs and have a score in both; all others by reason."""
+    """Pair the cases with equal content and a score in both runs; list the others by reason.
+
+    Args:
+        new: The new run's results.
+        baseline: The baseline's results.
+    """
     measure = RATE if new.has_bar and baseline.has_bar else SCORE
-    pairs: list[tuple[CaseResult, CaseResult]] = []
+    pairs: list[tuple[CaseScores, CaseScores]] = []
     added: list[str] = []
     edited: list[str] = []
     failed: list[str] = []
@@ -124,7 +141,7 @@ def pair(new: EvaluatorResults, baseline: EvaluatorResults) -> Pairing:
     return Pairing(pairs=tuple(pairs), unpaired=unpaired, measure=measure)
 
 
-def _flip(new: CaseResult, old: CaseResult, evaluator: str, measure: str) -> Flip:
+def _flip(new: CaseScores, old: CaseScores, evaluator: str, measure: str) -> Flip:
     value, baseline = value_of(new, measure), value_of(old, measure)
     return Flip(
         case_id=new.case_id,

@@ -1,4 +1,4 @@
-"""A run in estimates: per evaluator the mean, the pass rate, pass@k, pass^k, and what has no score and why."""
+"""Summarize a run: by evaluator the mean, the pass rate, pass@k, pass^k, and the attempts without a score."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import number, plural
+from loomlib.presentation.text import printable
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.means import estimate_mean
 from loomlib.statistics.rates import estimate_pass_all, estimate_pass_at, estimate_rate
 
 from ..values.outcomes import Outcome
-from .gathered import CaseResult, EvaluatorResults, gather
-from .words import estimate_cell, interval_words, printable
+from .estimate_text import estimate_cell, interval_text
+from .gathered import CaseScores, EvaluatorResults, gather
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +24,24 @@ COLUMNS = ("evaluator", "cases", "mean [95 %]", "passed [95 %]", "pass@k", "pass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSummary:
-    """What one evaluator says of a run.
+    """A run's results by one evaluator.
 
-    `mean` is over cases, each counted once with the mean of its repeats. `pass_rate` is missing when the evaluator sets
-    no bar. `pass_at` and `pass_all` (pass^k) are keyed by k and empty without repeats. `cases` counts those that it
-    could judge; the counts after it are of case × repeat. A failure to answer or to judge is in none of the numbers.
+    Cases that failed to run or to be scored are excluded from all averages and counted separately.
+
+    Attributes:
+        evaluator: The evaluator.
+        level: What it judges.
+        mean: Mean over cases, each counted once with the mean of its repeats.
+        pass_rate: Share of attempts that passed; missing for an evaluator without a threshold.
+        pass_at: pass@k by k; empty without repeats.
+        pass_all: pass^k by k; empty without repeats.
+        cases: Cases to which the evaluator applies.
+        repeats: Most repeats of a case.
+        scored: Attempts (case × repeat) with a score.
+        not_applicable: Attempts to which the evaluator does not apply.
+        answer_failed: Attempts without an answer.
+        judge_failed: Attempts that could not be judged.
+        labels: Provenance labels.
     """
 
     evaluator: str
@@ -46,55 +60,55 @@ class EvaluatorSummary:
 
     @property
     def failed(self) -> int:
-        """How many case × repeat should have a score and have none."""
+        """Attempts that should have a score and have none."""
         return self.answer_failed + self.judge_failed
 
     @property
     def failed_share(self) -> float:
-        """The share of what should have a score that has none."""
+        """Share of the attempts that should have a score and have none."""
         due = self.scored + self.failed
         return self.failed / due if due else 0.0
 
     @property
     def has_bar(self) -> bool:
-        """True when its scores pass or fail."""
+        """Whether its scores pass or fail."""
         return self.pass_rate.is_known
 
     def sentence(self) -> str:
-        """The evaluator's result in a sentence."""
+        """Summarize the evaluator's results in one sentence."""
         marks = f" ({', '.join(self.labels)})" if self.labels else ""
         if self.has_bar:
-            found = f"{interval_words(self.pass_rate, percent=True)} of {plural(self.cases, 'case')} pass"
+            result = f"{interval_text(self.pass_rate, percent=True)} of {plural(self.cases, 'case')} pass"
         elif self.mean.is_known:
-            found = f"mean {interval_words(self.mean)} over {plural(self.cases, 'case')}"
+            result = f"mean {interval_text(self.mean)} over {plural(self.cases, 'case')}"
         else:
-            found = f"no number from {plural(self.cases, 'case')} ({self.mean.reason})"
+            result = f"no result from {plural(self.cases, 'case')} ({self.mean.reason})"
         without = no_score_words(self)
-        return f"{self.evaluator}{marks}: {found}{'; ' + without if without else ''}."
+        return f"{self.evaluator}{marks}: {result}{'; ' + without if without else ''}."
 
     def summary(self) -> dict[str, object]:
-        """The same as plain values, ready for JSON."""
+        """Return the results as JSON values."""
         return {
             "evaluator": self.evaluator,
             "level": self.level,
             "mean": self.mean.summary(),
             "pass_rate": self.pass_rate.summary(),
-            "pass_at": {str(k): each.summary() for k, each in self.pass_at.items()},
-            "pass_all": {str(k): each.summary() for k, each in self.pass_all.items()},
+            "pass_at": {str(k): estimate.summary() for k, estimate in self.pass_at.items()},
+            "pass_all": {str(k): estimate.summary() for k, estimate in self.pass_all.items()},
             **{name: getattr(self, name) for name in _COUNTS},
             "labels": list(self.labels),
         }
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> EvaluatorSummary:
-        """The summary that `summary()` wrote down."""
+        """Read what `summary()` wrote."""
         return cls(
             evaluator=stored["evaluator"],
             level=stored["level"],
             mean=Estimate.read(stored["mean"]),
             pass_rate=Estimate.read(stored["pass_rate"]),
-            pass_at={int(k): Estimate.read(each) for k, each in stored["pass_at"].items()},
-            pass_all={int(k): Estimate.read(each) for k, each in stored["pass_all"].items()},
+            pass_at={int(k): Estimate.read(estimate) for k, estimate in stored["pass_at"].items()},
+            pass_all={int(k): Estimate.read(estimate) for k, estimate in stored["pass_all"].items()},
             **{name: int(stored[name]) for name in _COUNTS},
             labels=tuple(stored["labels"]),
         )
@@ -105,7 +119,7 @@ _COUNTS = ("cases", "repeats", "scored", "not_applicable", "answer_failed", "jud
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A run in estimates, one row an evaluator.
+    """A run's results, by evaluator.
 
     >>> summarize(run.outcomes())["trajectory"].pass_rate
     """
@@ -116,27 +130,27 @@ class Summary:
     title: str = field(default="", compare=False)
 
     def __getitem__(self, evaluator: str) -> EvaluatorSummary:
-        for each in self.evaluators:
-            if each.evaluator == evaluator:
-                return each
+        for summary in self.evaluators:
+            if summary.evaluator == evaluator:
+                return summary
         raise KeyError(evaluator)
 
     def sentences(self) -> list[str]:
-        """One sentence an evaluator."""
-        return [each.sentence() for each in self.evaluators] or ["Nothing was judged."]
+        """Return one sentence for each evaluator."""
+        return [each.sentence() for each in self.evaluators] or ["No case was judged."]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The summary as text, one row an evaluator in the order of `COLUMNS`."""
+        """Return one row of text for each evaluator, in the order of `COLUMNS`."""
         return [_row(each) for each in self.evaluators]
 
     def table(self) -> pd.DataFrame:
-        """The summary as a DataFrame of text, for reading; `frame()` has the same as numbers."""
+        """Return the summary as a DataFrame of text for reading; `frame()` has numbers."""
         import pandas as pd
 
         return pd.DataFrame(self.rows(), columns=list(COLUMNS)).set_index("evaluator")
 
     def frame(self) -> pd.DataFrame:
-        """The summary as a DataFrame of numbers, one row an evaluator; what is not known is missing."""
+        """Return the summary as a DataFrame of numbers, one row for each evaluator; unknown values are missing."""
         import pandas as pd
 
         names = ("evaluator", "level", *_COUNTS, "mean", "mean_low", "mean_high", "pass_rate", "pass_rate_low",
@@ -150,7 +164,7 @@ class Summary:
         return table.astype(dict.fromkeys(names[-6:], "float64"))
 
     def summary(self) -> dict[str, object]:
-        """The same as plain values, ready for JSON; `Summary.read` takes it back."""
+        """Return the summary as JSON values; `Summary.read` reads them."""
         return {
             "cases": self.cases,
             "repeats": self.repeats,
@@ -159,7 +173,12 @@ class Summary:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any], *, title: str = "") -> Summary:
-        """The summary that `summary()` wrote down."""
+        """Read what `summary()` wrote.
+
+        Args:
+            stored: The JSON values.
+            title: A title for display.
+        """
         return cls(
             evaluators=tuple(EvaluatorSummary.read(each) for each in stored["evaluators"]),
             cases=int(stored["cases"]),
@@ -177,14 +196,26 @@ class Summary:
 
 
 def summarize(outcomes: Sequence[Outcome], *, ks: Sequence[int] | None = None, title: str = "") -> Summary:
-    """Each evaluator's estimates. `ks` are the k of pass@k and pass^k; 2 and the number of repeats when None."""
+    """Summarize outcomes by evaluator.
+
+    Args:
+        outcomes: A run's outcomes.
+        ks: The k of pass@k and pass^k; by default 2 and the number of repeats.
+        title: A title for display.
+    """
     return summarize_gathered(gather(outcomes), ks=ks, title=title)
 
 
 def summarize_gathered(
     gathered: Mapping[str, EvaluatorResults], *, ks: Sequence[int] | None = None, title: str = ""
 ) -> Summary:
-    """The same of outcomes that are gathered already."""
+    """Summarize outcomes that are grouped already.
+
+    Args:
+        gathered: Results by evaluator.
+        ks: The k of pass@k and pass^k; by default 2 and the number of repeats.
+        title: A title for display.
+    """
     cases: set[str] = set()
     for results in gathered.values():
         cases.update(results.cases)
@@ -198,9 +229,15 @@ def summarize_gathered(
 
 
 def summarize_cases(
-    results: EvaluatorResults, cases: Sequence[CaseResult], *, ks: Sequence[int] | None = None
+    results: EvaluatorResults, cases: Sequence[CaseScores], *, ks: Sequence[int] | None = None
 ) -> EvaluatorSummary:
-    """One evaluator's estimates over some of its cases."""
+    """Summarize some of an evaluator's cases.
+
+    Args:
+        results: The evaluator's results.
+        cases: The cases.
+        ks: The k of pass@k and pass^k; by default 2 and the number of repeats.
+    """
     scored = [case for case in cases if case.scored]
     passes, tries, repeats = [case.passes for case in scored], [case.tries for case in scored], 0
     counts, applicable = [0, 0, 0, 0], 0
@@ -230,7 +267,7 @@ def summarize_cases(
 
 
 def no_score_words(each: EvaluatorSummary) -> str:
-    """Why some have no score: `3 not answered, 1 not judged, 12 not applicable`; "" when all have one."""
+    """Describe attempts without a score, such as `3 not answered, 1 not judged, 12 not applicable`; "" without any."""
     counted = (
         (each.answer_failed, "not answered"),
         (each.judge_failed, "not judged"),
@@ -239,15 +276,15 @@ def no_score_words(each: EvaluatorSummary) -> str:
     return ", ".join(f"{number(count, 0)} {why}" for count, why in counted if count)
 
 
-def _mean(results: EvaluatorResults, scored: Sequence[CaseResult]) -> Estimate:
+def _mean(results: EvaluatorResults, scored: Sequence[CaseScores]) -> Estimate:
     if not results.is_graded:
-        # Ones and zeros are passes and failures whatever they are called; the same number gets the same interval.
+        # Scores of 0 and 1 are passes and failures: the same number gets the same interval.
         return estimate_rate([round(case.total) for case in scored], [case.scored for case in scored])
     return estimate_mean([case.value for case in scored], bounds=results.bounds)
 
 
 def _without_bar(n: int) -> Estimate:
-    reason = "no bar to pass" if n else "nothing scored"
+    reason = "no threshold" if n else "no scores"
     return Estimate.missing(reason, n=n, confidence=0.95, method="")
 
 

@@ -1,11 +1,11 @@
-"""One evaluator's comparison of two runs: the difference, its test, its size, and what one may say of it."""
+"""Compare two runs by one evaluator: the difference, its test, its effect size, and the verdict."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 
-from loomlib.presentation.formats import number, plural
+from loomlib.presentation.formats import number, p_value, percent, plural, score
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.means import estimate_mean
 from loomlib.statistics.pairs import (
@@ -21,9 +21,9 @@ from loomlib.statistics.pairs import (
 from loomlib.statistics.power import cases_for_difference, cases_for_flips
 from loomlib.statistics.rates import estimate_rate
 
-from .gathered import CaseResult, EvaluatorResults
+from .estimate_text import difference_text, points_text
+from .gathered import CaseScores, EvaluatorResults
 from .pairing import LOST, RATE, WON, Flip, Pairing, Unpaired, pair
-from .words import difference_words, p_text, percent_text, points_words, score_text
 
 BETTER, WORSE, NO_DIFFERENCE, TOO_FEW = "better", "worse", "no difference found", "too few cases"
 LEVEL = 0.05
@@ -31,13 +31,26 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorComparison:
-    """What one evaluator says of the new run against the baseline, on the `n` cases that both can answer for.
+    """The new run against the baseline by one evaluator, on the `n` cases with a score in both.
 
-    `measure` says what is compared ("pass rate" or "score"). `difference` is new minus baseline; `bootstrap` is the
-    same by a paired bootstrap over cases. `test` has the p-value, `p_adjusted` the one adjusted over all evaluators of
-    the comparison (Holm). `effect` is Cohen's h for rates and d_z for scores; `odds` are wins to losses.
-    `unscored_share` is the share of the new run's tries that should have a score and have none, on cases that the
-    baseline has a score for: no test sees them, so a gate does.
+    Attributes:
+        evaluator: The evaluator.
+        level: What it judges.
+        measure: What is compared, "pass rate" or "score".
+        n: Compared cases.
+        value: The new run's estimate.
+        baseline: The baseline's estimate.
+        difference: New minus baseline.
+        bootstrap: The same by a paired bootstrap over cases.
+        test: The paired test with its p-value.
+        p_adjusted: p-value adjusted over all evaluators of the comparison (Holm).
+        effect: Cohen's h for rates, d_z for scores.
+        odds: Odds of wins to losses.
+        flips: How each case changed.
+        unpaired: Cases that were not compared.
+        unscored_share: Share of the new run's attempts without a score, on cases for which the baseline has one. No
+            test sees them, so gates do.
+        labels: Provenance labels.
     """
 
     evaluator: str
@@ -59,22 +72,22 @@ class EvaluatorComparison:
 
     @property
     def won(self) -> int:
-        """Cases that went better than in the baseline."""
+        """Cases that are better than in the baseline."""
         return sum(flip.verdict == WON for flip in self.flips)
 
     @property
     def lost(self) -> int:
-        """Cases that went worse."""
+        """Cases that are worse than in the baseline."""
         return sum(flip.verdict == LOST for flip in self.flips)
 
     @property
     def same(self) -> int:
-        """Cases that went the same."""
+        """Cases without a change."""
         return self.n - self.won - self.lost
 
     @property
     def is_rate(self) -> bool:
-        """True when passes and failures are compared."""
+        """Whether pass rates are compared."""
         return self.measure == RATE
 
     @property
@@ -89,44 +102,48 @@ class EvaluatorComparison:
     @property
     def change(self) -> str:
         """The difference as text, in points for rates."""
-        return points_words(self.difference) if self.is_rate else difference_words(self.difference)
+        return points_text(self.difference) if self.is_rate else difference_text(self.difference)
 
     def sentence(self) -> str:
-        """The verdict in a sentence, then the evidence."""
+        """Return the verdict and its evidence in one sentence."""
         marks = f" ({', '.join(self.labels)})" if self.labels else ""
         cases = plural(self.n, "case")
         if self.verdict == TOO_FEW:
-            needed = f", {self.difference.needed_n} are needed" if self.difference.needed_n else ""
-            return f"{self.evaluator}{marks}: too few cases to compare ({self.n} in both runs{needed})."
-        went = f"{self.won} won, {self.lost} lost, {self.same} the same of {cases}"
+            needed = f", needs {self.difference.needed_n}" if self.difference.needed_n else ""
+            return f"{self.evaluator}{marks}: too few cases for a comparison ({self.n} in both runs{needed})."
+        changes = f"{self.won} won, {self.lost} lost, {self.same} unchanged of {cases}"
         return (
             f"{self.evaluator}{marks}: {self.verdict}. {self.measure.capitalize()} {self._from_to()}, {self.change}, "
-            f"{p_text(self.p_adjusted)} ({self.test.method}); {went}."
+            f"{p_value(self.p_adjusted)} ({self.test.method}); {changes}."
         )
 
     def power_advice(self, difference: float = 0.05) -> str:
-        """How many cases it would take to find a difference this large (0.05: five points) four times in five."""
+        """Estimate how many cases are needed to detect a difference with a power of 80 %.
+
+        Args:
+            difference: The difference to detect (0.05: five points).
+        """
         differences = [flip.difference for flip in self.flips]
         if self.n < 2:
-            return "No case was compared: nothing tells how many it would take."
+            return "No case was compared, so the number of cases needed is unknown."
         mean = sum(differences) / self.n
         deviation = math.sqrt(sum((each - mean) ** 2 for each in differences) / (self.n - 1))
         differing = (self.won + self.lost) / self.n
-        if differing and deviation < 1e-12:  # what rounding leaves of none
-            return "Every case differs by the same: nothing tells how much cases vary."
+        if differing and deviation < 1e-12:  # zero up to rounding
+            return "All cases differ by the same amount, so their variance is unknown."
         if not differing:
-            return "No case went differently: nothing tells how much cases vary, nor how many it would take."
+            return "No case changed, so the variance and the number of cases needed are unknown."
         if self.is_rate and self.test.method.startswith("McNemar"):
-            # A share of differing cases below the difference to be found could not make it.
+            # The share of changed cases cannot be below the difference to detect.
             needed = cases_for_flips(difference, differing=min(1.0, max(differing, difference)))
         else:
             needed = cases_for_difference(difference, deviation=deviation)
         size = f"{difference * 100:g} points" if self.is_rate else f"{difference:g}"
-        have = f"there are {number(self.n, 0)}" if needed > self.n else f"the {number(self.n, 0)} here are enough"
-        return f"To find a difference of {size} in 80 % of runs takes about {plural(needed, 'case')}; {have}."
+        have = f"there are {number(self.n, 0)}" if needed > self.n else f"the {number(self.n, 0)} cases are enough"
+        return f"Detecting a difference of {size} with 80 % power needs about {plural(needed, 'case')}; {have}."
 
     def summary(self) -> dict[str, object]:
-        """The same as plain values, ready for JSON."""
+        """Return the comparison as JSON values."""
         return {
             "evaluator": self.evaluator,
             "level": self.level,
@@ -152,11 +169,17 @@ class EvaluatorComparison:
 
     def _from_to(self) -> str:
         means = [sum(getattr(flip, side) for flip in self.flips) / self.n for side in ("baseline", "value")]
-        return " → ".join(percent_text(mean) if self.is_rate else score_text(mean) for mean in means)
+        return " → ".join(percent(mean) if self.is_rate else score(mean) for mean in means)
 
 
 def compare_results(new: EvaluatorResults, baseline: EvaluatorResults, *, seed: int) -> EvaluatorComparison:
-    """The comparison under one evaluator; its p-value is not adjusted yet."""
+    """Compare two runs' results by one evaluator; the p-value is not adjusted.
+
+    Args:
+        new: The new run's results.
+        baseline: The baseline's results.
+        seed: Seed of the bootstrap.
+    """
     pairing = pair(new, baseline)
     bounds = new.bounds if new.bounds == baseline.bounds else None
     return compare_pairs(pairing, new, baseline, bounds=bounds, seed=seed)
@@ -170,7 +193,15 @@ def compare_pairs(
     bounds: tuple[float, float] | None,
     seed: int,
 ) -> EvaluatorComparison:
-    """The comparison of pairs made already (all of them, or those of a slice)."""
+    """Compare pairs of cases (all of them, or those of a slice); the p-value is not adjusted.
+
+    Args:
+        pairing: The pairs.
+        new: The new run's results.
+        baseline: The baseline's results.
+        bounds: Range of the values, None when unknown.
+        seed: Seed of the bootstrap.
+    """
     differences = pairing.differences()
     is_rate = pairing.measure == RATE
     flips = pairing.flips(new.evaluator)
@@ -197,18 +228,18 @@ def compare_pairs(
 
 
 def paired_test(pairing: Pairing) -> PairedTest:
-    """McNemar's mid-p test for passes and failures asked once; the paired t test over case means for all others."""
+    """Return McNemar's mid-p test for pass rates without repeats, else the paired t test over case means."""
     differences = pairing.differences()
     if pairing.measure != RATE or pairing.is_repeated:
         return paired_t(differences)
-    won, lost = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
-    known = paired_t(differences)  # too few cases are too few for either
+    won, lost = sum(value > 0 for value in differences), sum(value < 0 for value in differences)
+    known = paired_t(differences)  # both tests need the same number of cases
     if known.p_value is None:
         return replace(known, method="McNemar mid-p")
     return PairedTest(method="McNemar mid-p", p_value=mcnemar(won, lost), n=len(differences))
 
 
-def _estimate(cases: list[CaseResult], is_rate: bool, bounds: tuple[float, float] | None) -> Estimate:
+def _estimate(cases: list[CaseScores], is_rate: bool, bounds: tuple[float, float] | None) -> Estimate:
     if is_rate:
         return estimate_rate([case.passes for case in cases], [case.tries for case in cases])
     return estimate_mean([case.value for case in cases], bounds=bounds)
@@ -223,7 +254,7 @@ def _effect(value: Estimate, before: Estimate, differences: list[float], *, is_r
 
 
 def _unscored_share(pairing: Pairing) -> float:
-    silent = len(pairing.unpaired.failed)
+    failed = len(pairing.unpaired.failed)
     partly = sum(case.failed / (case.scored + case.failed) for case, _ in pairing.pairs)
-    due = len(pairing.pairs) + silent
-    return (silent + partly) / due if due else 0.0
+    due = len(pairing.pairs) + failed
+    return (failed + partly) / due if due else 0.0

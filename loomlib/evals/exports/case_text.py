@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loomlib.presentation.formats import number, plural
+from loomlib.presentation.formats import number, plural, score
+from loomlib.presentation.text import printable
 
-from ..compare.words import printable, score_text
 from ..matching.alignment import view_text
 from ..values.answers import CaseFailure
 from ..values.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
 from ..values.evaluator import NotApplicable
-from ..views.case_body import Said, alignment_rows, cut, facts, line, verdict_word
+from ..views.case_body import CaseVerdict, alignment_rows, cut, facts, line, verdict_word
 
 if TYPE_CHECKING:
     from ..values.case_states import CaseResult
@@ -61,7 +61,7 @@ def _repeat(result: CaseResult, judgement: Judgement, *, of: int) -> str:
     return "\n".join(lines if answer.failure else [*lines, facts(answer)])
 
 
-def _lines(name: str, said: Said) -> list[str]:
+def _lines(name: str, said: CaseVerdict) -> list[str]:
     if isinstance(said, CaseFailure):
         return [f"{name}: not judged, {said.kind}: {cut(said.message, 500)}"]
     if isinstance(said, NotApplicable):
@@ -70,13 +70,13 @@ def _lines(name: str, said: Said) -> list[str]:
     for each in said:
         title = " · ".join(filter(None, (name, each.part, *each.labels)))
         why = f": {cut(each.rationale, 500)}" if each.rationale else ""
-        lines.append(f"{title}: {verdict_word(each)}, {score_text(each.value)}{why}")
+        lines.append(f"{title}: {verdict_word(each)}, {score(each.value)}{why}")
         if rows := alignment_rows(each):
             lines += [f"    {row}" for row in view_text(rows).splitlines()]
     return lines
 
 
-def _short(name: str, said: Said) -> str:
+def _short(name: str, said: CaseVerdict) -> str:
     if isinstance(said, CaseFailure):
         return f"{name}: {said.kind}: {said.message}"
     if isinstance(said, NotApplicable):
@@ -85,7 +85,7 @@ def _short(name: str, said: Said) -> str:
     return f"{name}: {why}" if why else f"{name} failed"
 
 
-def _word(said: Said) -> str:
+def _word(said: CaseVerdict) -> str:
     if isinstance(said, CaseFailure):
         return "not judged"
     if isinstance(said, NotApplicable):

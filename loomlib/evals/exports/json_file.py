@@ -17,7 +17,7 @@ from ..values.answers import CaseFailure
 from ..values.case_states import CaseResult, state_of
 from ..values.evaluator import NotApplicable
 from ..values.judgement import Judgement
-from ..views.case_body import Said
+from ..views.case_body import CaseVerdict
 
 EVALUATION_SCHEMA: Final = "loom.evaluation/1"
 
@@ -114,7 +114,7 @@ def _repeat(judgement: Judgement) -> dict[str, Any]:
     return found
 
 
-def _verdict(verdict: Said) -> dict[str, Any]:
+def _verdict(verdict: CaseVerdict) -> dict[str, Any]:
     if isinstance(verdict, CaseFailure):
         return {"state": "judge_failed", "kind": verdict.kind, "message": verdict.message}
     if isinstance(verdict, NotApplicable):

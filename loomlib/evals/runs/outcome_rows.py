@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from loomlib.store import Store
 
-from ..compare.gathered import CaseResult, EvaluatorResults, count, folded
+from ..compare.gathered import CaseScores, EvaluatorResults, count, folded
 from ..values.cases import EvalCase
 from ..values.eval_set import EvalSet
 from ..values.outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORED, Outcome
@@ -63,7 +63,7 @@ def read_gathered(
             results = gathered[evaluator.name] = EvaluatorResults(evaluator=evaluator.name, level=evaluator.level)
         result = results.cases.get(case.id)
         if result is None:
-            result = results.cases[case.id] = CaseResult(case.id, case.digest, case.tags)
+            result = results.cases[case.id] = CaseScores(case.id, case.digest, case.tags)
         if trace_id and trace_id not in result.trace_ids:
             result.trace_ids += (trace_id,)
         for verdict in verdicts:

@@ -1,4 +1,4 @@
-"""How evaluations look: runs, comparisons and sets as static HTML, as text and as charts."""
+"""Displays of evaluations: runs, comparisons and sets as static HTML, text and charts."""
 
 from .evidence import FlipEvidence
 from .figures import draw_comparison, draw_run, draw_runs

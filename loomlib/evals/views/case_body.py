@@ -1,6 +1,6 @@
-"""One case opened: what was said, what was expected, what each evaluator says and why, and where the paths part.
+"""The details of one case: prompts, answers, expectations, verdicts with rationales, and the alignment of tool calls.
 
-No table stands within another, so that a reader of the page (a person's or a program's) meets each as what it is.
+Tables are never nested, so that screen readers and programs can read each of them.
 """
 
 from __future__ import annotations
@@ -8,95 +8,98 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from loomlib.presentation.formats import milliseconds, number, plural
+from loomlib.presentation.formats import milliseconds, number, plural, score
+from loomlib.presentation.html import fragment
+from loomlib.presentation.text import printable
 
-from ..compare.page import escape, table
-from ..compare.words import printable, score_text
+from ..compare.page import joined, quiet, table
 from ..matching.alignment import ROW_KINDS
 from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
 from ..values.evaluator import NotApplicable, Score
 from .alignment import alignment_html
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from ..values.cases import EvalCase, Turn
     from ..values.judgement import Judgement
 
 LONGEST: Final = 1_500
-"""Characters of a text on a page; the DataFrames have all of it."""
+"""Characters of a text on a page; DataFrames have the whole text."""
 VERDICT_COLUMNS: Final = ("evaluator", "verdict", "score", "why")
 
-Said = tuple[Score, ...] | NotApplicable | CaseFailure
+CaseVerdict = tuple[Score, ...] | NotApplicable | CaseFailure
 
 
-def case_body(case: EvalCase, judgement: Judgement) -> str:
-    """The inside of a case's fold, as HTML; every foreign text in it is escaped."""
-    return "".join(
+def case_body(case: EvalCase, judgement: Judgement) -> Markup:
+    """Render the details of a case."""
+    verdicts = judgement.verdicts.items()
+    return joined(
         [
             conversation(case, judgement.answer),
-            table(
-                VERDICT_COLUMNS, [row for name, said in judgement.verdicts.items() for row in verdict_rows(name, said)]
-            ),
-            *(paths(name, said) for name, said in judgement.verdicts.items()),
-            f'<p class="loom-quiet">{escape(facts(judgement.answer))}</p>',
+            table(VERDICT_COLUMNS, [row for name, verdict in verdicts for row in verdict_rows(name, verdict)]),
+            *(paths(name, verdict) for name, verdict in verdicts),
+            quiet(facts(judgement.answer)),
         ]
     )
 
 
-def conversation(case: EvalCase, answer: CaseAnswer) -> str:
-    """The turns: asked, answered, expected."""
-    rows: list[str] = []
+def conversation(case: EvalCase, answer: CaseAnswer) -> Markup:
+    """Render the turns: prompts, answers and expected answers."""
+    rows: list[tuple[str, str]] = []
     turns: Sequence[Turn | None] = case.turns or [None] * max(1, len(answer.turns))
-    for place, turn in enumerate(turns):
-        given = answer.turns[place] if place < len(answer.turns) else None
-        rows += _turn(case, turn, given, place, answer.repeat)
+    for index, turn in enumerate(turns):
+        turn_answer = answer.turns[index] if index < len(answer.turns) else None
+        rows += _turn(case, turn, turn_answer, index, answer.repeat)
     if answer.failure is not None:
-        rows.append(_said("not answered", f"{answer.failure.kind}: {answer.failure.message}"))
+        rows.append(("not answered", cut(f"{answer.failure.kind}: {answer.failure.message}")))
     if case.assertions:
-        rows.append(_said("asserted", "\n".join(case.assertions)))
-    return f'<dl class="loom-talk">{"".join(rows)}</dl>'
+        rows.append(("assertions", cut("\n".join(case.assertions))))
+    return fragment("loomlib.evals:conversation.html.j2", rows=[(label, printable(text)) for label, text in rows])
 
 
-def verdict_rows(name: str, said: Said) -> list[tuple[str, str, str, str]]:
-    """What one evaluator says, a row for each part."""
-    if isinstance(said, CaseFailure):
-        return [(name, "not judged", "–", cut(f"{said.kind}: {said.message}"))]
-    if isinstance(said, NotApplicable):
-        return [(name, "not applicable", "–", cut(said.reason))]
+def verdict_rows(name: str, verdict: CaseVerdict) -> list[tuple[str, str, str, str]]:
+    """Return one evaluator's verdict as rows, one for each part."""
+    if isinstance(verdict, CaseFailure):
+        return [(name, "not judged", "–", cut(f"{verdict.kind}: {verdict.message}"))]
+    if isinstance(verdict, NotApplicable):
+        return [(name, "not applicable", "–", cut(verdict.reason))]
     return [
         (
-            " · ".join(filter(None, (name, each.part, *each.labels))),
-            verdict_word(each),
-            score_text(each.value),
-            cut(each.rationale) or "–",
+            " · ".join(filter(None, (name, part.part, *part.labels))),
+            verdict_word(part),
+            score(part.value),
+            cut(part.rationale) or "–",
         )
-        for each in said
+        for part in verdict
     ]
 
 
-def verdict_word(score: Score) -> str:
-    """`passed`, `failed`, or `scored` where there is no bar."""
-    return "scored" if score.passed is None else "passed" if score.passed else "failed"
+def verdict_word(verdict: Score) -> str:
+    """Return `passed`, `failed`, or `scored` for a score without a threshold."""
+    return "scored" if verdict.passed is None else "passed" if verdict.passed else "failed"
 
 
-def paths(name: str, said: Said) -> str:
-    """The expected path beside the one taken, where an evaluator found them different."""
-    found: list[str] = []
-    for each in said if isinstance(said, tuple) else ():
-        rows = alignment_rows(each)
+def paths(name: str, verdict: CaseVerdict) -> Markup:
+    """Render the alignments of an evaluator that found other tool calls than expected."""
+    from markupsafe import Markup
+
+    tables: list[Markup] = []
+    for part in verdict if isinstance(verdict, tuple) else ():
+        rows = alignment_rows(part)
         if rows and any(row["kind"] != "kept" for row in rows):
-            title = " · ".join(filter(None, (name, each.part)))
-            found.append(
-                f'<div class="loom-paths">{printable(alignment_html(rows, f"{title}: expected and called"))}</div>'
-            )
-    return "".join(found)
+            title = " · ".join(filter(None, (name, part.part)))
+            body = alignment_html(rows, printable(f"{title}: expected and actual calls"))
+            tables.append(Markup('<div class="loom-paths">{}</div>').format(body))
+    return joined(tables)
 
 
-def alignment_rows(score: Score) -> list[Mapping[str, Any]]:
-    """The alignment that a score carries; none when its details hold something else under that name."""
-    told = score.details.get("alignment")
-    if not isinstance(told, list):
+def alignment_rows(verdict: Score) -> list[Mapping[str, Any]]:
+    """Return the alignment in a score's details, or nothing when they hold something else under that name."""
+    table = verdict.details.get("alignment")
+    if not isinstance(table, list):
         return []
-    rows = [cast("Mapping[str, Any]", row) for row in cast("list[Any]", told) if isinstance(row, Mapping)]
+    rows = [cast("Mapping[str, Any]", row) for row in cast("list[Any]", table) if isinstance(row, Mapping)]
     return [
         {
             "kind": row["kind"],
@@ -109,7 +112,7 @@ def alignment_rows(score: Score) -> list[Mapping[str, Any]]:
 
 
 def facts(answer: CaseAnswer) -> str:
-    """What the answer took, and where to look further: what is not known is left out."""
+    """Describe duration, tokens, cost and trace of an answer; unknown values are left out."""
     first = answer.turns[0].ttft_ms if answer.turns else None
     known = [
         None if answer.duration_ms is None else f"took {milliseconds(answer.duration_ms)}",
@@ -117,16 +120,22 @@ def facts(answer: CaseAnswer) -> str:
         None if answer.tokens is None else plural(answer.tokens, "token"),
         None if answer.tools is None else plural(len(answer.tools), "tool call"),
         None if answer.cost is None else f"cost ${answer.cost:.4g}",
-        f"asked {answer.attempts} times" if answer.attempts > 1 else None,
+        f"{answer.attempts} attempts" if answer.attempts > 1 else None,
         f"repeat {answer.repeat + 1}" if answer.repeat else None,
         next((f"trace {turn.trace_id}" for turn in reversed(answer.turns) if turn.trace_id), None),
         *answer.labels,
     ]
-    return " · ".join(filter(None, known)) or "nothing is known of what it took"
+    return " · ".join(filter(None, known)) or "duration, tokens and cost are unknown"
 
 
 def cut(text: str, limit: int = LONGEST, *, whole: str = "") -> str:
-    """A text as long as a page should show; `whole` is the Python that has all of it."""
+    """Cut a text to the length for a page.
+
+    Args:
+        text: The text.
+        limit: Most characters.
+        whole: Python that returns the whole text.
+    """
     if len(text) <= limit:
         return text
     where = f"; all of them are in {whole}" if whole else ""
@@ -134,29 +143,32 @@ def cut(text: str, limit: int = LONGEST, *, whole: str = "") -> str:
 
 
 def whole_answer(case: EvalCase, repeat: int, turn: int) -> str:
-    """The Python that has all of an answer of a run."""
+    """Return the Python that returns a whole answer of a run.
+
+    Args:
+        case: The case.
+        repeat: The repeat, from 0.
+        turn: The turn, from 0.
+    """
     return f"run[{case.id!r}][{repeat}].answer.turns[{turn}].text"
 
 
 def line(text: str, limit: int = 90) -> str:
-    """A text as one short line."""
+    """Return a text as one short line."""
     plain = " ".join(text[: 4 * limit].split())
     return plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
 
 
-def _turn(case: EvalCase, turn: Turn | None, given: TurnAnswer | None, place: int, repeat: int) -> list[str]:
-    number_of = f" (turn {place + 1})" if len(case.turns) > 1 else ""
-    rows = [_said(f"asked{number_of}", turn.prompt if turn else case.prompt)]
-    if given is not None:
-        rows.append(_said("answered", given.text, whole=whole_answer(case, repeat, place)))
+def _turn(
+    case: EvalCase, turn: Turn | None, answer: TurnAnswer | None, index: int, repeat: int
+) -> list[tuple[str, str]]:
+    suffix = f" (turn {index + 1})" if len(case.turns) > 1 else ""
+    rows = [(f"prompt{suffix}", cut(turn.prompt if turn else case.prompt))]
+    if answer is not None:
+        rows.append(("answer", cut(answer.text, whole=whole_answer(case, repeat, index))))
     if turn is not None and turn.expected_answer is not None:
-        rows.append(_said("expected", turn.expected_answer))
+        rows.append(("expected", cut(turn.expected_answer)))
     return rows
-
-
-def _said(word: str, text: str, *, whole: str = "") -> str:
-    shown = escape(cut(text, whole=whole)) if text else '<span class="loom-quiet">(nothing)</span>'
-    return f"<dt>{escape(word)}</dt><dd>{shown}</dd>"
 
 
 def _step(value: object) -> int | None:

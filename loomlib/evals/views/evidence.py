@@ -1,4 +1,4 @@
-"""Cases that went differently in two runs, opened: both answers, both verdicts, and where each path parts."""
+"""Evidence for the cases that changed between two runs: both answers, verdicts, and alignments of tool calls."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from loomlib.presentation.html import fragment
+from loomlib.presentation.text import printable
+
 from ..compare import Comparison, compare
-from ..compare.page import escape, table
+from ..compare.page import heading, joined, quiet, table
 from ..compare.pairing import Flip
 from .case_body import conversation, facts, line, paths, verdict_rows
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from ..runs.eval_run import EvalRun
     from ..values.cases import EvalCase
     from ..values.judgement import Judgement
@@ -46,54 +51,59 @@ def _names(new: EvalRun, baseline: EvalRun) -> tuple[str, str]:
 
 
 class FlipEvidence:
-    """Shows a flip out of the two runs that were compared. It reads what it shows when it is shown."""
+    """Renders changed cases from the two runs that were compared; reads the answers when they are rendered."""
 
     def __init__(self, new: EvalRun, baseline: EvalRun) -> None:
         self._runs = (new, baseline)
 
     @property
     def run_ids(self) -> tuple[str, str]:
-        """The new run's and the baseline's."""
+        """Ids of the new run and the baseline."""
         return self._runs[0].id, self._runs[1].id
 
-    def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> str:
-        """One fold a flip."""
+    def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> Markup:
+        """Render changed cases, each as a part that the reader opens.
+
+        Args:
+            flips: The changed cases.
+            names: Names of the new run and the baseline.
+        """
         sides: list[dict[str, Judgement]] = []
         for run in self._runs:
-            places = {case.id: place for place, case in enumerate(run.evalset.cases)}
-            wanted = {id: places[id] for id in dict.fromkeys(flip.case_id for flip in flips) if id in places}
-            found = run.judgements_at([(place, n) for place in wanted.values() for n in range(run.repeats)])
-            chosen: dict[str, Judgement] = {}
-            for each in found:
-                chosen.setdefault(each.case_id, each)
-            sides.append(chosen)
+            positions = {case.id: position for position, case in enumerate(run.evalset.cases)}
+            wanted = [positions[id] for id in dict.fromkeys(flip.case_id for flip in flips) if id in positions]
+            judgements: dict[str, Judgement] = {}
+            for judgement in run.judgements_at([(position, n) for position in wanted for n in range(run.repeats)]):
+                judgements.setdefault(judgement.case_id, judgement)
+            sides.append(judgements)
         cases = {case.id: case for case in self._runs[0].evalset.cases}
-        return "".join(
-            self._fold(flip, cases[flip.case_id], *(side.get(flip.case_id) for side in sides), names=names)
-            for flip in flips
-            if flip.case_id in cases
+        return joined(
+            [
+                _fold(flip, cases[flip.case_id], *(side.get(flip.case_id) for side in sides), names=names)
+                for flip in flips
+                if flip.case_id in cases
+            ]
         )
 
-    def _fold(
-        self, flip: Flip, case: EvalCase, new: Judgement | None, old: Judgement | None, *, names: tuple[str, str]
-    ) -> str:
-        head = (
-            f'<span class="loom-state loom-{flip.verdict}">{_MARKS[flip.verdict]} {flip.verdict}</span> '
-            f"<strong>{escape(line(case.id, 60))}</strong> {escape(flip.evaluator)} "
-            f'<span class="loom-quiet">{escape(line(case.prompt))}</span>'
-        )
-        both = [(name, each) for name, each in zip(names, (new, old), strict=True) if each is not None]
-        rows = [
-            (name, *row)
-            for name, each in reversed(both)
-            if flip.evaluator in each.verdicts
-            for row in verdict_rows(flip.evaluator, each.verdicts[flip.evaluator])
-        ]
-        body = [table(_COLUMNS, rows)]
-        for name, each in reversed(both):
-            said = each.verdicts.get(flip.evaluator)
-            body.append(
-                f"<h5>{escape(name)}</h5>{conversation(case, each.answer)}{paths(flip.evaluator, said) if said else ''}"
-                f'<p class="loom-quiet">{escape(facts(each.answer))}</p>'
-            )
-        return f'<details class="loom-case"><summary>{head}</summary>{"".join(body)}</details>'
+
+def _fold(
+    flip: Flip, case: EvalCase, new: Judgement | None, old: Judgement | None, *, names: tuple[str, str]
+) -> Markup:
+    both = [(name, side) for name, side in zip(names, (new, old), strict=True) if side is not None]
+    rows = [
+        (name, *row)
+        for name, judgement in reversed(both)
+        if flip.evaluator in judgement.verdicts
+        for row in verdict_rows(flip.evaluator, judgement.verdicts[flip.evaluator])
+    ]
+    body: list[Markup | str] = [table(_COLUMNS, rows)]
+    for name, judgement in reversed(both):
+        verdict = judgement.verdicts.get(flip.evaluator)
+        body += [heading(name, 5), conversation(case, judgement.answer)]
+        body += [paths(flip.evaluator, verdict)] if verdict else []
+        body.append(quiet(facts(judgement.answer)))
+    return fragment(
+        "loomlib.evals:case.html.j2", css=flip.verdict, mark=_MARKS[flip.verdict], state=flip.verdict,
+        name=printable(line(case.id, 60)), after=f" {printable(flip.evaluator)}", prompt=printable(line(case.prompt)),
+        chips=(), body=joined(body),
+    )  # fmt: skip

@@ -1,7 +1,6 @@
-"""Evaluations as charts: quality by evaluator, what cases took, quality beside cost, differences and flips.
+"""Charts of evaluations: quality by evaluator, usage by case, quality against cost, differences and changed cases.
 
-Each has a table beside it with the same numbers. Names of evaluators and runs come from strangers: `shown` makes them
-inert.
+Names of evaluators and runs are untrusted: `shown` escapes them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from loomlib.statistics.estimates import Estimate
 from ..compare.comparison import Comparison
 from ..compare.summaries import EvaluatorSummary
 from ..values.case_states import CASE_STATES, states_of_outcomes
-from .taken import taken_by, typical
+from .usage import median_usage, usage_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,19 +35,24 @@ _SYMBOL_OF: Final[Mapping[str, str]] = {
 
 
 def draw_run(run: EvalRun, baseline: EvalRun | None = None) -> dict[str, go.Figure]:
-    """`quality`: each evaluator's rate or mean with its interval; `taken`: what cases took, by what became of them."""
+    """Return the charts of a run: `quality` by evaluator with intervals, and `taken`, the usage of cases by outcome.
+
+    Args:
+        run: The run.
+        baseline: A run to show beside it.
+    """
     runs = {"this run": run} if baseline is None else {"this run": run, "baseline": baseline}
     subtitle = shown(" · ".join((run.target.name, run.evalset.name, *run.labels)), 300)
     return {"quality": _figure(_quality(runs, subtitle)), "taken": _figure(_taken(run, subtitle))}
 
 
 def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
-    """Quality beside cost: one mark a run, its evaluator's estimate over what a case takes (the median).
+    """Draw quality against cost: one mark for each run, at the median usage of a case.
 
-    Dollars where they are known of every run, else model tokens, else milliseconds.
+    The axis is in dollars where they are known for every run, else in tokens, else in milliseconds.
     """
-    found = {name: taken_by(run) for name, run in runs.items()}
-    axis = typical(found)
+    usage = {name: usage_of(run) for name, run in runs.items()}
+    axis = median_usage(usage)
     traces: list[dict[str, Any]] = []
     for place, (name, run) in enumerate(runs.items()):
         estimate = _measure(run.summary()[evaluator])
@@ -72,7 +76,7 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
     return _figure(
         styled(
             traces,
-            title="Quality beside cost",
+            title="Quality against cost",
             subtitle=f"{shown(evaluator)}, with 95 % intervals; up and to the left is better",
             empty="No run with a known quality and cost.",
             xaxis={"title": {"text": f"{axis.label}, median of a case"}, "rangemode": "tozero"},
@@ -82,7 +86,7 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
 
 
 def draw_comparison(comparison: Comparison) -> dict[str, go.Figure]:
-    """`differences`: each evaluator's difference with its interval and the margin; `flips`: cases won and lost."""
+    """Return the charts of a comparison: `differences` with intervals and margin, and `flips`, cases won and lost."""
     new, baseline = comparison.names
     subtitle = f"{shown(new)} against {shown(baseline)}"
     return {"differences": _figure(_differences(comparison, subtitle)), "flips": _figure(_flips(comparison, subtitle))}
@@ -110,9 +114,9 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
         )
     return styled(
         [trace for trace in traces if trace["x"]],
-        title="Quality by evaluator: pass rate, or mean score where there is no bar",
+        title="Quality by evaluator: pass rate, or mean score without a threshold",
         subtitle=subtitle,
-        empty="Nothing was scored, or the cases are too few.",
+        empty="No scores, or too few cases.",
         xaxis={"range": [-0.02, 1.02], "tickformat": ".0%"},
         yaxis={"categoryorder": "array", "categoryarray": [shown(name) for name in reversed(names)]},
         height=140 + 46 * max(2, len(names)),
@@ -122,18 +126,18 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
 
 def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
     states = states_of_outcomes(run.outcomes())
-    found = taken_by(run)
+    usage = usage_of(run)
     cases = run.evalset.cases
-    unit = found.unit
+    unit = usage.unit
     lanes = [state for state in reversed(CASE_STATES) if state in set(states.values())]
     dots: dict[str, list[tuple[float, float, str]]] = {state: [] for state in lanes}
-    rows = [row for row in found.rows if row.value(unit) is not None]
+    rows = [row for row in usage.rows if row.value(unit) is not None]
     step = -(-len(rows) // MOST_DOTS) if rows else 1
     for n, row in enumerate(rows[::step]):
-        case, value = cases[row.place], row.value(unit)
+        case, value = cases[row.position], row.value(unit)
         state = states.get((case.id, row.repeat))
         if state is not None and value is not None:
-            # A fixed spread in place of chance: equal cases do not hide each other, and a page is the same each time.
+            # A fixed jitter keeps equal cases visible and pages reproducible.
             dots[state].append((value, lanes.index(state) + ((n * 0.618) % 1 - 0.5) * 0.5, shown(case.id)))
     traces = [
         {
@@ -152,10 +156,10 @@ def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
     some = f" (every {step}th of {number(len(rows), 0)})" if step > 1 else ""
     return styled(
         traces,
-        title=f"What each case took, by what became of it{some}",
+        title=f"Usage of each case, by outcome{some}",
         subtitle=subtitle,
-        empty="Nothing is known of what the cases took.",
-        xaxis={"title": {"text": found.label}, "rangemode": "tozero"},
+        empty="Cost, tokens and duration of the cases are unknown.",
+        xaxis={"title": {"text": usage.label}, "rangemode": "tozero"},
         yaxis={"tickmode": "array", "tickvals": list(range(len(lanes))), "ticktext": lanes, "zeroline": False},
         height=170 + 60 * max(1, len(lanes)),
         legend_y=-0.3,
@@ -179,7 +183,7 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
     ]
     chart = styled(
         traces if known else [],
-        title="How much better or worse, by evaluator",
+        title="Difference from the baseline, by evaluator",
         subtitle=subtitle,
         empty="Too few cases in common.",
         xaxis={"tickformat": "+.0%", "zeroline": True, "zerolinewidth": 2},
@@ -197,7 +201,7 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
         ]  # fmt: skip
         chart["layout"]["annotations"] = [
             {
-                "text": "worst allowed", "xref": "x", "yref": "paper", "x": -comparison.margin, "y": 1.0,
+                "text": "largest accepted loss", "xref": "x", "yref": "paper", "x": -comparison.margin, "y": 1.0,
                 "xanchor": "right", "yanchor": "bottom", "showarrow": False, "font": {"size": 11},
             }
         ]  # fmt: skip
@@ -205,8 +209,8 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
 
 
 def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
-    them = comparison.evaluators
-    names = [shown(each.evaluator) for each in them]
+    evaluators = comparison.evaluators
+    names = [shown(each.evaluator) for each in evaluators]
 
     def bar(word: str, counts: Sequence[int], sign: int, colour: str, pattern: str) -> dict[str, Any]:
         return {
@@ -221,16 +225,16 @@ def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
             "marker": {"color": colour, "pattern": {"shape": pattern, "fgcolor": "rgba(0,0,0,0.25)", "size": 6}},
         }
 
-    most = max((max(each.won, each.lost) for each in them), default=0)
+    most = max((max(each.won, each.lost) for each in evaluators), default=0)
     traces = [
-        bar("lost", [each.lost for each in them], -1, _LOST, "/"),
-        bar("won", [each.won for each in them], 1, _WON, ""),
+        bar("lost", [each.lost for each in evaluators], -1, _LOST, "/"),
+        bar("won", [each.won for each in evaluators], 1, _WON, ""),
     ]
     return styled(
         traces if most else [],
-        title="Cases that went differently",
+        title="Changed cases",
         subtitle=subtitle,
-        empty="No case went differently.",
+        empty="No case changed.",
         xaxis={"range": [-most * 1.15 - 1, most * 1.15 + 1], "showticklabels": False, "zeroline": True},
         yaxis={"autorange": "reversed"},
         barmode="relative",
@@ -244,7 +248,7 @@ def _measure(each: EvaluatorSummary) -> Estimate:
 
 
 def _bars(estimates: Sequence[Estimate]) -> dict[str, Any]:
-    """Intervals as plotly wants them: how far they reach to either side."""
+    """Return error bars for plotly."""
     high = [0.0 if e.value is None or e.high is None else max(0.0, e.high - e.value) for e in estimates]
     low = [0.0 if e.value is None or e.low is None else max(0.0, e.value - e.low) for e in estimates]
     return {"type": "data", "symmetric": False, "array": high, "arrayminus": low, "thickness": 1.5, "width": 5}

@@ -1,7 +1,7 @@
-"""A run as static HTML: the sentences, the table, then the cases, those that deserve a look first.
+"""A run as static HTML: the verdict and the summary, then the cases, failing ones first.
 
-A page holds as much as a reader can use: the worst cases open to everything that is known of them, some hundred more
-are lines in folded pages, and the rest is counted. The DataFrames have all.
+The worst cases open to their details, the next thousand are rows in folded tables, and the rest is counted; the
+DataFrames have all of them.
 """
 
 from __future__ import annotations
@@ -10,105 +10,152 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from loomlib.presentation.formats import number
+from loomlib.presentation.formats import join, number, plural, score
+from loomlib.presentation.html import fragment
+from loomlib.presentation.text import printable
 
-from ..compare.page import escape, folded, page, table
+from ..compare.page import folded, heading, joined, page, quiet, table
 from ..compare.summaries import COLUMNS
-from ..compare.words import score_text
 from ..values.answers import CaseFailure
-from ..values.case_states import CASE_STATES, NOT_APPLICABLE, PASSED, SCORED, deciding, state_of, states_of_outcomes
+from ..values.case_states import (
+    CASE_STATES,
+    NOT_APPLICABLE,
+    PASSED,
+    SCORED,
+    deciding,
+    state_of,
+    states_of_outcomes,
+    worst,
+)
 from ..values.evaluator import NotApplicable
-from .case_body import Said, case_body, line, verdict_word
+from .case_body import CaseVerdict, case_body, line, verdict_word
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from ..runs.eval_run import EvalRun
     from ..values.cases import EvalCase
     from ..values.judgement import Judgement
 
 MOST_OPEN: Final = 40
-"""Cases that open to their answer, rationale and path."""
+"""Cases that open to their answers, rationales and alignments."""
 PAGE_ROWS: Final = 100
 MOST_PAGES: Final = 10
 MARKS: Final[Mapping[str, str]] = {
     "failed": "✗", "not answered": "∅", "not judged": "?", "scored": "•", "passed": "✓", "not applicable": "–",
 }  # fmt: skip
-LINE_COLUMNS: Final = ("case", "state", "repeat", "asked", "tags")
+LINE_COLUMNS: Final = ("case", "state", "repeat", "prompt", "tags")
+_NAMED_CASES: Final = 5
 
 
 def run_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> str:
-    """The whole page of a run; every foreign text in it is escaped."""
+    """Render the page of a run.
+
+    Args:
+        run: The run.
+        most_open: Most cases that open to their details.
+    """
     summary = run.summary()
-    how = f"Not all of it: {run.reason or run.state}."
     return page(
         title_of(run),
-        [*([how] if run.state != "complete" else []), *summary.sentences()],
+        [*verdict_sentences(run), *summary.sentences()],
         table(COLUMNS, summary.rows()),
         cases_html(run, most_open=most_open),
     )
 
 
 def title_of(run: EvalRun) -> str:
-    """Who was asked what, with the labels that stay beside every number."""
+    """Return a title: the target, the provenance labels, and the run's id, name and state."""
     return " · ".join(filter(None, (run.target.name, *run.labels, f"evaluation {run.id}", run.name, run.state)))
 
 
-def cases_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> str:
-    """The cases, worst first."""
+def verdict_sentences(run: EvalRun) -> list[str]:
+    """Return the answer of a run: whether it is complete, how many cases passed, and which failed."""
+    by_case: dict[str, list[str]] = {}
+    for (case_id, _), state in states_of_outcomes(run.outcomes()).items():
+        by_case.setdefault(case_id, []).append(state)
+    worst_of = {case_id: worst(states) for case_id, states in by_case.items()}
+    sentences = [] if run.state == "complete" else [f"The run is incomplete: {run.reason or run.state}."]
+    judged = [case_id for case_id, state in worst_of.items() if state != NOT_APPLICABLE]
+    if not judged:
+        return sentences
+    parts: list[str] = []
+    for state in CASE_STATES[:3]:
+        cases = [case.id for case in run.evalset.cases if worst_of.get(case.id) == state]
+        if cases:
+            parts.append(f"{number(len(cases), 0)} {state} ({join([line(id, 40) for id in cases], most=_NAMED_CASES)})")
+    passed = sum(state in (PASSED, SCORED) for state in worst_of.values())
+    total = plural(len(judged), "case")
+    if not parts:
+        return [*sentences, f"No case failed: {number(passed, 0)} of {total} passed."]
+    return [*sentences, f"{number(passed, 0)} of {total} passed; {'; '.join(parts)}."]
+
+
+def cases_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> Markup:
+    """Render the cases, failing ones first.
+
+    Args:
+        run: The run.
+        most_open: Most cases that open to their details.
+    """
     cases = run.evalset.cases
-    places = {case.id: place for place, case in enumerate(cases)}
+    positions = {case.id: position for position, case in enumerate(cases)}
     states = states_of_outcomes(run.outcomes())
     if not states:
-        return '<p class="loom-quiet">No case is judged yet.</p>'
+        return quiet("No case has been judged yet.")
     ranks = {state: rank for rank, state in enumerate(CASE_STATES)}
-    order = sorted(states, key=lambda at: (ranks[states[at]], places[at[0]], at[1]))
+    order = sorted(states, key=lambda key: (ranks[states[key]], positions[key[0]], key[1]))
     fine = {PASSED, NOT_APPLICABLE, SCORED}
-    opened = run.judgements_at([(places[id], repeat) for id, repeat in order[:most_open]])
-    counted = Counter(states.values())
-    told = " · ".join(f"{number(counted[state], 0)} {state}" for state in CASE_STATES if counted[state])
-    trouble = [each for each in opened if state_of(each) not in fine]
-    others = [each for each in opened if state_of(each) in fine]
+    opened = run.judgements_at([(positions[id], repeat) for id, repeat in order[:most_open]])
+    counts = Counter(states.values())
+    failing = [judgement for judgement in opened if state_of(judgement) not in fine]
+    others = [judgement for judgement in opened if state_of(judgement) in fine]
+    counted = " · ".join(f"{number(counts[state], 0)} {state}" for state in CASE_STATES if counts[state])
     several = run.repeats > 1
     rest = order[most_open:]
-    return "".join(
+    return joined(
         [
-            f"<h4>Cases: {escape(told)}</h4>",
-            *(_fold(cases[each.position], each, several=several) for each in trouble),
+            heading(f"Cases: {counted}"),
+            *(_fold(cases[judgement.position], judgement, several=several) for judgement in failing),
             folded(
-                f"{_places(len(trouble), len(opened))} of {number(len(states), 0)}, nothing wrong",
-                "".join(_fold(cases[each.position], each, several=several) for each in others),
+                f"{_range(len(failing), len(opened))} of {number(len(states), 0)} without a failure",
+                joined([_fold(cases[judgement.position], judgement, several=several) for judgement in others]),
             ),
             *_pages(
-                rest, states, [cases[places[id]] for id, _ in rest[: PAGE_ROWS * MOST_PAGES]], most_open, len(states)
+                rest, states, [cases[positions[id]] for id, _ in rest[: PAGE_ROWS * MOST_PAGES]], most_open, len(states)
             ),
         ]
     )
 
 
-def _fold(case: EvalCase, judgement: Judgement, *, several: bool) -> str:
+def _fold(case: EvalCase, judgement: Judgement, *, several: bool) -> Markup:
     state = state_of(judgement)
-    repeat = f" · repeat {judgement.repeat + 1}" if several else ""
-    chips = "".join(f'<span class="loom-chip">{escape(chip(*each))}</span>' for each in judgement.verdicts.items())
-    head = (
-        f'<span class="loom-state loom-{state.replace(" ", "-")}">{MARKS[state]} {state}</span> '
-        f"<strong>{escape(line(case.id, 60))}</strong>{repeat} "
-        f'<span class="loom-quiet">{escape(line(case.prompt))}</span> {chips}'
-    )
-    return f'<details class="loom-case"><summary>{head}</summary>{case_body(case, judgement)}</details>'
+    return fragment(
+        "loomlib.evals:case.html.j2", css=state.replace(" ", "-"), mark=MARKS[state], state=state,
+        name=printable(line(case.id, 60)), after=f" · repeat {judgement.repeat + 1}" if several else "",
+        prompt=printable(line(case.prompt)), body=case_body(case, judgement),
+        chips=[printable(chip(name, verdict)) for name, verdict in judgement.verdicts.items()],
+    )  # fmt: skip
 
 
-def chip(name: str, said: Said) -> str:
-    """An evaluator's word on a case, as short as it can be: `trajectory ✗ 0`."""
-    if isinstance(said, CaseFailure):
+def chip(name: str, verdict: CaseVerdict) -> str:
+    """Return an evaluator's verdict on a case in short, such as `trajectory ✗ 0`.
+
+    Args:
+        name: The evaluator.
+        verdict: Its scores, or why there are none.
+    """
+    if isinstance(verdict, CaseFailure):
         return f"{name} ?"
-    if isinstance(said, NotApplicable):
+    if isinstance(verdict, NotApplicable):
         return f"{name} –"
-    if not said:
+    if not verdict:
         return f"{name} ?"
-    scores = deciding(said)
-    words = [verdict_word(each) for each in scores]
-    value = sum(each.value for each in scores) / len(scores)
-    word = "failed" if "failed" in words else words[0]
-    return f"{name} {MARKS[word]} {score_text(value)}"
+    scores = deciding(verdict)
+    verdicts = [verdict_word(one) for one in scores]
+    value = sum(one.value for one in scores) / len(scores)
+    decisive = "failed" if "failed" in verdicts else verdicts[0]
+    return f"{name} {MARKS[decisive]} {score(value)}"
 
 
 def _pages(
@@ -117,9 +164,9 @@ def _pages(
     cases: Sequence[EvalCase],
     before: int,
     count: int,
-) -> list[str]:
+) -> list[Markup | str]:
     shown = rest[: PAGE_ROWS * MOST_PAGES]
-    found: list[str] = []
+    pages: list[Markup | str] = []
     for start in range(0, len(shown), PAGE_ROWS):
         rows = [
             (line(id, 60), states[id, repeat], str(repeat + 1), line(case.prompt), ", ".join(case.tags))
@@ -127,14 +174,14 @@ def _pages(
                 shown[start : start + PAGE_ROWS], cases[start : start + PAGE_ROWS], strict=True
             )
         ]
-        label = f"{_places(before + start, before + start + len(rows))} of {number(count, 0)}"
-        found.append(folded(label, table(LINE_COLUMNS, rows)))
+        label = f"{_range(before + start, before + start + len(rows))} of {number(count, 0)}"
+        pages.append(folded(label, table(LINE_COLUMNS, rows)))
     if more := len(rest) - len(shown):
-        found.append(f'<p class="loom-quiet">… {number(more, 0)} more; all of them are in .rows() and .scores()</p>')
-    return found
+        pages.append(quiet(f"… {number(more, 0)} more; all of them are in .rows() and .scores()"))
+    return pages
 
 
-def _places(before: int, last: int) -> str:
+def _range(before: int, last: int) -> str:
     if last <= before:
         return ""
     return f"Cases {number(before + 1, 0)} to {number(last, 0)}" if last - before > 1 else f"Case {number(last, 0)}"

@@ -32,15 +32,15 @@ def test_a_planted_regression_is_found_and_its_cases_are_named() -> None:
     assert found.exit_code == 2
     assert exact.sentence() == (
         "exact: worse. Pass rate 80 % → 60 %, −20 points [−27.9 to −11.3], p < 0.001 (McNemar mid-p); "
-        "0 won, 20 lost, 80 the same of 100 cases."
+        "0 won, 20 lost, 80 unchanged of 100 cases."
     )
 
 
 def test_the_same_run_twice_shows_no_difference_and_no_proof_of_none() -> None:
     found = compare(BASELINE, BASELINE)
     assert found["exact"].verdict == "no difference found"
-    assert "no proof that there is none" in found.headline()
-    assert found["exact"].power_advice().startswith("No case went differently")
+    assert "does not prove that there is none" in found.headline()
+    assert found["exact"].power_advice().startswith("No case changed")
     assert found.flips() == ()
 
 
@@ -74,7 +74,7 @@ def test_only_cases_that_say_the_same_and_have_a_score_in_both_are_compared() ->
     ]
     assert "Not compared: 1 case edited in between (edited)." in found.notes()
     assert found["exact"].verdict == "too few cases"
-    assert found.headline() == "new and baseline have too few cases in common to be compared."
+    assert found.headline() == "new and baseline have too few cases in common for a comparison."
 
 
 def test_repeats_are_compared_by_their_case() -> None:
@@ -120,14 +120,14 @@ def test_a_gate_is_missed_only_if_worse_by_more_than_the_margin_beyond_doubt(los
     (gate,) = compare(new, old, margin=0.02).gates()
     assert gate.outcome == outcome_expected
     assert gate.exit_code == (2 if outcome_expected == "missed" else 0)
-    assert "at most 2 points worse allowed" in gate.sentence()
+    assert "largest accepted loss 2 points" in gate.sentence()
 
 
 def test_a_version_that_stops_answering_does_not_pass_its_gate() -> None:
     old = run([True] * 500)
     (gate,) = compare(run([True] * 440 + ["answer_failed"] * 60), old).gates()
     assert gate.outcome == "unclear"
-    assert "12 % of the new run's tries have no score" in gate.sentence()
+    assert "12 % of the new run's attempts have no score" in gate.sentence()
     (gate,) = compare(run([[True, "answer_failed"]] * 500), run([[True, True]] * 500)).gates()
     assert gate.outcome == "unclear"
 
@@ -136,10 +136,10 @@ def test_power_advice_says_how_many_cases_a_difference_takes() -> None:
     advice = compare(run([True, False] * 20 + [True] * 20), run([True] * 40 + [False, True] * 10))[
         "exact"
     ].power_advice()
-    assert advice.startswith("To find a difference of 5 points in 80 % of runs takes about ")
+    assert advice.startswith("Detecting a difference of 5 points with 80 % power needs about ")
     assert advice.endswith("there are 60.")
     advice = compare(run([0.7] * 30), run([0.5] * 30))["exact"].power_advice()
-    assert advice == "Every case differs by the same: nothing tells how much cases vary."
+    assert advice == "All cases differ by the same amount, so their variance is unknown."
 
 
 def test_every_face_of_a_comparison_tells_the_same() -> None:
@@ -182,9 +182,9 @@ def test_a_slice_that_got_worse_is_found_among_many_that_did_not() -> None:
     found = compare_slices(new, old)
     assert [tag for tag, each in found.slices if each.verdict == "worse"] == ["topic 3"]
     assert found.sentences()[0].startswith("topic 3 – exact: worse.")
-    assert "10 looks at once" in found.sentences()[-1]
+    assert "10 slices tested" in found.sentences()[-1]
     assert [tag for tag, _ in compare_slices(new, old, tags=["topic 3"]).slices] == ["topic 3"]
-    assert compare_slices([], []).sentences() == ["No slice has enough cases to be compared."]
+    assert compare_slices([], []).sentences() == ["No slice has enough cases for a comparison."]
 
 
 def test_runs_that_no_test_parts_share_a_place() -> None:
@@ -204,15 +204,15 @@ def test_a_leaderboard_counts_only_cases_that_all_runs_have_a_score_for() -> Non
     assert found.standings[-1].no_score == 1
     with pytest.raises(ValueError, match="there is none"):
         leaderboard({"a": BASELINE, "b": run([True], evaluator="other")})
-    with pytest.raises(ValueError, match="needs runs"):
+    with pytest.raises(ValueError, match="needs at least one run"):
         leaderboard({})
     assert leaderboard({"a": run([True]), "b": [outcome("x", True)]}).sentences() == [
-        "The runs have no case in common that all of them have a score for."
+        "The runs share no case for which all of them have a score."
     ]
 
 
 def test_a_margin_below_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="margin"):
         compare(WORSE, BASELINE, margin=-0.1)
-    with pytest.raises(ValueError, match="won, lost or same"):
+    with pytest.raises(ValueError, match="'won', 'lost' or 'same'"):
         compare(WORSE, BASELINE).flips("better")

@@ -42,7 +42,7 @@ def test_repeats_give_pass_at_k_and_pass_hat_k() -> None:
 def test_an_evaluator_without_a_bar_has_a_mean_and_no_pass_rate() -> None:
     found = summarize(run([0.2, 0.9, 0.5, 0.8, 0.4, 0.7]))["exact"]
     assert found.mean.value == pytest.approx(3.5 / 6)
-    assert str(found.pass_rate) == "no bar to pass"
+    assert str(found.pass_rate) == "no threshold"
     assert found.pass_at == {}
 
 
@@ -93,9 +93,9 @@ def test_a_part_that_could_not_be_judged_leaves_its_case_without_a_score() -> No
 
 def test_few_graded_cases_say_that_they_are_too_few() -> None:
     found = summarize(run([0.5, 0.6, 0.7]))
-    assert found.sentences() == ["exact: no number from 3 cases (n too small)."]
+    assert found.sentences() == ["exact: no result from 3 cases (n too small)."]
     assert found.rows()[0][2] == "n too small (3 of 6)"
-    assert summarize([]).sentences() == ["Nothing was judged."]
+    assert summarize([]).sentences() == ["No case was judged."]
 
 
 def test_labels_stay_beside_every_number() -> None:
@@ -157,7 +157,9 @@ def test_slices_tell_kinds_of_cases_apart_and_warn_of_many_looks() -> None:
     found = slices(run([True] * 20, tags=("easy",)) + [outcome(f"h{n}", n % 2 == 0, tags=("hard",)) for n in range(20)])
     rates = {tag: each.pass_rate.value for tag, each in found.slices}
     assert rates == {"easy": 1.0, "hard": 0.5}
-    assert found.sentences() == ["2 looks at once: about 0.1 intervals miss the truth."]
+    assert found.sentences() == [
+        "2 intervals at 95 % confidence: about 0.1 of them can be expected to miss the true value."
+    ]
     assert [tag for tag, _ in slices(run([True] * 3)).slices] == ["(no tag)"]
     assert [tag for tag, _ in slices(run([True] * 3, tags=("b", "a")), tags=["b", "a"]).slices] == ["b", "a"]
 
@@ -169,7 +171,7 @@ def test_an_absolute_gate_is_passed_missed_or_unclear() -> None:
         assert (verdict.outcome, verdict.exit_code) == (expected, code)
         assert verdict.sentence().startswith(f"Gate {expected}: exact, pass rate ")
     assert gate_at_least(summarize(run([0.5] * 3)), 0.4).sentence() == (
-        "Gate unclear: exact, n too small: 3 cases, 6 are needed; at least 0.400 wanted."
+        "Gate unclear: exact, n too small: 3 cases, needs 6; required: at least 0.400."
     )
 
 
@@ -177,7 +179,7 @@ def test_silence_passes_no_gate() -> None:
     """All that was judged passed, but a third could not be."""
     verdict = gate_at_least(summarize(run([True] * 100 + ["answer_failed"] * 50)), 0.9)
     assert verdict.outcome == "unclear"
-    assert "50 tries without a score could undo it" in verdict.sentence()
+    assert "50 attempts without a score could reverse it" in verdict.sentence()
 
 
 def test_a_gate_on_several_evaluators_wants_the_name_of_one() -> None:

@@ -69,14 +69,14 @@ def test_the_sentence_comes_before_the_table_and_the_worst_cases_before_the_good
     order = ["loom-answer", "<table>", "3 failed · 1 not answered · 4 passed · 1 not applicable", ">sum 1<", ">sum 3<"]
     places = [page.index(each) for each in order]
     assert places == sorted(places)
-    assert page.index(">sum 3<") < page.index("nothing wrong") < page.index(">sum 5<")
+    assert page.index(">sum 3<") < page.index("without a failure") < page.index(">sum 5<")
 
 
 def test_a_failed_case_opens_to_its_rationale_and_to_where_the_paths_part(runs: tuple[EvalRun, EvalRun]) -> None:
     page = runs[1]._repr_html_()
     case = page[page.index(">sum 1<") : page.index(">sum 2<")]
     assert "The paths differ from step 1: expected add(a=1, b=1), got the end" in case
-    assert "trajectory: expected and called" in case
+    assert "trajectory: expected and actual calls" in case
     assert "- missing" in case
 
 
@@ -156,7 +156,7 @@ def test_a_run_without_a_number_still_has_a_page_and_charts(tmp_path: Path) -> N
 
     run = run_of(nothing, sums_with_tools(2), tmp_path)
     assert "3 not answered" in run._repr_html_()
-    assert draw_run(run)["taken"].layout.annotations[0].text == "Nothing is known of what the cases took."
+    assert draw_run(run)["taken"].layout.annotations[0].text == "Cost, tokens and duration of the cases are unknown."
 
 
 def test_an_answer_of_5_mb_is_cut_on_the_page_which_says_where_all_of_it_is(tmp_path: Path) -> None:
@@ -164,6 +164,6 @@ def test_an_answer_of_5_mb_is_cut_on_the_page_which_says_where_all_of_it_is(tmp_
     run = run_of(lambda _prompt: "word " * 1_000_000, evalset, tmp_path)
     page = run._repr_html_()
     assert len(page) < 100_000
-    where = "run[&#x27;sum 1&#x27;][0].answer.turns[0].text"
+    where = "run[&#39;sum 1&#39;][0].answer.turns[0].text"
     assert f"more characters; all of them are in {where})" in page
     assert len(run["sum 1"][0].answer.turns[0].text) == 5_000_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shown_runs import bad, good, run_of, sums_with_tools
 
 from loomlib.evals import EvalSet
-from loomlib.evals.compare.gate_words import GateWish, judge_gates
+from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
 from loomlib.evals.exports import run_document, write_json, write_junit
 from loomlib.evals.exports.junit import _attribute, _text
 from loomlib.evals.runs import EvalRun
@@ -51,7 +51,9 @@ def test_a_failure_says_its_rationale_and_shows_the_path(runs: tuple[EvalRun, Ev
 
 def test_a_gate_is_a_test_case_of_its_own(runs: tuple[EvalRun, EvalRun], tmp_path: Path) -> None:
     before, run = runs
-    gates = judge_gates(before.summary(), [GateWish(limit=0.3, evaluator="contains")], run.compare(before, margin=0.0))
+    gates = judge_gates(
+        before.summary(), [GateRequest(limit=0.3, evaluator="contains")], run.compare(before, margin=0.0)
+    )
     suite = ElementTree.parse(write_junit(run, tmp_path / "out.xml", gates)).getroot()
     assert [case.get("name") for case in suite.iterfind(".//testcase[@classname='loom.gates']")] == [
         "gate: contains", "gate: contains", "gate: trajectory",
@@ -106,15 +108,15 @@ def test_evaluators_are_split_at_the_commas_between_them() -> None:
     [("95%", 0.95, ""), ("0.9", 0.9, ""), ("trajectory>=95%", 0.95, "trajectory"), ("a >= b>=.5", 0.5, "a >= b")],
 )
 def test_a_gate_is_read_as_it_is_written(text: str, limit: float, evaluator: str) -> None:
-    assert GateWish.read(text) == GateWish(limit=limit, evaluator=evaluator)
+    assert GateRequest.read(text) == GateRequest(limit=limit, evaluator=evaluator)
 
 
 @pytest.mark.parametrize("text", ["", "high", "trajectory", "95", "trajectory>=195%", "<script>"])
-def test_what_is_no_gate_is_told_how_one_is_written(text: str) -> None:
-    with pytest.raises(ValueError, match="a gate is written"):
-        GateWish.read(text)
+def test_an_invalid_gate_is_refused_with_the_notation(text: str) -> None:
+    with pytest.raises(ValueError, match="write a gate as"):
+        GateRequest.read(text)
 
 
 def test_a_gate_may_leave_an_evaluators_options_out_and_not_name_another(runs: tuple[EvalRun, EvalRun]) -> None:
-    with pytest.raises(ValueError, match="the evaluators are contains, trajectory"):
-        judge_gates(runs[0].summary(), [GateWish(limit=0.9, evaluator="exact")])
+    with pytest.raises(ValueError, match="the run has contains, trajectory"):
+        judge_gates(runs[0].summary(), [GateRequest(limit=0.9, evaluator="exact")])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import Budget, EvalSet
-from loomlib.evals.compare.gate_words import GateWish, named
+from loomlib.evals.compare.gate_requests import GateRequest, named
 from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.evals.values.choices import split_evaluators
 from loomlib.reports import chosen_evaluators
@@ -81,9 +81,9 @@ class RunRequest:
         """Who judges: those that are named, else those that the set's expectations call for."""
         return list(self.evaluators) or chosen_evaluators("", evalset)
 
-    def gates(self, judges: list[str]) -> list[GateWish]:
+    def gates(self, judges: list[str]) -> list[GateRequest]:
         """The gates, separated by commas; one on nobody is told before anybody is asked."""
-        found = [GateWish.read(text) for text in self.gate.split(",") if text.strip()]
+        found = [GateRequest.read(text) for text in self.gate.split(",") if text.strip()]
         for wish in found:
             named(wish.evaluator, judges)
         return found
@@ -118,8 +118,8 @@ class RunRequest:
         else:
             lines += [f"runs = [bench.agent(name){ask} for name in {list(self.agents)!r}]", "run = runs[0]"]
         if self.gate:
-            imports.append("from loomlib.evals.compare.gate_words import GateWish, judge_gates")
-            wishes = ", ".join(f"GateWish.read({text.strip()!r})" for text in self.gate.split(",") if text.strip())
+            imports.append("from loomlib.evals.compare.gate_requests import GateRequest, judge_gates")
+            wishes = ", ".join(f"GateRequest.read({text.strip()!r})" for text in self.gate.split(",") if text.strip())
             lines.append(f"judge_gates(run.summary(), [{wishes}])")
         if len(self.agents) > 1:
             lines.append("runs[1].compare(runs[0])")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import EvalRun
-from loomlib.evals.compare.gate_words import GateWish, judge_gates
+from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
 from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES
 from loomlib.evals.judges.factories import JUDGE_FACTORIES
 from loomlib.evals.runs import Snapshot, aevaluate
@@ -55,7 +55,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self._head: dict[str, Any] = {}
         self._progress: dict[str, Any] = {}
         self._compared: dict[str, Any] = {}
-        self._gates: dict[str, list[GateWish]] = {}
+        self._gates: dict[str, list[GateRequest]] = {}
         self._looking = Lock()
         super().__init__(bench, **options)
         self._look_around()

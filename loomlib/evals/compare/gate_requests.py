@@ -1,0 +1,77 @@
+"""Gates in the notation of the command line (`trajectory>=0.95`, `95%`), and the margin against a baseline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .comparison import Comparison
+from .gates import GateVerdict, gate_at_least
+from .summaries import Summary
+
+_GATE = re.compile(r"(?:(?P<evaluator>.+?)\s*>=?)?\s*(?P<limit>\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%?)\s*", re.S)
+
+_OPTIONS = re.compile(r"[(:]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRequest:
+    """A requested absolute gate: the least rate or score, of one evaluator or ("") of all."""
+
+    limit: float
+    evaluator: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> GateRequest:
+        """Read `trajectory>=0.95`, `trajectory>=95%` or, for every evaluator, `0.95`.
+
+        Raises:
+            ValueError: The text is none of these.
+        """
+        match = _GATE.fullmatch(text.strip())
+        limit = float(match["limit"]) / (100 if match["percent"] else 1) if match else 2.0
+        if match is None or limit > 1:
+            raise ValueError(f"write a gate as trajectory>=0.95, trajectory>=95% or 95%, not {text!r}")
+        return cls(limit=limit, evaluator=(match["evaluator"] or "").strip())
+
+
+def judge_gates(
+    summary: Summary,
+    wishes: Sequence[GateRequest],
+    comparison: Comparison | None = None,
+    *,
+    margin: float | None = None,
+    only: Sequence[str] = (),
+) -> tuple[GateVerdict, ...]:
+    """Return the verdicts of gates: absolute ones first, then those against the baseline.
+
+    An evaluator may be named without its options (`numeric` for `numeric(relative=1e-09)`).
+
+    Args:
+        summary: The run's summary.
+        wishes: The absolute gates.
+        comparison: The comparison with the baseline, if any.
+        margin: Largest accepted loss against the baseline, by default the comparison's.
+        only: Evaluators of the gates against the baseline; all when empty.
+
+    Raises:
+        ValueError: There is no such evaluator; the message names those there are.
+    """
+    gates: list[GateVerdict] = []
+    known = [evaluator.evaluator for evaluator in summary.evaluators]
+    for request in wishes:
+        gates += [gate_at_least(summary, request.limit, evaluator=name) for name in named(request.evaluator, known)]
+    if comparison is not None:
+        chosen = {name for wanted in only for name in named(wanted, known)}
+        gates += [gate for gate in comparison.gates(margin) if not only or gate.evaluator in chosen]
+    return tuple(gates)
+
+
+def named(wanted: str, known: Sequence[str]) -> list[str]:
+    """Return the evaluators that a name means: all for "", the exact one, or else those with this name and options."""
+    matches = list(known) if not wanted else [name for name in known if name == wanted]
+    matches = matches or [name for name in known if _OPTIONS.split(name, maxsplit=1)[0] == wanted]
+    if not matches:
+        raise ValueError(f"there is no evaluator {wanted!r} for a gate; the run has {', '.join(known) or 'none'}")
+    return matches
