@@ -10,7 +10,7 @@ from loomlib.evals.compare import Comparison, GateVerdict
 from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
 from loomlib.evals.exports import run_document
 from loomlib.evals.values.choices import default_evaluators, split_evaluators
-from loomlib.evals.views.run_page import cases_html, title_of
+from loomlib.evals.views.run_page import cases_html, title_of, verdict_sentences
 from loomlib.presentation.formats import number, plural
 
 from .displays import Listing, Verdict
@@ -115,9 +115,7 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
         failures = run.failures()
         why = f": {failures.iloc[0]['kind']}: {failures.iloc[0]['message']}" if len(failures) else ""
         raise EvalError(f"Not one case could be judged{why}", on=run.id, try_="run.failures() lists every reason")
-    told = [*([comparison.headline()] if comparison else []), *summary.sentences()]
-    if run.state != "complete":
-        told.insert(0, f"Not all of it was asked: {run.reason or run.state}.")
+    told = [*verdict_sentences(run), *([comparison.headline()] if comparison else []), *summary.sentences()]
     more = len(told) - _SHOWN_SENTENCES
     shown = [*told[:_SHOWN_SENTENCES], *([f"{more} more evaluators are in the table."] if more > 0 else [])]
     return Verdict(
