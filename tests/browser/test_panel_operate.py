@@ -73,7 +73,9 @@ def test_numbers_an_agent_places_and_alerts_are_looked_at(page: Page, watched: W
     expect(alerts).to_contain_text("not checked")
     panel.get_by_role("button", name="Check now").click()
     expect(alerts).to_contain_text("alarm", timeout=30_000)
-    expect(panel.get_by_role("grid", name="history of the alerts")).to_contain_text("the whole interval is above the limit")
+    expect(panel.get_by_role("grid", name="history of the alerts")).to_contain_text(
+        "the whole interval is above the limit"
+    )
     screenshot(page, "operate-alerts", tmp_path)
     alerts.locator("tr[data-index]").first.click()
     panel.get_by_role("button", name="Remove", exact=True).click()
