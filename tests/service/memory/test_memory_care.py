@@ -312,7 +312,7 @@ def test_the_usual_patterns_keep_actors_and_tenants_apart(memory_bench: loom.Wor
 
 
 @pytest.mark.parametrize(
-    ("pattern", "mend"),
+    ("pattern", "fix"),
     [
         ("/shared/", "name the actor"),
         ("/facts/{userId}/", "between slashes"),
