@@ -1,4 +1,4 @@
-"""The traces that a report is about: an agent's last invocations, or the calls of a study, in bulk."""
+"""The traces that a report is about: an agent's last invocations, or those of a study, in bulk."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 
 
 def ask_samples(agent: Agent, prompts: str = "") -> int:
-    """Ask an agent that nobody has asked yet; how many invocations that made (0 when it has some).
+    """Invoke an agent that has no stored invocation.
 
-    `prompts` are separated by commas; without any, the samples of the agent's blueprint. Each is asked in a session of
-    its own, then all of them again in one conversation, so that there are cold and warm calls, and a session to follow.
+    Each prompt is sent in a session of its own, then all of them again in one conversation, so that there are cold and
+    warm invocations and a session to follow.
+
+    Args:
+        agent: The agent.
+        prompts: The prompts, separated by commas; by default the samples of the agent's blueprint.
+
+    Returns:
+        How many invocations were made; 0 when the agent has some.
     """
     if agent.context.store.invocations.list(agent.entry.id, limit=1):
         return 0
@@ -32,14 +39,20 @@ def ask_samples(agent: Agent, prompts: str = "") -> int:
 
 
 def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[Agent]:
-    """The agents named (commas between); of none, all in the catalog, and in an empty catalog `otherwise`."""
+    """Return the agents of a report.
+
+    Args:
+        bench: The workbench.
+        names: The agents' names, separated by commas; by default all in the catalog.
+        otherwise: The agent to use when the catalog is empty.
+    """
     named = [name.strip() for name in names.split(",") if name.strip()]
     known = named or [entry.name for entry in bench.catalog.list()] or [otherwise]
     return [bench.ensure_agent(name) if named or len(known) == 1 else bench.agent(name) for name in known]
 
 
 def study_traces(agent: Agent, result: StudyResult) -> Traces:
-    """The traces of a study's calls, fetched together; a call that was never sent has none."""
+    """Return the traces of a study's invocations, fetched together."""
     ids = [each.invocation_id for each in result.calls if each.invocation_id is not None]
     found = (agent.context.store.invocations.get(id) for id in ids)
     rows = [row for row in found if row is not None]

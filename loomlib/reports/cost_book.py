@@ -1,4 +1,4 @@
-"""What agents cost, by agent and day: tokens at list prices, CPU and memory, and what of it nobody knows."""
+"""What agents cost, by agent and day: tokens at list prices, CPU and memory, and what is unknown."""
 
 from __future__ import annotations
 
@@ -27,13 +27,20 @@ if TYPE_CHECKING:
 
 FORMAT = "loom.cost-report/1"
 MOST_INVOCATIONS = 1_000
-"""Of one agent: the newest count, and the page says so."""
+"""How many invocations of an agent are counted, the newest first; the page says so when there are more."""
 _WITH_SPANS = ("found", "partial")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CostBook:
-    """The invocations of some agents over the last days, with what each cost.
+    """The invocations of some agents over the last days, with the cost of each.
+
+    Attributes:
+        entries: The invocations.
+        since: The first day.
+        until: The last day.
+        labels: Provenance labels, such as `simulated`.
+        cut: The agents with more than `MOST_INVOCATIONS` invocations.
 
     >>> book = CostBook.of([agent], days=7)
     >>> book.table()
@@ -57,11 +64,17 @@ class CostBook:
         memory_gb: float = 0.0,
         count_missing: bool = False,
     ) -> CostBook:
-        """The last `days`, today included (UTC). `prices` is a file of your own prices, over the shipped table (empty:
-        `prices.toml` in Loom's home, when it is there). `priced_as` prices every call as that model, for a "what if".
+        """Load the invocations of the last days and compute their cost.
 
-        `active_vcpus` and `memory_gb` estimate what the runtime used during each call; with 0 its usage log is asked,
-        and without one it is unknown. `count_missing` has CountTokens count what no span states.
+        Args:
+            agents: The agents.
+            days: How many days, today included (UTC).
+            prices: A file of your own prices, on top of the shipped table; by default `prices.toml` in Loom's home
+                folder, if it exists.
+            priced_as: Price every model call as this model, for a "what if".
+            active_vcpus: Estimate of the active vCPUs during an invocation; with 0 the usage log is read.
+            memory_gb: Estimate of the memory during an invocation; with 0 the usage log is read.
+            count_missing: Whether to count the tokens of model calls whose spans state none (CountTokens).
         """
         if days < 1:
             raise ValueError(f"days must be at least 1, not {days}")
@@ -96,53 +109,61 @@ class CostBook:
 
     @cached_property
     def total(self) -> CostTotal:
-        """Everything that has spans, summed up."""
+        """The sum over all invocations that have spans."""
         return total_cost(entry.cost for entry in self.entries if entry.cost is not None)
 
     @property
     def without_spans(self) -> int:
-        """Invocations of which nothing is known."""
+        """How many invocations have no spans, so no known cost."""
         return sum(entry.cost is None for entry in self.entries)
 
     @cached_property
     def by_day(self) -> Mapping[tuple[str, date], Sequence[CostEntry]]:
         """The invocations by agent and day."""
         groups: dict[tuple[str, date], list[CostEntry]] = {}
-        for entry in sorted(self.entries, key=lambda each: (each.agent, each.day)):
+        for entry in sorted(self.entries, key=lambda entry: (entry.agent, entry.day)):
             groups.setdefault((entry.agent, entry.day), []).append(entry)
         return groups
 
     @property
     def title(self) -> str:
-        """Which agents, which days, with the labels that belong beside every figure."""
+        """Agents, labels and days."""
         names = list(dict.fromkeys(entry.agent for entry in self.entries))
-        told = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-        return " · ".join([told or "no agent", *self.labels, f"{self.since:%d %b %Y} to {self.until:%d %b %Y} UTC"])
+        names_text = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        return " · ".join(
+            [names_text or "no agent", *self.labels, f"{self.since:%d %b %Y} to {self.until:%d %b %Y} UTC"]
+        )
 
     def sentences(self) -> list[str]:
-        """The answer: what it cost, what of that is unknown, and whether anybody is billed for it."""
+        """Return the answer: the cost, what of it is unknown, and whether anything is billed."""
         if not self.entries:
-            return ["No invocation is stored for these days, so nothing was spent that Loom knows of."]
-        found, calls = self.total, plural(len(self.entries), "invocation")
-        tokens = ", ".join(f"{number(found.tokens.get(kind, 0), 0)} {_KINDS[kind]}" for kind in ("input", "output"))
-        told = [
-            f"Models: {found.model} for {calls} ({tokens})." if found.invocations else f"Models: unknown for {calls}."
+            return ["No invocation is stored for these days, so no cost is known."]
+        total, calls = self.total, plural(len(self.entries), "invocation")
+        tokens = ", ".join(f"{number(total.tokens.get(kind, 0), 0)} {_KINDS[kind]}" for kind in ("input", "output"))
+        sentences = [
+            f"Models: {total.model} for {calls} ({tokens})." if total.invocations else f"Models: unknown for {calls}."
         ]
-        told.append(
-            f"Runtime (CPU and memory): {'unknown' if found.runtime.state == 'unknown' else found.runtime}."
-            if found.invocations
+        sentences.append(
+            f"Runtime (CPU and memory): {'unknown' if total.runtime.state == 'unknown' else total.runtime}."
+            if total.invocations
             else "Runtime (CPU and memory): unknown."
         )
         if self.without_spans:
-            told.append(f"Nothing is known of {plural(self.without_spans, 'invocation')} without spans.")
+            sentences.append(f"{plural(self.without_spans, 'invocation')} without spans: cost unknown.")
         simulated = sum(entry.simulated for entry in self.entries)
         if simulated:
             which = "all of them" if simulated == len(self.entries) else f"{number(simulated, 0)} of them"
-            told.append(f"Simulated: {which}. A scripted model made the tokens up, and nobody is billed for them.")
-        return told
+            sentences.append(
+                f"Simulated: {which}. A scripted model made up the tokens, and nothing is billed for them."
+            )
+        return sentences
 
     def verdict(self, *, max_usd_per_day: float = 0.0) -> Verdict:
-        """The answer in a box; the gate is about each agent's dearest day."""
+        """Return the answer as a box.
+
+        Args:
+            max_usd_per_day: The limit of each agent's most expensive day; 0 for no gate.
+        """
         gates = [self._gate(max_usd_per_day)] if max_usd_per_day else []
         return Verdict(
             title=self.title,
@@ -152,14 +173,14 @@ class CostBook:
         )
 
     def table(self) -> pd.DataFrame:
-        """One row an agent and day."""
+        """Return one row per agent and day."""
         import pandas as pd
 
         rows = [day_row(agent, day, entries) for (agent, day), entries in self.by_day.items()]
         return pd.DataFrame(rows or [{"agent": "no invocation"}]).set_index("agent")
 
     def models(self) -> pd.DataFrame:
-        """One row a model and kind of token: how many, at which price, and where the price is from."""
+        """Return one row per model and kind of token: quantity, price, and the source of the price."""
         import pandas as pd
 
         groups: dict[tuple[str, str, str, str], list[Any]] = {}
@@ -184,7 +205,7 @@ class CostBook:
         return pd.DataFrame(rows or [{"model": "nothing"}]).set_index("model")
 
     def figure(self) -> go.Figure:
-        """What is known of each day's cost, by agent."""
+        """Return the known cost of each day, by agent."""
         return cost_by_day(
             {key: known_sum(entries) for key, entries in self.by_day.items()},
             self.since,
@@ -193,7 +214,7 @@ class CostBook:
         )
 
     def limits(self) -> Listing:
-        """Which amounts are unknown, and why; and what this page cannot tell."""
+        """Return which amounts are unknown and why, and what this page cannot tell."""
         why = Counter(
             line.why
             for entry in self.entries
@@ -202,16 +223,23 @@ class CostBook:
         )
         items = [(f"Unknown {number(count, 0)} times:", f"{reason}.", "") for reason, count in why.most_common(8)]
         items += [("Prices from:", f"{source}.", "") for source in self._sources()]
-        items += [("Cut:", f"of {name} only the newest {number(MOST_INVOCATIONS, 0)} count.", "") for name in self.cut]
         items += [
-            ("", "List prices of the day that the table names: discounts, taxes and free tiers are not in them.", ""),
-            ("", "A figure after “at least” leaves the unknown out; it is not an estimate of the whole.", ""),
-            ("", "CPU and memory are billed while a session lives, also between calls; here only calls count.", ""),
+            ("Truncated:", f"only the newest {number(MOST_INVOCATIONS, 0)} invocations of {name} are counted.", "")
+            for name in self.cut
+        ]
+        items += [
+            ("", "List prices as of the dates in the table, without discounts, taxes and free tiers.", ""),
+            ("", "“At least” marks a sum without its unknown items; it is not an estimate of the whole.", ""),
+            (
+                "",
+                "CPU and memory are billed while a session exists; only the time of invocations is counted here.",
+                "",
+            ),
         ]
         return Listing(items=items)
 
     def summary(self) -> dict[str, Any]:
-        """Everything as JSON-ready values."""
+        """Return everything as JSON-ready values."""
         return {
             "format": FORMAT,
             "labels": list(self.labels),
@@ -243,11 +271,11 @@ class CostBook:
         over = float(dearest.known) > limit
         unsure = any(amount.unknown for amount in days.values())
         outcome = "missed" if over else "unclear" if unsure else "passed"
-        told = f"{agent} cost {dearest} on {day:%d %b %Y}" if days else "nothing was spent"
+        outcome_text = f"{agent} cost {dearest} on {day:%d %b %Y}" if days else "nothing was spent"
         return {
             "outcome": outcome,
             "limit_usd_per_day": limit,
-            "sentence": f"Gate {outcome}: {told}, limit {_dollars(limit)} a day.",
+            "sentence": f"Gate {outcome}: {outcome_text}, limit {_dollars(limit)} a day.",
         }
 
 

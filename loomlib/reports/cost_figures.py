@@ -1,4 +1,4 @@
-"""Cost as a chart: each day's known cost, stacked by agent. The table beside it has what is unknown."""
+"""The chart of cost: each day's known cost, stacked by agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One invocation's cost in a book, and sums of several as rows of a table and of a JSON."""
+"""One invocation's cost in a cost book, and sums as rows of a table and of JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from loomlib.telemetry.cost import KINDS, Amount, Cost, CostTotal, RuntimeUse, t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostEntry:
-    """One invocation's cost. `cost` is None without spans: then nothing is known, which is not nothing."""
+    """The cost of one invocation.
+
+    Attributes:
+        agent: The agent's name.
+        day: The day (UTC).
+        cost: The cost; None without spans: unknown, not zero.
+        simulated: Whether a scripted model answered.
+    """
 
     agent: str
     day: date
@@ -22,13 +29,13 @@ class CostEntry:
 
 
 def known_sum(entries: Sequence[CostEntry]) -> Amount:
-    """What is known of some invocations' cost, with each that has no spans as something unknown."""
+    """Return the known cost of some invocations; each without spans counts as unknown."""
     known = total_cost(each.cost for each in entries if each.cost is not None).amount
     return known + Amount(unknown=sum(each.cost is None for each in entries), currency=known.currency)
 
 
 def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, str]:
-    """An agent's day as text."""
+    """Return an agent's day as text."""
     found = total_cost(each.cost for each in entries if each.cost is not None)
     blind = sum(each.cost is None for each in entries)
     simulated = sum(each.simulated for each in entries)
@@ -51,17 +58,28 @@ def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, st
 
 
 def plain_total(found: CostTotal, blind: int) -> dict[str, Any]:
-    """A sum as JSON-ready values; `blind` invocations have no spans and are not in it."""
+    """Return a sum as JSON-ready values.
+
+    Args:
+        found: The sum.
+        blind: How many invocations without spans are not in it.
+    """
     return {**found.row(), "without_spans": blind, "tokens": {kind: found.tokens.get(kind, 0) for kind in KINDS}}
 
 
 def estimated_use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:
-    """CPU and memory of one call as an estimate; None where nothing is given to estimate from."""
+    """Return an estimate of the CPU and memory of one invocation; None where there is nothing to estimate from.
+
+    Args:
+        duration_ms: The duration.
+        active_vcpus: The active vCPUs.
+        memory_gb: The memory.
+    """
     if duration_ms is None or not (active_vcpus or memory_gb):
         return None
     return RuntimeUse.during(duration_ms / 1e3, active_vcpus=active_vcpus or None, memory_gb=memory_gb or None)
 
 
 def day_of(seconds: float | None) -> date | None:
-    """The day (UTC) of a Unix time."""
+    """Return the day (UTC) of Unix seconds."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).date()

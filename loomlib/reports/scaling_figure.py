@@ -1,4 +1,4 @@
-"""The chart of the parallel-tools study: each part over the count of tools, a published run dashed beside it."""
+"""The chart of the parallel-tools study: each part over the number of tools, with a published run dashed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from loomlib.presentation.theme import styled
 from loomlib.telemetry.traces.part_styles import PART_COLOURS
 
+from .scaling_runs import ScalingRun
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from .tool_scaling import ScalingRun
 
 _LINES = (
     ("total_ms", "whole", "#767b84", "circle"),
@@ -26,7 +27,13 @@ _LINES = (
 def scaling_figure(
     runs: Sequence[ScalingRun], published: Mapping[int, tuple[float, float, float, int]], *, subtitle: str
 ) -> go.Figure:
-    """Every run as a mark, medians as lines, logarithmic both ways; the field note's figures dashed and open."""
+    """Return every run as a mark and the medians as lines, on logarithmic axes; the published figures are dashed.
+
+    Args:
+        runs: The measurements.
+        published: The published figures (`PUBLISHED`).
+        subtitle: The chart's subtitle.
+    """
     from loomlib.presentation.charts import Chart
 
     counts = sorted({run.asked for run in runs})

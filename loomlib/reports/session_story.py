@@ -12,6 +12,7 @@ from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.presentation.text import one_line
 from loomlib.telemetry.traces.part_styles import PART_NAMES
 
+from .finding_lists import NUMBERS, finding_list
 from .time_figures import SHOWN_SPANS, annotated, longest_bars, token_growth
 
 if TYPE_CHECKING:
@@ -29,7 +30,13 @@ _NOTHING = "–"
 
 @dataclass(frozen=True, kw_only=True)
 class SessionStory:
-    """The invocations of one session, the oldest first."""
+    """The invocations of one session, oldest first.
+
+    Attributes:
+        session_id: The session.
+        rows: The stored invocations.
+        views: Their traces, in the same order.
+    """
 
     session_id: str
     rows: Sequence[InvocationRow]
@@ -37,36 +44,34 @@ class SessionStory:
 
     @cached_property
     def slowest(self) -> TraceView:
-        """The invocation that took longest: the one whose timeline is shown."""
+        """The invocation that took longest, whose timeline is shown."""
         return max(self.views, key=lambda view: view.breakdown().total_ns)
 
     def sentence(self) -> str:
-        """Which session, how many invocations, and which of them is drawn."""
+        """Return which session it is, how many invocations it has, and which one is drawn."""
         place = self.views.index(self.slowest) + 1
         spans = len(self.slowest.trace.spans)
         cut = (
-            f" Of its {number(spans, 0)} spans the {SHOWN_SPANS} that matter most are shown."
+            f" Of its {number(spans, 0)} spans, the {SHOWN_SPANS} most important are shown."
             if spans > SHOWN_SPANS
             else ""
         )
         return (
             f"Session {self.session_id}: {plural(len(self.views), 'invocation')}, "
-            f"{milliseconds(sum(view.breakdown().total_ms for view in self.views))} together. Drawn is number {place}, "
+            f"{milliseconds(sum(view.breakdown().total_ms for view in self.views))} in all. Shown is number {place}, "
             f"the slowest ({milliseconds(self.slowest.breakdown().total_ms)}).{cut}"
         )
 
     def invocations(self) -> pd.DataFrame:
-        """One row an invocation: what was asked, how long it took, its largest part, its first finding."""
+        """Return one row per invocation: its prompt, duration, largest part and first finding."""
         return _frame([self._row(*pair) for pair in zip(self.rows, self.views, strict=True)], index="after")
 
     def timeline(self) -> go.Figure:
-        """The slowest invocation's waterfall, the findings' numbers at their spans."""
-        from .time_spent import NUMBERS
-
+        """Return the slowest invocation's waterfall, with the findings' numbers at their spans."""
         return annotated(self.slowest, NUMBERS)
 
     def spans(self) -> pd.DataFrame:
-        """The timeline as a table: its longest spans, in their order."""
+        """Return the timeline as a table: the spans that are drawn, in order."""
         return _frame(
             [
                 {
@@ -82,13 +87,13 @@ class SessionStory:
         )
 
     def findings(self) -> Listing:
-        """Why the slowest invocation took its time."""
-        from .time_spent import finding_list
-
-        return finding_list(self.slowest.findings(), nothing="No rule found a cause worth telling in this invocation.")
+        """Return why the slowest invocation took its time."""
+        return finding_list(
+            self.slowest.findings(), nothing="No rule found a cause above its thresholds in this invocation."
+        )
 
     def growth(self) -> pd.DataFrame:
-        """One row a turn of the model: what it read and wrote, and how much more than in the turn before."""
+        """Return one row per cycle: the tokens read and written, and the growth since the cycle before."""
         return _frame(
             [
                 {
@@ -106,11 +111,11 @@ class SessionStory:
         )
 
     def growth_figure(self) -> go.Figure:
-        """The same as bars."""
+        """Return the growth as bars."""
         return token_growth(self._cycles, subtitle=self.slowest.title())
 
     def tools(self) -> pd.DataFrame:
-        """One row a tool: how often it ran, how long, how often it failed."""
+        """Return one row per tool: how often it ran, how long, and how often it failed."""
         calls: dict[str, list[ToolCall]] = {}
         for view in self.views:
             for call in view.case.tools:
@@ -132,25 +137,25 @@ class SessionStory:
         )
 
     def parallelism(self) -> str:
-        """How far tools ran at the same time."""
+        """Return how far tools ran at the same time."""
         turns = [each.tools for view in self.views for each in view.case.cycles if each.tools.calls > 1]
         if not turns:
-            return "No turn called more than one tool."
-        whole, elapsed = sum(each.sum_ns for each in turns), sum(each.elapsed_ns for each in turns)
+            return "No cycle called more than one tool."
+        whole, elapsed = sum(turn.sum_ns for turn in turns), sum(turn.elapsed_ns for turn in turns)
         return (
-            f"{plural(len(turns), 'turn')} called several tools: {milliseconds(whole / 1e6)} of tool time in "
-            f"{milliseconds(elapsed / 1e6)}, at most {max(each.most_at_once for each in turns)} open at once."
+            f"{plural(len(turns), 'cycle')} called several tools: {milliseconds(whole / 1e6)} of tool time in "
+            f"{milliseconds(elapsed / 1e6)}, at most {max(turn.most_at_once for turn in turns)} at once."
         )
 
     @cached_property
     def _cycles(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         before: int | None = None
         for place, view in enumerate(self.views, 1):
             firsts = {call.cycle_span_id or call.span_id: call.ttft_ms for call in reversed(view.case.calls)}
             for cycle in view.case.cycles:
                 read = cycle.input_tokens
-                found.append(
+                rows.append(
                     {
                         "invocation": place,
                         "turn": cycle.number,
@@ -163,21 +168,21 @@ class SessionStory:
                     }
                 )
                 before = read if read is not None else before
-        return found
+        return rows
 
     def _row(self, row: InvocationRow, view: TraceView) -> dict[str, str]:
-        found = view.breakdown()
-        largest = max(found.parts, key=lambda part: part.duration_ns)
+        breakdown = view.breakdown()
+        largest = max(breakdown.parts, key=lambda part: part.duration_ns)
         first = view.findings().first
         began = self.rows[0].client_invoke_time
         after_s = (row.client_invoke_time or 0) - (began or 0)
         return {
             "after": f"{after_s:.1f} s",
             "asked": one_line(row.prompt or "")[:80] or _NOTHING,
-            "took ms": number(found.total_ms) if found.total_ns else _NOTHING,
+            "took ms": number(breakdown.total_ms) if breakdown.total_ns else _NOTHING,
             "status": row.failure or row.status,
             "spans": view.state.replace("_", " ") if view.state != "found" else number(len(view.trace.spans), 0),
-            "largest part": f"{PART_NAMES[largest.name]} {percent(largest.share)}" if found.total_ns else _NOTHING,
+            "largest part": f"{PART_NAMES[largest.name]} {percent(largest.share)}" if breakdown.total_ns else _NOTHING,
             "first finding": one_line(first.title.replace("`", "")) if first else _NOTHING,
         }
 
@@ -185,7 +190,7 @@ class SessionStory:
 def _frame(rows: Sequence[dict[str, str]], *, index: str) -> pd.DataFrame:
     import pandas as pd
 
-    frame = pd.DataFrame(rows or [{index: "nothing", "why": "no span says it"}])
+    frame = pd.DataFrame(rows or [{index: "nothing", "why": "no span states it"}])
     return frame.set_index(index)
 
 

@@ -1,4 +1,4 @@
-"""Charts of time spent: every invocation by its parts, an annotated timeline, a prompt's growth."""
+"""Charts of where time went: every invocation by its parts, an annotated timeline, a prompt's growth."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from loomlib.workbench.trace_view import TraceView
 
 SHOWN_SPANS = 40
-"""More spans than this make a timeline that nobody reads; `TraceView.spans()` has all."""
+"""How many spans a timeline shows; more would be unreadable, and `TraceView.spans()` has all."""
 
 _MANY = ("execute_tool", "other")
 
 
 def part_marker(name: str) -> dict[str, Any]:
-    """A part's colour and pattern, the same on every page."""
+    """Return a part's colour and pattern, the same on every page."""
     return {
         "color": PART_COLOURS[name],
         "pattern": {"shape": PART_PATTERNS[name], "fgcolor": "rgba(0,0,0,0.25)", "size": 6},
@@ -31,7 +31,7 @@ def part_marker(name: str) -> dict[str, Any]:
 
 
 def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
-    """A stacked bar an invocation, in the order in which they were made."""
+    """Return a stacked bar per invocation, in order."""
     from loomlib.presentation.charts import Chart
 
     places = [str(place) for place in range(1, len(views) + 1)]
@@ -63,9 +63,9 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
 
 
 def longest_bars(view: TraceView) -> list[Bar]:
-    """The spans that are drawn and tabled: all, or `SHOWN_SPANS` in their order: those of agent and model, then tools.
+    """Return the spans to draw: all, or `SHOWN_SPANS` in their order, those of agent and model first, then tools.
 
-    A hundred tools at once must not hide the two model calls around them; of equals the longest are kept.
+    A hundred tools at once must not hide the two model calls around them; among equals the longest are chosen.
     """
     bars = view.bars()
     kept = {
@@ -75,7 +75,7 @@ def longest_bars(view: TraceView) -> list[Bar]:
 
 
 def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
-    """The waterfall of an invocation, with each finding's number at the longest span that it names."""
+    """Return the waterfall of an invocation, with each finding's number at the longest span it names."""
     drawn = longest_bars(view)
     figure = view.figure_of(drawn)
     bars = {bar.span_id: (place, bar) for place, bar in enumerate(drawn, 1)}
@@ -103,7 +103,7 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
 
 
 def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Figure:
-    """Input and output tokens of each model turn of a session, in order."""
+    """Return input and output tokens of each cycle of a session, in order."""
     from loomlib.presentation.charts import Chart
 
     known = [each for each in cycles if each["read"] is not None]

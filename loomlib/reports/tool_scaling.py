@@ -1,4 +1,4 @@
-"""From 5 to 100 tools at once: what the two model calls and the tools take, beside a published run of the same."""
+"""From 5 to 100 tools at once: what the model calls and the tools take, beside a published run of the same."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from loomlib.workbench.tracing import find_traces
 from .displays import Listing, Verdict
 from .gates import judge_durations
 from .scaling_figure import scaling_figure
+from .scaling_runs import PUBLISHED, TOOL_MS, ScalingRun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,40 +26,17 @@ if TYPE_CHECKING:
     from loomlib.workbench.trace_view import TraceView
 
 FORMAT = "loom.parallel-tools/1"
-TOOL_MS = 100.0
-"""What each tool of the blueprint waits."""
-
-PUBLISHED: Mapping[int, tuple[float, float, float, int]] = {
-    5: (7_600, 3_480, 4_070, 16_393),
-    10: (8_700, 3_480, 4_670, 17_076),
-    25: (15_700, 4_750, 9_850, 19_213),
-    50: (22_800, 5_370, 15_410, 22_407),
-    100: (40_300, 4_320, 31_660, 29_128),
-}
-"""Tools: milliseconds of the whole, the first and the second model call, and tokens read, one run each on AgentCore
-Runtime with Claude Sonnet 4 (the field note "I Ran 100 Parallel Tool Calls on AgentCore"); about 2 s were the tools at
-100, on six threads."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingRun:
-    """One call with `asked` tools; milliseconds. `threads` ran the tools (None: their results do not say)."""
-
-    asked: int
-    ran: int
-    total_ms: float
-    first_ms: float
-    second_ms: float
-    tools_ms: float
-    open_at_once: int
-    threads: int | None
-    tokens_read: int | None
-    state: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolScaling:
-    """A study of one agent with more and more tools at once. `failures` are the calls that broke, with their words.
+    """A study of one agent with more and more tools at once.
+
+    Attributes:
+        runs: The measurements.
+        failures: The invocations that failed, with their errors.
+        title: Agent, endpoint and labels.
+        simulated: Whether the model is simulated.
 
     >>> study = ToolScaling.run(agent, counts=[5, 25, 100])
     >>> study.table()
@@ -71,19 +49,31 @@ class ToolScaling:
 
     @classmethod
     def run(cls, agent: Agent, *, counts: Sequence[int], repeats: int = 1) -> ToolScaling:
-        """Ask for each count of tools `repeats` times in one session that an untimed call opened, smallest first."""
+        """Request each number of tools in one session that an untimed invocation opened, smallest number first.
+
+        Args:
+            agent: The agent of the blueprint.
+            counts: The numbers of tools.
+            repeats: How often to measure each.
+        """
         if repeats < 1 or not counts or min(counts) < 1:
-            raise ValueError("a study needs counts from 1 up, and at least one repeat")
+            raise ValueError("counts must be at least 1, and repeats too")
         session_id = agent.invoke("Read 1 sensor").session_id
-        asked = [count for count in sorted(counts) for _ in range(repeats)]
-        made = [agent.invoke(f"Read {count} sensors at once", session_id=session_id) for count in asked]
+        requested = [count for count in sorted(counts) for _ in range(repeats)]
+        invocations = [agent.invoke(f"Read {count} sensors at once", session_id=session_id) for count in requested]
         agent.end_session(session_id)
-        rows = [agent.context.store.invocations.get(each.record.id) for each in made]
-        answered = [(count, row) for count, row in zip(asked, rows, strict=True) if row and row.status == "complete"]
+        rows = [agent.context.store.invocations.get(each.record.id) for each in invocations]
+        answered = [
+            (count, row) for count, row in zip(requested, rows, strict=True) if row and row.status == "complete"
+        ]
         views = find_traces(agent.context, agent.entry, [row for _, row in answered])
         return cls(
             runs=[_read(count, view) for (count, _), view in zip(answered, views, strict=True)],
-            failures=[f"{count} tools: {each.error}" for count, each in zip(asked, made, strict=True) if not each.ok],
+            failures=[
+                f"{count} tools: {each.error}"
+                for count, each in zip(requested, invocations, strict=True)
+                if not each.ok
+            ],
             title=" · ".join([agent.name, agent.qualifier, *agent.labels]),
             simulated=any("simulated" in label for label in agent.labels),
         )
@@ -94,32 +84,36 @@ class ToolScaling:
         return [run for run in self.runs if run.state in ("found", "partial")]
 
     def sentences(self) -> list[str]:
-        """What grows with the tools, how many really ran at a time, and what is simulated."""
+        """Return what grows with the tools, how many really ran at a time, and what is simulated."""
         if not self.known:
-            return ["No run has spans, so the model's and the tools' time cannot be told apart.", *self.failures[:3]]
+            return ["No run has spans, so model time and tool time cannot be separated.", *self.failures[:3]]
         most = max(run.asked for run in self.known)
         last = [run for run in self.known if run.asked == most]
         tools, total = _median(last, "tools_ms"), _median(last, "total_ms")
         model = _median(last, "first_ms") + _median(last, "second_ms")
         threads = max((run.threads or 0 for run in last), default=0)
-        told = [
+        sentences = [
             f"{plural(most, 'tool')} of {TOOL_MS:.0f} ms took {milliseconds(tools)} together, of {milliseconds(total)} "
-            f"in all; one after the other they would take {milliseconds(most * TOOL_MS)}."
+            f"in all; one after another they would take {milliseconds(most * TOOL_MS)}."
         ]
         if threads:
             rounds = math.ceil(most / threads)
-            told.append(
+            sentences.append(
                 f"They ran on {plural(threads, 'thread')}, {plural(rounds, 'round')} of {TOOL_MS:.0f} ms, although "
                 f"{number(max(run.open_at_once for run in last), 0)} spans were open at once."
             )
         here = "The model is simulated here" if self.simulated else f"The model's two calls took {milliseconds(model)}"
-        told.append(f"{here}; in the field note's run its two calls took 36.0 s of 40.3 s with 100 tools.")
+        sentences.append(f"{here}; in the field note's run its two calls took 36.0 s of 40.3 s with 100 tools.")
         if self.failures:
-            told.append(f"{plural(len(self.failures), 'call')} failed: {self.failures[0]}")
-        return told
+            sentences.append(f"{plural(len(self.failures), 'call')} failed: {self.failures[0]}")
+        return sentences
 
     def verdict(self, *, max_p90_tools_ms: float = 0.0) -> Verdict:
-        """The answer in a box; the gate is on the tools' time of the calls with the most tools (0: no gate)."""
+        """Return the answer as a box.
+
+        Args:
+            max_p90_tools_ms: The limit of the tools' time in the runs with the most tools; 0 for no gate.
+        """
         most = max((run.asked for run in self.known), default=0)
         tools_ms = [run.tools_ms for run in self.known if run.asked == most]
         gates = [judge_durations(tools_ms, max_p90_tools_ms)] if max_p90_tools_ms else []
@@ -131,7 +125,7 @@ class ToolScaling:
         )
 
     def table(self) -> pd.DataFrame:
-        """One row a count of tools: medians over the repeats."""
+        """Return one row per number of tools, with medians over the repeats."""
         import pandas as pd
 
         rows: list[dict[str, str]] = []
@@ -142,7 +136,7 @@ class ToolScaling:
             rows.append(
                 {
                     "tools": number(count, 0),
-                    "runs": number(len(runs), 0),
+                    "runs": number(len(runs), 0) if len(runs) > 1 else "single run",
                     "whole ms": number(_median(runs, "total_ms")),
                     "model 1st ms": number(_median(runs, "first_ms")),
                     "tools ms": number(_median(runs, "tools_ms")),
@@ -154,7 +148,7 @@ class ToolScaling:
         return pd.DataFrame(rows or [{"tools": "no run has spans"}]).set_index("tools")
 
     def reference(self) -> pd.DataFrame:
-        """The field note's figures in the same form: one run each, on AgentCore with Claude Sonnet 4."""
+        """Return the field note's figures in the same form: single runs on AgentCore with Claude Sonnet 4."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -171,23 +165,23 @@ class ToolScaling:
         ).set_index("tools")
 
     def figure(self) -> go.Figure:
-        """Whole, model's calls and tools over the count of tools; the field note's run as a dashed reference."""
+        """Return all parts over the number of tools, with the field note's run dashed."""
         return scaling_figure(self.known, PUBLISHED, subtitle=self.title)
 
     def limits(self) -> Listing:
-        """What these numbers are, and what they cannot tell."""
-        told = [
-            "The tools only wait, so they need no processor: tools that compute share one interpreter lock.",
-            "A span of a tool begins when it is handed to the pool, not when a thread takes it: so many can be open.",
-            "Python's default pool has min(32, processors + 4) threads: another machine runs other numbers of tools.",
-            "The field note's figures are one run each, with another model and on other hardware: a shape, no target.",
+        """Return what these numbers are, and what they cannot tell."""
+        limits = [
+            "The tools only wait and need no CPU; tools that compute would share one interpreter lock.",
+            "A tool's span starts when it is submitted to the pool, not when a thread runs it, so many can be open.",
+            "Python's default pool has min(32, CPUs + 4) threads, so other machines run more or fewer tools at once.",
+            "The field note's figures are single runs with another model and other hardware: compare the shape only.",
         ]
         if self.simulated:
-            told.insert(0, "The model is simulated: its time is a setting, and only the tools' part is measured.")
-        return Listing(items=[("", each, "") for each in told])
+            limits.insert(0, "The model is simulated: its time is a setting, and only tool time is measured.")
+        return Listing(items=[("", each, "") for each in limits])
 
     def summary(self) -> dict[str, Any]:
-        """Everything as JSON-ready values."""
+        """Return everything as JSON-ready values."""
         return {
             "format": FORMAT,
             "title": self.title,
@@ -219,9 +213,9 @@ def _read(count: int, view: TraceView) -> ScalingRun:
     )
 
 
-def _threads(found: Trajectory) -> int | None:
-    """How many threads the tools' results name."""
-    names = {name for each in found.tool_calls for name in _named(each.result)}
+def _threads(trajectory: Trajectory) -> int | None:
+    """Return how many threads the tools' results name."""
+    names = {name for exchange in trajectory.tool_calls for name in _named(exchange.result)}
     return len(names) or None
 
 

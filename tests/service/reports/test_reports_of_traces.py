@@ -62,7 +62,7 @@ def test_an_agent_that_exports_nothing_is_said_with_what_to_do_and_no_face_break
     silent.invoke(HOSTILE)
     spent = TimeSpent.of(silent)
     verdict = spent.verdict()
-    assert "has spans, so where their time went is not known" in verdict.sentences[0]
+    assert "has spans, so where the time went is unknown" in verdict.sentences[0]
     assert len(verdict.sentences) >= 2
     story = spent.session()
     for shown in (spent.table(), spent.findings(), spent.limits(), story.spans(), story.growth(), story.tools()):
