@@ -1,6 +1,6 @@
-"""Evaluators by name: Loom's own, the judges, and those that plugins give; and functions as evaluators.
+"""Evaluators by name: Loom's own, the judges and those of plugins; and functions as evaluators.
 
-A plugin's evaluator takes ten lines, hook and all:
+A plugin's evaluator takes ten lines, including the hook:
 
     from loomlib.plugins import hookimpl
 
@@ -34,18 +34,23 @@ _STRANDS: Final = "strands:"
 
 
 def evaluator_plugins() -> Plugins:
-    """All evaluators that there are: `evaluator_plugins().names("evaluators")`."""
+    """Load all evaluators, as in `evaluator_plugins().names("evaluators")`."""
     return find_plugins("evaluators")
 
 
 def make_evaluator(choice: Choice, *, plugins: Plugins | None = None) -> Evaluator:
-    """The evaluator that `choice` means.
+    """Make an evaluator.
 
-    A name ("exact"), a name with its first option ("trajectory:any_order", "contains:shipped"), or with options as
-    Python writes them ("rouge1(threshold=0.8)", "contains(texts=['a', 'b'])"); an `EvaluatorChoice`; a function
-    `(answer_text, case) -> bool | float | Score`, plain or async; or an evaluator, which is given back as it is.
+    Args:
+        choice: A name ("exact"); a name with its first option ("trajectory:any_order", "contains:shipped") or with
+            options in Python notation ("rouge1(threshold=0.8)", "contains(texts=['a', 'b'])"); an `EvaluatorChoice`; a
+            function `(answer_text, case) -> bool | float | Score`, plain or async; or an evaluator, which is returned
+            as it is.
+        plugins: Plugins that are loaded already.
 
-    Raises `PluginError` for a name that nobody gives, `ValueError` for options that an evaluator does not have.
+    Raises:
+        PluginError: There is no evaluator with this name.
+        ValueError: The evaluator has no such option.
     """
     if isinstance(choice, str):
         return _named(choice, {}, None, plugins)
@@ -56,88 +61,92 @@ def make_evaluator(choice: Choice, *, plugins: Plugins | None = None) -> Evaluat
     if callable(choice) and not isinstance(choice, type):
         return FunctionEvaluator(function=choice, name=name_of(choice))
     raise TypeError(
-        f"an evaluator is a name, an EvaluatorChoice, a function or an object with name, level, digest, needs_tools, "
-        f"is_quick and judge, not {choice!r}"
+        f"an evaluator must be a name, an EvaluatorChoice, a function, or an object with name, level, digest, "
+        f"needs_tools, is_quick and judge, not {choice!r}"
     )
 
 
 def name_of(function: object) -> str:
-    """A function's name as a column's name."""
+    """Return a function's name as a column name."""
     name = str(getattr(function, "__name__", type(function).__name__))
     return "function" if name == "<lambda>" else name
 
 
-def _named(said: str, options: Mapping[str, Any], threshold: float | None, plugins: Plugins | None) -> Evaluator:
-    readings = _readings(said)
+def _named(text: str, options: Mapping[str, Any], threshold: float | None, plugins: Plugins | None) -> Evaluator:
+    readings = _readings(text)
     found = next(((name, inside, own) for name, inside in readings if (own := _own(name)) is not None), None)
     if found is None:
         plugins = plugins or evaluator_plugins()
         names = plugins.names("evaluators")
         found = next(((n, inside, plugins.entry("evaluators", n)) for n, inside in readings if n in names), None)
         if found is None:
-            if said.startswith("adk:"):
+            if text.startswith("adk:"):
                 from .judges.adk import unknown
 
-                raise unknown(said.partition("(")[0].strip().removeprefix("adk:"))
-            return plugins.get("evaluators", said)  # raises, naming what is near
-    name, inside, given = found
-    chosen = dict(options) | _with_first(inside, given)
+                raise unknown(text.partition("(")[0].strip().removeprefix("adk:"))
+            return plugins.get("evaluators", text)  # raises, and suggests similar names
+    name, inside, provided = found
+    chosen = dict(options) | _with_first(inside, provided)
     if threshold is not None:
         chosen["threshold"] = threshold
-    return _made(name, given, chosen, plugins)
+    return _made(name, provided, chosen, plugins)
 
 
 def _own(name: str) -> Callable[..., Any] | None:
-    """Built-in names win over plugins' in any case, so that plugins need not be looked for."""
+    """Return a built-in factory. Built-in names take precedence, so plugins are loaded only for other names."""
     own = EVALUATOR_FACTORIES.get(name) or STRANDS_FACTORIES.get(name)
     if own is None and name.partition(":")[0] in ("judge", "agentcore", "strands", "rubric", "adk"):
         from .judges.factories import JUDGE_FACTORIES
 
-        # strands_evals writes its class's name into an experiment.
+        # strands_evals writes the class name into an experiment.
         own = JUDGE_FACTORIES.get(name)
         if own is None and _STRANDS in name:
             own = JUDGE_FACTORIES.get(name.removesuffix("Evaluator"))
     return own
 
 
-def _readings(said: str) -> list[tuple[str, dict[str, Any]]]:
-    """The ways to read a choice: as a name, as name(options), as name:first option. "" stands for the first option."""
-    said = said.strip()
-    found: list[tuple[str, dict[str, Any]]] = [(said, {})]
-    head, bracket, rest = said.partition("(")
+def _readings(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the ways to read a choice: a name, name(options), name:first option; "" is the key of the first option."""
+    text = text.strip()
+    readings: list[tuple[str, dict[str, Any]]] = [(text, {})]
+    head, bracket, rest = text.partition("(")
     if bracket and rest.endswith(")") and (options := _literals(rest[:-1])) is not None:
-        found.append((head.strip(), options))
+        readings.append((head.strip(), options))
         name, colon, first = head.strip().partition(":")
         if colon and "" not in options:
-            found.append((name, {"": first, **options}))
-    name, colon, first = said.partition(":")
+            readings.append((name, {"": first, **options}))
+    name, colon, first = text.partition(":")
     if colon:
-        found.append((name.strip(), {"": first.strip()}))
-    return found
+        readings.append((name.strip(), {"": first.strip()}))
+    return readings
 
 
 def _literals(text: str) -> dict[str, Any] | None:
-    """`a=1, b="x"` as a dict; one value alone is the first option. None when it is nothing of the kind."""
+    """Parse `a=1, b="x"` into a dict; a single value is the first option. None when it cannot be parsed."""
     try:
         call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or len(call.args) > 1 or any(each.arg is None for each in call.keywords):
+        if (
+            not isinstance(call, ast.Call)
+            or len(call.args) > 1
+            or any(keyword.arg is None for keyword in call.keywords)
+        ):
             return None
-        found = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-        return {"": ast.literal_eval(call.args[0]), **found} if call.args else found
+        options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        return {"": ast.literal_eval(call.args[0]), **options} if call.args else options
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
 
-def _with_first(options: Mapping[str, Any], given: object) -> dict[str, Any]:
-    """The options with the unnamed one under its name."""
+def _with_first(options: Mapping[str, Any], factory: object) -> dict[str, Any]:
+    """Return the options with the first option under its name."""
     if "" not in options:
         return dict(options)
-    if isinstance(given, EvaluatorFactory):
-        first = given.first
+    if isinstance(factory, EvaluatorFactory):
+        first = factory.first
     else:
-        first = next(iter(inspect.signature(cast("Callable[..., Any]", given)).parameters), "")
+        first = next(iter(inspect.signature(cast("Callable[..., Any]", factory)).parameters), "")
     if not first:
-        raise ValueError(f"this evaluator has no first option: {options['']!r}")
+        raise ValueError(f"this evaluator takes no first option: {options['']!r}")
     return {first: options[""], **{key: value for key, value in options.items() if key}}
 
 
@@ -167,12 +176,12 @@ def _made(name: str, given: object, options: Mapping[str, Any], plugins: Plugins
         return made
     if callable(made):
         return FunctionEvaluator(function=made, name=name, threshold=threshold)
-    wrong = f"an evaluator or a function was expected, not {type(made).__name__}"
+    wrong = f"expected an evaluator or a function, not {type(made).__name__}"
     raise PluginError(wrong, on=name) if plugins is None else plugins.report("evaluators", name, wrong)
 
 
 def _is_judging(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Whether this is the evaluator itself: a function with parameters that no option fills."""
+    """Return whether a function is the evaluator itself: it has parameters that no option fills."""
     return any(
         each.default is inspect.Parameter.empty
         and each.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -187,20 +196,21 @@ def _takes(signature: inspect.Signature, name: str) -> bool:
 
 
 def _column(name: str, options: Mapping[str, Any], maker: EvaluatorFactory) -> str:
-    """What the column is called: the same for the same options, whatever the bar."""
-    told = {key: value for key, value in sorted(options.items()) if key not in ("threshold", "name")}
-    if not told:
+    """Return the column name: the same for the same options, whatever the threshold."""
+    shown = {key: value for key, value in sorted(options.items()) if key not in ("threshold", "name")}
+    if not shown:
         return name
-    if list(told) == [maker.first] and isinstance(told[maker.first], (str, int, float)):
-        column = f"{name}:{str(told[maker.first]).lower() if maker.first == 'match' else told[maker.first]}"
+    first = shown.get(maker.first)
+    if len(shown) == 1 and isinstance(first, (str, int, float)):
+        column = f"{name}:{str(first).lower() if maker.first == 'match' else first}"
     else:
-        column = f"{name}({', '.join(f'{key}={value!r}' for key, value in told.items())})"
+        column = f"{name}({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
     return column if len(column) <= _LONGEST_NAME else f"{column[: _LONGEST_NAME - 1]}…"
 
 
 @hookimpl
 def loom_evaluators() -> dict[str, Callable[..., Any]]:
-    """Return the evaluators and judges of this package."""
+    """Return the factories of all built-in evaluators and judges by name."""
     from .judges.factories import JUDGE_FACTORIES
 
     return {**EVALUATOR_FACTORIES, **STRANDS_FACTORIES, **JUDGE_FACTORIES}

@@ -115,9 +115,9 @@ def test_laboratory_work_goes_on(bench: loom.Workbench) -> None:
         (lambda bench: make_evaluator("broken_evaluator"), "ValueError"),
         (lambda bench: make_evaluator("nobodys"), "a broken plugin may provide it.*Unprintable"),
         (lambda bench: bench.deploy("broken_blueprint"), "expected a folder with an agent.py"),
-        (lambda bench: bench.deploy("nobodys"), f"may have it.*{MISSING}"),
+        (lambda bench: bench.deploy("nobodys"), f"may provide it.*{MISSING}"),
         (lambda bench: find_report("broken_report"), "expected an .ipynb file"),
-        (lambda bench: find_report("nobodys"), f"may have it.*{MISSING}"),
+        (lambda bench: find_report("nobodys"), f"may provide it.*{MISSING}"),
         (lambda bench: bench.panel("broken_panel"), "ValueError"),
         (lambda bench: bench.panel("broken-import"), f"is broken: ModuleNotFoundError.*{MISSING}"),
         (

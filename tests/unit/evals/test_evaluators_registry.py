@@ -98,7 +98,7 @@ def test_a_wrong_name_or_option_says_what_there_is() -> None:
         make_evaluator("exact(foo=1)")
     with pytest.raises(ValueError, match="EXACT, IN_ORDER, ANY_ORDER"):
         make_evaluator("trajectory:sideways")
-    with pytest.raises(TypeError, match="an evaluator is a name"):
+    with pytest.raises(TypeError, match="an evaluator must be a name"):
         make_evaluator(7)  # type: ignore[arg-type]
 
 
