@@ -97,7 +97,7 @@ class ResourceEngine:
         Args:
             operation: Its name in the service model, such as `CreateMemory`.
             parameters: Its parameters, valid for the service model.
-            region: The caller's region: resources are created and found there.
+            region: The caller's region: resources are created, named and listed there.
 
         Raises:
             Refused: The answer is an AWS error.
@@ -130,7 +130,7 @@ class ResourceEngine:
                 self._check_token(family, same, "create", digest)
                 return self._answer(family, "create", _seen_as(same, family, "creating"))
             parent = self._parent(family, parameters, region)
-            place = parent.arn if parent else ""
+            place, region = (parent.arn, parent.region) if parent else ("", region)
             if same := self.store.find(family.kind, region, name, parent=place, by_name=True):
                 raise _taken(resource, same)
             identity = resource.new_id(name)
@@ -164,7 +164,8 @@ class ResourceEngine:
 
     async def _list(self, family: _Family, parameters: Parameters, region: str) -> Result:
         parent = self._parent(family, parameters, region)
-        stored = self.store.records(family.kind, region=region, parent=parent.arn if parent else "")
+        place, region = (parent.arn, parent.region) if parent else ("", region)
+        stored = self.store.records(family.kind, region=region, parent=place)
         records = [*family.resource.presets, *stored]
         if family.resource.newest_first:
             records.reverse()
@@ -275,8 +276,13 @@ class ResourceEngine:
         if preset := next((item for item in family.resource.presets if key in (item.id, item.arn)), None):
             return preset
         parent = self._parent(family, parameters, region)
-        place = parent.arn if parent else ""
+        place, region = (parent.arn, parent.region) if parent else ("", region)
         record = self.store.find(family.kind, region, key, parent=place, by_name=family.binding.by_name)
+        if record is None and not family.binding.by_name and "{suffix}" in family.resource.id:
+            # A random id names one resource in all regions. Clients that fall back to a default region of their own,
+            # as some of the AgentCore SDK do, find with it what they created under AWS_REGION.
+            record = self.store.of_arn(key) or self.store.of_id(family.kind, key)
+            record = record if record and (record.kind, record.parent) == (family.kind, place) else None
         if record is None:
             below = f" in {parent.id}" if parent else ""
             raise not_found(f"{_words(family.kind)} not found{below}: {key}")
