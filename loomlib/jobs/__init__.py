@@ -1,5 +1,4 @@
-"""Long work that can be left and taken up again: a thread of its own, and the lease that only one process holds; files
-that are there whole or not at all; and the output of a notebook that says how far it is."""
+"""Long work: a thread of its own, the lease that one process holds, whole files, and a notebook output in place."""
 
 from .held_lease import Holding, Leases, held_lease
 from .in_place import InPlace, is_watched_notebook

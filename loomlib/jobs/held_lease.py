@@ -1,4 +1,4 @@
-"""Only one process does a piece of long work at a time: a lease in the store, renewed while the work goes on."""
+"""Leases in the store, renewed while the work goes on: one process at a time does a piece of long work."""
 
 from __future__ import annotations
 
@@ -14,16 +14,29 @@ L = TypeVar("L")
 
 
 class Leases(Protocol[L]):
-    """Where leases are kept: `Store.studies`, `Store.eval_runs`. Each raises `StoreError` when somebody else has it."""
+    """Where leases are stored: `Store.studies`, `Store.eval_runs`."""
 
-    def acquire(self, id: str, /) -> L: ...
-    def renew(self, lease: L, /) -> L: ...
-    def release(self, lease: L, /) -> None: ...
+    def acquire(self, id: str, /) -> L:
+        """Return the lease on the work `id`; raise `StoreError` when another process holds it."""
+        ...
+
+    def renew(self, lease: L, /) -> L:
+        """Return the lease with a later end; raise `StoreError` when another process has taken it."""
+        ...
+
+    def release(self, lease: L, /) -> None:
+        """Give the lease up."""
+        ...
 
 
 class Holding(Generic[L]):
-    """The lease on the work `id`, for a block that calls `renew()` while it goes on (see `held_lease` for one that
-    awaits). `refused` names the process that holds it already.
+    """The lease on a piece of work, for a block that calls `renew()` while it goes on; `held_lease` is asynchronous.
+
+    Args:
+        leases: Where leases are stored.
+        id: The work.
+        renew_every_s: Seconds between renewals.
+        refused: Error to raise when another process holds the lease; its message names that process.
     """
 
     def __init__(self, leases: Leases[L], id: str, *, renew_every_s: float, refused: type[LoomError]) -> None:
@@ -41,14 +54,18 @@ class Holding(Generic[L]):
         return self
 
     def renew(self, *, at_once: bool = False) -> None:
-        """Prolong it when it is time to. `StoreError` when another process has taken it."""
+        """Renew the lease when it is due; raise `StoreError` when another process has taken it.
+
+        Args:
+            at_once: Whether to renew it even when it is not due.
+        """
         if self._lease is not None and (at_once or time.monotonic() - self._renewed >= self._renew_every_s):
             self._lease = self._leases.renew(self._lease)
             self._renewed = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         if self._lease is not None:
-            with suppress(StoreError):  # it expires by itself
+            with suppress(StoreError):  # it expires anyway
                 self._leases.release(self._lease)
 
 
@@ -56,11 +73,19 @@ class Holding(Generic[L]):
 async def held_lease(
     leases: Leases[L], id: str, *, renew_every_s: float, refused: type[LoomError]
 ) -> AsyncGenerator[list[StoreError], None]:
-    """Hold the lease on the work `id` for the block, renewed beside it.
+    """Hold the lease on a piece of work for the block; renew it in the background.
 
-    When the lease is lost (this process slept longer than it lasts and another took over), the block's task is
-    cancelled and the loss raised: two processes must not do one work. The block is given the list that the loss goes
-    to, so that it does not write over what the other process says of the work.
+    When the lease is lost (this process was suspended for longer than it lasts and another one took over), the block's
+    task is cancelled and the loss is raised: two processes must not do the same work.
+
+    Args:
+        leases: Where leases are stored.
+        id: The work.
+        renew_every_s: Seconds between renewals.
+        refused: Error to raise when another process holds the lease.
+
+    Yields:
+        A list that receives the loss, so that the block does not overwrite the state that the other process stores.
     """
     owner = asyncio.current_task()
     lost: list[StoreError] = []

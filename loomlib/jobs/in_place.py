@@ -1,4 +1,4 @@
-"""One output of a notebook that changes in place: no widget, so it survives export and a closed kernel."""
+"""A notebook output that is updated in place. It is no widget, so it remains after export and without a kernel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 
 def is_watched_notebook() -> bool:
-    """True in a kernel whose front end can ask its user something.
+    """Return whether this is a kernel whose front end can ask its user for input.
 
-    JupyterLab allows a cell to ask for input; nbclient (papermill, nbconvert) does not, and that is the only thing by
-    which a kernel can tell the two apart.
+    JupyterLab allows a cell to ask for input; nbclient (papermill, nbconvert) does not, and a kernel has no other way
+    to distinguish them.
     """
-    # Whoever runs in a kernel has these modules loaded; importing them to find out would cost a script 100 ms.
+    # A kernel has these modules loaded; importing them to find out would cost a script 100 ms.
     ipython = sys.modules.get("IPython")
     if ipython is None or "ipykernel" not in sys.modules:
         return False
@@ -24,20 +24,25 @@ def is_watched_notebook() -> bool:
 
 
 class InPlace:
-    """The output: shown where it is first shown, and changed there."""
+    """The output: shown once, then updated there."""
 
     def __init__(self) -> None:
         self._id = f"loom-{uuid.uuid4().hex}"
         self._shown = False
 
     def show(self, text: str, html: str) -> None:
-        """What it shows from now on."""
+        """Show new content.
+
+        Args:
+            text: The content as plain text.
+            html: The content as HTML.
+        """
         # IPython's own annotations are incomplete; the kernel has the module loaded.
         display: Any = vars(import_module("IPython.display"))["display"]
         display({"text/plain": text, "text/html": html}, raw=True, display_id=self._id, update=self._shown)
         self._shown = True
 
     def show_line(self, line: str) -> None:
-        """The same of one line of text."""
+        """Show a line of text."""
         style = "font:13px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color2,#616161)"
         self.show(line, f'<div class="mathjax_ignore" role="status" style="{style}">{escape(line)}</div>')

@@ -1,7 +1,7 @@
-"""Long work has a thread and an event loop of its own, whoever waits for it.
+"""Long asynchronous work on a thread with an event loop of its own.
 
-So it works the same from a script, from a notebook whose main thread already runs a loop, and from asynchronous code;
-and progress is told in the waiter's thread, where a notebook's output belongs to the cell.
+It works the same from a script, from a notebook whose main thread already runs a loop, and from asynchronous code.
+Progress is reported in the thread that waits, where a notebook's output belongs to the cell.
 """
 
 from __future__ import annotations
@@ -14,22 +14,31 @@ from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 S = TypeVar("S")
-Told = TypeVar("Told", contravariant=True)
+Reported = TypeVar("Reported", contravariant=True)
 
-_LOOK_EVERY_S = 0.1
+_POLL_S = 0.1
 
 
-class Progress(Protocol[Told]):
-    """Somebody who is told how far the work is, by snapshots, in the thread that waits for it."""
+class Progress(Protocol[Reported]):
+    """Shows how far the work is. Called in the thread that waits for it."""
 
-    def update(self, snapshot: Told) -> None: ...
-    def finish(self, snapshot: Told) -> None: ...
+    def update(self, snapshot: Reported) -> None:
+        """Show a snapshot of the work."""
+        ...
+
+    def finish(self, snapshot: Reported) -> None:
+        """Show the last snapshot."""
+        ...
 
 
 class OwnThread(Generic[S, T]):
-    """One piece of asynchronous work on a thread of its own. `work` is given a function that takes snapshots.
+    """One piece of asynchronous work on a thread of its own.
 
-    `name` is the thread's; `interrupted` makes the error that cancelled work ends with.
+    Args:
+        work: The work; it is called with a function that takes snapshots.
+        progress: Shows the snapshots.
+        name: The thread's name.
+        interrupted: Makes the error that cancelled work ends with.
     """
 
     def __init__(
@@ -42,7 +51,7 @@ class OwnThread(Generic[S, T]):
     ) -> None:
         self._work, self._progress, self._name, self._interrupted = work, progress, name, interrupted
         self._latest: S | None = None
-        self._told: S | None = None
+        self._shown: S | None = None
         self._outcome: futures.Future[T] = futures.Future()
         self._cancel: Callable[[], object] | None = None
         self._ready = threading.Event()
@@ -51,8 +60,8 @@ class OwnThread(Generic[S, T]):
         """Start the work and wait for it. A KeyboardInterrupt cancels the work and waits until it has tidied up."""
         self._start()
         try:
-            while not futures.wait([self._outcome], timeout=_LOOK_EVERY_S).done:
-                self._tell()
+            while not futures.wait([self._outcome], timeout=_POLL_S).done:
+                self._show()
         except BaseException:
             self._stop()
             futures.wait([self._outcome])
@@ -60,22 +69,22 @@ class OwnThread(Generic[S, T]):
         return self._finish()
 
     async def wait_async(self) -> T:
-        """The same for a caller with an event loop, which keeps turning meanwhile."""
+        """Start the work and await it; the caller's event loop keeps running."""
         self._start()
         outcome = asyncio.wrap_future(self._outcome)
         try:
             while not outcome.done():
-                await asyncio.wait([outcome], timeout=_LOOK_EVERY_S)
-                self._tell()
+                await asyncio.wait([outcome], timeout=_POLL_S)
+                self._show()
         except BaseException:
             self._stop()
             await asyncio.wait([outcome])
-            outcome.exception()  # looked at: the caller's own reason to stop is the one that is raised
+            outcome.exception()  # marks it as retrieved: the caller's own reason to stop is the one that is raised
             raise
         return self._finish()
 
     def _start(self) -> None:
-        # A daemon: a kernel that is told to end does not wait for the work, which can be taken up again.
+        # A daemon: a kernel that shuts down does not wait for the work, which can be resumed.
         threading.Thread(target=self._run, name=self._name, daemon=True).start()
         self._ready.wait()
 
@@ -84,12 +93,12 @@ class OwnThread(Generic[S, T]):
             result = asyncio.run(self._main())
         except asyncio.CancelledError:
             self._outcome.set_exception(self._interrupted())
-        except BaseException as error:  # noqa: BLE001 - carried over to the waiter, who raises it
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             self._outcome.set_exception(error)
         else:
             self._outcome.set_result(result)
         finally:
-            self._ready.set()  # also when the loop could not begin: nobody waits for it forever
+            self._ready.set()  # also when the loop could not start, so that nobody waits forever
 
     async def _main(self) -> T:
         loop = asyncio.get_running_loop()
@@ -105,10 +114,10 @@ class OwnThread(Generic[S, T]):
         if self._cancel and not self._outcome.done():
             self._cancel()
 
-    def _tell(self) -> None:
+    def _show(self) -> None:
         latest = self._latest
-        if latest is not None and latest is not self._told:
-            self._told = latest
+        if latest is not None and latest is not self._shown:
+            self._shown = latest
             self._progress.update(latest)
 
     def _finish(self) -> T:

@@ -1,4 +1,4 @@
-"""Files that are written for somebody: whole or not at all, and what the file system refuses is said in words."""
+"""Files written whole or not at all, with errors of the file system as `LoomError`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,33 @@ from ..errors import LoomError
 
 @contextmanager
 def written(what: str, path: str | os.PathLike[str]) -> Generator[None]:
-    """For the block that writes `path`: a folder that is not there, a full disk and the like are `LoomError`s."""
+    """Turn errors of the block that writes `path` (a missing folder, a full disk) into `LoomError`.
+
+    Args:
+        what: What is written, as the error names it: "The export".
+        path: The file.
+    """
     try:
         yield
     except OSError as error:
         raise LoomError(
             f"{what} cannot be written ({error.strerror or error})",
             on=os.fspath(path),
-            try_="a folder that is there, may be written to and has room",
+            try_="a folder that exists, is writable and has free space",
         ) from error
 
 
 @contextmanager
 def whole_file(what: str, path: str | os.PathLike[str], *, private: bool = True) -> Generator[IO[str]]:
-    """A text file to write that becomes `path` at the end of the block; when the block raises, `path` stays as it was.
+    """Yield a text file that replaces `path` at the end of the block; when the block raises, `path` is unchanged.
 
-    Each writer has a part of its own beside it, so of two that write one path at once the last to end wins, whole. A
-    `private` one is its owner's alone; another has the rights of the file that it replaces, or of any new file.
+    Each writer has a temporary file of its own next to it: of two that write one path at once, the last to end wins.
+
+    Args:
+        what: What is written, as an error names it.
+        path: The file.
+        private: Whether only its owner may read the file; otherwise it has the permissions of the file that it
+            replaces, or of any new file.
     """
     target = Path(path)
     with written(what, target):

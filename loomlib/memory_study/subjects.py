@@ -70,8 +70,9 @@ class NamedMemory(Protocol):
 
 
 class PromptedAgent(Protocol):
-    """The agent that is asked. It takes the payload of the blueprint assistant_with_memory: `prompt`, `actor`,
-    `retrieval`, `context`, `window`.
+    """The agent that is asked.
+
+    It takes the payload of the blueprint assistant_with_memory: `prompt`, `actor`, `retrieval`, `context`, `window`.
     """
 
     @property

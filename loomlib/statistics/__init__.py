@@ -1,4 +1,4 @@
-"""Numbers with their doubt: estimates, percentiles, shares, ratios, means, rates, tests, and how they are written."""
+"""Estimates with confidence intervals: percentiles, shares, ratios, means, rates, agreement, and paired tests."""
 
 from .agreement import (
     LEVELS_OF_MEASUREMENT,

@@ -1,9 +1,9 @@
-"""How far raters agree beyond chance: Krippendorff's alpha and Cohen's kappa, with bootstrap intervals over the units.
+"""Agreement of raters beyond chance: Krippendorff's alpha and Cohen's kappa, with bootstrap intervals over units.
 
 Alpha is 1 − (n − 1)·Σ o_ck·δ²_ck / Σ n_c·n_k·δ²_ck (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011): o
 counts the pairs of values within a unit, each unit's weighed by 1/(m_u − 1); n_c are its row sums and n their sum. δ²
 is 1 for different values (nominal), the squared number of values between two ranks, half of the ends' (ordinal), or
-the squared difference (interval). A unit that fewer than two raters judged says nothing and is left out.
+the squared difference (interval). A unit that fewer than two raters judged is left out.
 
 The intervals resample units, since raters of one unit are not independent. They are percentile intervals of 2,000
 resamples; those that hold one value only (where agreement is not defined) are left out.
@@ -30,22 +30,35 @@ Values = NDArray[np.float64]
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: str = "nominal") -> float | None:
-    """Alpha of `ratings`, one sequence a rater with one value (or None) a unit; None where it is not defined.
+    """Return Krippendorff's alpha: 1 is perfect agreement, 0 that of chance, below 0 systematic disagreement.
 
-    1 is perfect agreement, 0 what chance gives, below 0 systematic disagreement. Krippendorff asks for 0.8, and 0.667
-    for tentative conclusions.
+    Krippendorff asks for 0.8, and 0.667 for tentative conclusions.
+
+    Args:
+        ratings: One sequence for each rater, with one value (or None) for each unit.
+        level: Level of measurement: nominal, ordinal or interval.
+
+    Returns:
+        Alpha; None where it is not defined.
     """
     counts, values = _counted(ratings, level)
     if not counts.shape[0]:
         return None
-    found = _alphas(np.ones((1, counts.shape[0])), counts, values, level)[0]
-    return None if np.isnan(found) else float(found)
+    alpha = _alphas(np.ones((1, counts.shape[0])), counts, values, level)[0]
+    return None if np.isnan(alpha) else float(alpha)
 
 
 def estimate_alpha(
     ratings: Sequence[Sequence[float | None]], level: str = "nominal", *, seed: int = 0, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Alpha with its interval; "n" is the number of units that two or more raters judged."""
+    """Estimate Krippendorff's alpha; `n` of the result counts the units that two or more raters judged.
+
+    Args:
+        ratings: One sequence for each rater, with one value (or None) for each unit.
+        level: Level of measurement: nominal, ordinal or interval.
+        seed: Seed of the bootstrap.
+        confidence: Confidence level of the interval.
+    """
     counts, values = _counted(ratings, level)
     n = int(counts.shape[0])
     if n < SMALLEST_N:
@@ -56,18 +69,30 @@ def estimate_alpha(
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Kappa of two raters' labels for the same units (Cohen, EPM 20:1, 1960); None where it is not defined."""
+    """Return Cohen's kappa of two raters' labels for the same units (EPM 20:1, 1960); None where it is not defined.
+
+    Args:
+        first: Labels of the first rater.
+        second: Labels of the second rater.
+    """
     table = _table(first, second)
     if not len(first):
         return None
-    found = _kappas(table.sum(axis=0)[None])[0]
-    return None if np.isnan(found) else float(found)
+    kappa = _kappas(table.sum(axis=0)[None])[0]
+    return None if np.isnan(kappa) else float(kappa)
 
 
 def estimate_kappa(
     first: Sequence[Hashable], second: Sequence[Hashable], *, seed: int = 0, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Kappa with its interval."""
+    """Estimate Cohen's kappa.
+
+    Args:
+        first: Labels of the first rater.
+        second: Labels of the second rater.
+        seed: Seed of the bootstrap.
+        confidence: Confidence level of the interval.
+    """
     table = _table(first, second)
     n = len(first)
     if n < SMALLEST_N:
@@ -81,13 +106,13 @@ def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[Val
     """How often each value occurs in each unit (units with two or more ratings), and the values in order."""
     if level not in LEVELS_OF_MEASUREMENT:
         raise ValueError(f"a level of measurement is {', '.join(LEVELS_OF_MEASUREMENT)}, not {level!r}")
-    if len({len(each) for each in ratings}) > 1:
+    if len({len(rating) for rating in ratings}) > 1:
         raise ValueError("every rater has one value (or None) for each unit")
-    known = sorted({value for each in ratings for value in each if value is not None})
+    known = sorted({value for rating in ratings for value in rating if value is not None})
     places = {value: at for at, value in enumerate(known)}
     counts = np.zeros((len(ratings[0]) if ratings else 0, len(known)))
-    for each in ratings:
-        for unit, value in enumerate(each):
+    for rating in ratings:
+        for unit, value in enumerate(rating):
             if value is not None:
                 counts[unit, places[value]] += 1
     return counts[counts.sum(axis=1) >= 2], np.asarray(known, dtype=np.float64)
@@ -128,10 +153,10 @@ def _table(first: Sequence[Hashable], second: Sequence[Hashable]) -> Values:
     if len(first) != len(second):
         raise ValueError(f"both raters judge the same units, not {len(first)} and {len(second)}")
     labels = {label: at for at, label in enumerate(dict.fromkeys((*first, *second)))}
-    found = np.zeros((len(first), len(labels), len(labels)))
+    table = np.zeros((len(first), len(labels), len(labels)))
     for unit, (one, other) in enumerate(zip(first, second, strict=True)):
-        found[unit, labels[one], labels[other]] = 1
-    return found
+        table[unit, labels[one], labels[other]] = 1
+    return table
 
 
 def _kappas(tables: Values) -> Values:

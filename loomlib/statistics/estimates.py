@@ -12,11 +12,18 @@ from ..presentation.formats import TOO_SMALL, Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a sample says about one quantity, in the quantity's own unit (milliseconds unless its name says otherwise).
+    """Estimate of one quantity from a sample, in the quantity's own unit (milliseconds unless its name says otherwise).
 
-    `value` lies between `low` and `high`, which hold the quantity with `confidence`. When the sample cannot carry the
-    quantity all three are None and `reason` says why; `needed_n` is then the smallest n that could. `open_above` marks
-    an interval whose upper end is only the best the sample can do: the true value may well lie above `high`.
+    Attributes:
+        value: The estimate; None when the sample is too small or does not vary.
+        low: Lower end of the confidence interval.
+        high: Upper end of the confidence interval.
+        n: Sample size.
+        confidence: Confidence level of the interval, such as 0.95.
+        method: Name of the method.
+        reason: Why there is no value; None when there is one.
+        needed_n: Smallest sample size that would give a value, when that is the reason.
+        open_above: Whether the sample is too small to bound the quantity above: it may well be larger than `high`.
     """
 
     value: float | None
@@ -32,20 +39,28 @@ class Estimate:
     def __post_init__(self) -> None:
         if self.value is None:
             if self.low is not None or self.high is not None or not self.reason:
-                raise ValueError("an estimate without a value has no interval and says why")
+                raise ValueError("an estimate without a value has no interval and needs a reason")
         elif self.low is None or self.high is None or not self.low <= self.value <= self.high:
-            raise ValueError(f"the interval {self.low}…{self.high} does not hold the value {self.value}")
+            raise ValueError(f"the interval {self.low}…{self.high} does not contain the value {self.value}")
 
     @classmethod
     def missing(cls, reason: str, *, n: int, confidence: float, method: str, needed_n: int | None = None) -> Estimate:
-        """An estimate that the sample cannot carry."""
+        """Return an estimate without a value.
+
+        Args:
+            reason: Why there is none.
+            n: Sample size.
+            confidence: Confidence level of the interval.
+            method: Name of the method.
+            needed_n: Smallest sample size that would give a value.
+        """
         return cls(
             value=None, low=None, high=None, n=n, confidence=confidence, method=method, reason=reason, needed_n=needed_n
         )
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Estimate:
-        """The estimate that `summary()` wrote down."""
+        """Return the estimate of a stored `summary()`."""
         return cls(**{name: stored[name] for name in cls.__dataclass_fields__})
 
     @property
@@ -82,7 +97,7 @@ class Estimate:
         return self.text()
 
     def summary(self) -> dict[str, object]:
-        """The same as plain values, ready for JSON."""
+        """Return the estimate as JSON-ready values."""
         return {
             "value": self.value,
             "low": self.low,

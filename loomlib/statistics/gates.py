@@ -1,4 +1,4 @@
-"""A limit held against a whole interval: passed, missed, or unclear. A number without its doubt decides nothing."""
+"""Verdicts on a limit by a whole confidence interval: passed, missed, or unclear."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ GATE_OUTCOMES: Final = (PASSED, MISSED, UNCLEAR)
 
 
 def outcome_at_least(estimate: Estimate, limit: float) -> str:
-    """Missed when the whole interval lies below `limit`, passed when it lies at or above it, else unclear."""
+    """Compare a figure with the least that is acceptable.
+
+    Args:
+        estimate: The figure with its interval.
+        limit: The least that is acceptable, in the figure's unit.
+
+    Returns:
+        "missed" when the whole interval is below `limit`, "passed" when it is at or above it, else "unclear".
+    """
     if estimate.low is None or estimate.high is None:
         return UNCLEAR
     if estimate.high < limit and not estimate.open_above:
@@ -40,11 +48,14 @@ def outcome_at_most(estimate: Estimate, limit: float, *, allow_open: bool = Fals
 
 
 def outcome_not_worse(difference: Estimate, margin: float) -> str:
-    """How a difference (new minus baseline; more is better) stands to a margin of non-inferiority.
+    """Compare a difference with a margin of non-inferiority (Piaggio et al., CONSORT, JAMA 308:24, 2012).
 
-    Missed only when it is worse by more than `margin` (0 or above, in the difference's unit) beyond doubt, passed when
-    being worse by more than that is ruled out (Piaggio et al., CONSORT for non-inferiority trials, JAMA 308:24, 2012),
-    else unclear: the cases are too few to tell.
+    Args:
+        difference: New minus baseline; more is better.
+        margin: The most that the new version may be worse, 0 or above, in the difference's unit.
+
+    Returns:
+        "missed" when the whole interval is worse than the margin, "passed" when none of it is, else "unclear".
     """
     if margin < 0:
         raise ValueError(f"a margin is 0 or above, not {margin}")

@@ -1,4 +1,4 @@
-"""Means of scores with intervals that know that repeats of a case are no new cases.
+"""Means of scores with confidence intervals that count cases, not repeats of a case.
 
 Repeats of one case share its difficulty, so the case is what was drawn and what the interval counts (Miller, Adding
 Error Bars to Evals, arXiv:2411.00640, 2024, §2.2). Each case counts once, with the mean of its repeats: with equally
@@ -44,14 +44,19 @@ UNBOUNDED_METHOD = "mean of case means, t interval by Hall's transformation over
 
 
 def cluster_means(values: Sequence[float] | Values, clusters: Sequence[Hashable]) -> Values:
-    """The mean of each cluster's values, clusters in the order in which they first appear."""
+    """Return the mean of each cluster's values, in the order in which clusters first appear.
+
+    Args:
+        values: The values.
+        clusters: The cluster of each value.
+    """
     sample = _sample(values)
     codes, sizes = _codes(clusters, sample.size)
     return np.bincount(codes, weights=sample, minlength=sizes.size) / sizes
 
 
 def standard_error(values: Sequence[float] | Values) -> float:
-    """s / √n with n − 1 degrees of freedom, of values that are independent."""
+    """Return the standard error s / √n of independent values, with n − 1 degrees of freedom."""
     sample = _sample(values)
     if sample.size < 2:
         raise ValueError("one value has no standard error")
@@ -59,7 +64,7 @@ def standard_error(values: Sequence[float] | Values) -> float:
 
 
 def clustered_standard_error(values: Sequence[float] | Values, clusters: Sequence[Hashable]) -> float:
-    """The cluster-robust standard error of the plain mean of all values (each value counts once).
+    """Return the cluster-robust standard error of the plain mean of all values (each value counts once).
 
     √(C/(C−1)·Σ(Σᵢ eᵢ)²)/n over C clusters (Miller 2024, appendix A, with the finite-cluster correction), which is what
     Inspect reports. `estimate_mean` weighs cases instead of values; with equally many repeats both are the same.
@@ -79,11 +84,16 @@ def estimate_mean(
     bounds: tuple[float, float] | None = UNIT,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """The mean over cases with its interval; `n` counts the cases.
+    """Estimate the mean over cases; `n` of the result counts the cases.
 
-    `clusters` names each value's case (None: each value is a case of its own). `bounds` are the ends of the scale, None
-    for values without any. Below six cases it is "n too small", as a median is; of equal values inside the scale
-    nothing tells how they vary, and there is no interval.
+    Args:
+        values: The values.
+        clusters: The case of each value; None when each value is a case of its own.
+        bounds: Ends of the scale; None for values without any.
+        confidence: Confidence level of the interval.
+
+    Returns:
+        The estimate; without a value below six cases, and when all values are equal inside the scale.
     """
     sample = _sample(values) if clusters is None else cluster_means(values, clusters)
     method = UNBOUNDED_METHOD if bounds is None else MEAN_METHOD
@@ -112,7 +122,12 @@ def estimate_mean(
 
 
 def variance_ratio(mean: float, variance: float) -> float:
-    """The variance of values between 0 and 1 over that of passes and failures with the same mean; 1 at the ends."""
+    """Return the variance of values between 0 and 1 over that of passes and failures with the same mean.
+
+    Args:
+        mean: Mean of the values.
+        variance: Their variance.
+    """
     most = mean * (1 - mean)
     return variance / most if most > 0 else 1.0
 
@@ -120,9 +135,14 @@ def variance_ratio(mean: float, variance: float) -> float:
 def wilson_shape(
     mean: float, spread: float, n: int, *, confidence: float = CONFIDENCE, df: float | None = None
 ) -> tuple[float, float]:
-    """Both ends of the interval for a mean between 0 and 1 of `n` cases: see the module's text.
+    """Return both ends of the interval for a mean between 0 and 1; see the module's text.
 
-    `spread` is their `variance_ratio`; `df` are t's degrees of freedom, n − 1 unless given.
+    Args:
+        mean: The mean.
+        spread: The cases' `variance_ratio`.
+        n: Number of cases.
+        confidence: Confidence level of the interval.
+        df: Degrees of freedom of t; n − 1 by default.
     """
     t = t_quantile(0.5 + confidence / 2, n - 1 if df is None else df)
     square = t * t * spread / n
@@ -156,7 +176,7 @@ def _moments(sample: Values) -> tuple[float, float]:
 
 
 def _constant(mean: float, n: int, confidence: float, method: str) -> Estimate:
-    reason = f"all {n} cases have {number(mean)}: nothing tells how they vary"
+    reason = f"all {n} cases have {number(mean)}: their variation is not known"
     return Estimate.missing(reason, n=n, confidence=confidence, method=method)
 
 
@@ -164,12 +184,12 @@ def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDAr
     if len(clusters) != n:
         raise ValueError(f"each value has its cluster, not {len(clusters)} for {n}")
     known: dict[Hashable, int] = {}
-    codes = np.fromiter((known.setdefault(each, len(known)) for each in clusters), dtype=np.intp, count=n)
+    codes = np.fromiter((known.setdefault(cluster, len(known)) for cluster in clusters), dtype=np.intp, count=n)
     return codes, np.bincount(codes, minlength=len(known))
 
 
 def _sample(values: Sequence[float] | Values) -> Values:
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
-        raise ValueError("a sample holds finite numbers only: count failures, do not give them a value")
+        raise ValueError("a sample has finite numbers only: count failures instead of giving them a value")
     return sample

@@ -1,4 +1,4 @@
-"""Many tests at once: p-values adjusted so that one may read each against the usual 5 %."""
+"""Adjusted p-values for many tests at once; each can be compared with the usual 5 %."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """p-values adjusted by Holm's step-down procedure (Scandinavian Journal of Statistics 6:2, 1979).
+    """Adjust p-values by Holm's step-down procedure (Scandinavian Journal of Statistics 6:2, 1979).
 
-    With those below 0.05 called real, the chance that any of them is a false alarm is at most 5 %.
+    Among those below 0.05, the probability of any false alarm is at most 5 %.
     """
     order = _order(p_values)
     adjusted = [0.0] * len(order)
@@ -20,9 +20,9 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
-    """p-values adjusted by Benjamini & Hochberg's step-up procedure (JRSS B 57:1, 1995).
+    """Adjust p-values by Benjamini & Hochberg's step-up procedure (JRSS B 57:1, 1995).
 
-    Of those below 0.05, at most 5 % are false alarms on average: for looking through many slices, not for a gate.
+    Of those below 0.05, at most 5 % are false alarms on average: for searching many slices, not for a gate.
     """
     order = _order(p_values)
     adjusted = [0.0] * len(order)

@@ -1,9 +1,9 @@
-"""Two versions on the same cases: the difference with its interval, tests, and how large it is.
+"""Two versions on the same cases: difference with interval, tests, and effect size.
 
 A test counts cases, not repeats: a case's difference is that of its two means. In simulations with 30 to 1,000 cases
 `paired_t` raised 4.2–5.8 % false alarms on graded scores and on repeats, and `mcnemar` 4.2–5.2 % where a quarter or
-half of the cases differ; the percentile bootstrap raised 6–7 % at 30 cases and 5 % at 100, so it stands beside the test
-and is not the test. Where few cases differ at all (3 in 100 each way) the tests alarm too rarely, never too often.
+half of the cases differ; the percentile bootstrap raised 6–7 % at 30 cases and 5 % at 100, so it is shown beside the
+test and is not the test. Where few cases differ at all (3 in 100 each way) the tests alarm too rarely, never too often.
 
 The interval is that of t over the differences and two more cases, one that gained and one that lost as much as cases
 that differ do (their root mean square). For passes and failures that is Bonett & Price's adjusted interval (Journal of
@@ -34,7 +34,14 @@ _MOST_DRAWN = 20_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
-    """What a test of "no difference" says: its two-sided p-value, from `n` cases; without one `reason` says why."""
+    """Result of a test of "no difference".
+
+    Attributes:
+        method: Name of the test.
+        p_value: Its two-sided p-value; None when there is none.
+        n: Number of cases.
+        reason: Why there is no p-value.
+    """
 
     method: str
     p_value: float | None
@@ -42,16 +49,24 @@ class PairedTest:
     reason: str | None = None
 
     def is_significant(self, level: float = 0.05) -> bool:
-        """True when the p-value lies below `level`."""
+        """Return whether the p-value is below `level`."""
         return self.p_value is not None and self.p_value < level
 
 
 def mcnemar(won: int, lost: int, *, exact: bool = False) -> float:
-    """The two-sided p-value of McNemar's test: `won` cases passed only in the one, `lost` only in the other version.
+    """Return the two-sided p-value of McNemar's test.
 
-    Conditional on the cases that differ, a win is a coin's throw (McNemar, Psychometrika 12, 1947). The mid-p value
-    counts the observed table half (Fagerland, Lydersen & Laake, BMC Medical Research Methodology 13:91, 2013, who
-    recommend it: the exact one errs far to the careful side). 1 when no case differs.
+    Conditional on the cases that differ, a win is the throw of a coin (McNemar, Psychometrika 12, 1947). The mid-p
+    value counts the observed table half (recommended by Fagerland, Lydersen & Laake, BMC Medical Research Methodology
+    13:91, 2013: the exact value is far too conservative).
+
+    Args:
+        won: Cases that pass only in the new version.
+        lost: Cases that pass only in the old version.
+        exact: Whether to return the exact p-value instead of the mid-p value.
+
+    Returns:
+        The p-value; 1 when no case differs.
     """
     if won < 0 or lost < 0:
         raise ValueError("flips are counted from 0")
@@ -65,13 +80,13 @@ def mcnemar(won: int, lost: int, *, exact: bool = False) -> float:
 
 
 def paired_t(differences: Sequence[float] | Values) -> PairedTest:
-    """Student's paired t test over cases (one difference a case); the exact sign test when all differ by the same."""
+    """Test one difference for each case by Student's paired t; by the exact sign test when all differ by the same."""
     sample, method = _differences(differences), "paired t"
     n = int(sample.size)
     if n < SMALLEST_N:
         return PairedTest(method=method, p_value=None, n=n, reason=TOO_SMALL)
     if sample.min() == sample.max():
-        # Nothing varies, so t has no denominator; that all went the same way still says something.
+        # Nothing varies, so t has no denominator; that all cases went the same way is still evidence.
         same = binomial_tail(0, n) * 2 if sample[0] else 1.0
         return PairedTest(method="sign test", p_value=min(1.0, same), n=n)
     t = float(sample.mean()) / (float(sample.std(ddof=1)) / math.sqrt(n))
@@ -81,9 +96,12 @@ def paired_t(differences: Sequence[float] | Values) -> PairedTest:
 def estimate_difference(
     differences: Sequence[float] | Values, *, most: float | None = 1.0, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """The mean of the cases' differences with its interval (see the module's text); `n` counts the cases.
+    """Estimate the mean of the cases' differences; see the module's text.
 
-    `most` is the largest difference there can be (1 for scores between 0 and 1), None for values without bounds.
+    Args:
+        differences: One difference for each case.
+        most: Largest possible difference (1 for scores between 0 and 1); None for values without bounds.
+        confidence: Confidence level of the interval.
     """
     sample = _differences(differences)
     n = int(sample.size)
@@ -95,7 +113,7 @@ def estimate_difference(
     if most is None and not differing:
         reason = f"no value differs in any of {n} cases"
         return Estimate.missing(reason, n=n, confidence=confidence, method=DIFFERENCE_METHOD)
-    # Where no case differs nobody knows by how much one would: then by the most there can be.
+    # Where no case differs, how much one would is not known: assume the largest possible difference.
     typical = squares / differing if differing else float(most or 0) ** 2
     widened = n + 2
     centre = float(sample.sum()) / widened
@@ -115,7 +133,14 @@ def estimate_difference(
 def paired_bootstrap(
     differences: Sequence[float] | Values, *, seed: int, confidence: float = CONFIDENCE, resamples: int = RESAMPLES
 ) -> Estimate:
-    """The mean of the cases' differences with a percentile-bootstrap interval (Efron & Tibshirani 1993, §13.3)."""
+    """Estimate the mean of the cases' differences by the percentile bootstrap (Efron & Tibshirani 1993, §13.3).
+
+    Args:
+        differences: One difference for each case.
+        seed: Seed of the bootstrap.
+        confidence: Confidence level of the interval.
+        resamples: Number of resamples.
+    """
     sample = _differences(differences)
     n = int(sample.size)
     if n < SMALLEST_N or sample.min() == sample.max():
@@ -133,7 +158,7 @@ def paired_bootstrap(
 
 
 def bootstrap_means(values: Sequence[float] | Values, *, seed: int, resamples: int = RESAMPLES) -> Values:
-    """The mean of each of `resamples` resamples (n draws with replacement); fewer than asked for very large samples.
+    """Return the mean of each resample (n draws with replacement); fewer resamples for very large samples.
 
     Values that occur often are drawn by their counts (a multinomial draw), which is the same and quicker.
     """
@@ -155,7 +180,7 @@ def bootstrap_means(values: Sequence[float] | Values, *, seed: int, resamples: i
 
 
 def cohens_d(differences: Sequence[float] | Values) -> float | None:
-    """The mean difference in standard deviations of the differences (d_z).
+    """Return the mean difference in standard deviations of the differences (d_z).
 
     Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed. 1988, §2.3.5. About 0.2 is small, 0.5
     medium, 0.8 large. None when the differences do not vary or are fewer than two.
@@ -167,7 +192,7 @@ def cohens_d(differences: Sequence[float] | Values) -> float | None:
 
 
 def cohens_h(rate: float, baseline: float) -> float:
-    """The difference of two rates on the arcsine scale, 2·asin√p₁ − 2·asin√p₂ (Cohen 1988, §6.2).
+    """Return the difference of two rates on the arcsine scale, 2·asin√p₁ − 2·asin√p₂ (Cohen 1988, §6.2).
 
     About 0.2 is small, 0.5 medium, 0.8 large, whether the rates lie near a half or near 1.
     """
@@ -177,7 +202,7 @@ def cohens_h(rate: float, baseline: float) -> float:
 
 
 def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """Wins to losses among the cases that differ (McNemar's odds ratio), with Wilson's interval of the share of wins.
+    """Estimate McNemar's odds ratio: wins to losses among cases that differ, by Wilson's interval of the share of wins.
 
     2.0 says that a case which differs is twice as likely won as lost. Without a loss the odds have no upper end: the
     value then counts half a flip more on both sides (Haldane, Annals of Human Genetics 20, 1956) and is marked open
@@ -201,5 +226,5 @@ def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimat
 def _differences(values: Sequence[float] | Values) -> Values:
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
-        raise ValueError("a difference is a finite number: a case that failed in one version is no pair")
+        raise ValueError("a difference is a finite number: leave out cases that failed in one version")
     return sample

@@ -1,4 +1,4 @@
-"""Percentiles, shares and differences with their intervals. numpy and nothing else.
+"""Percentiles, shares and differences with confidence intervals.
 
 Percentiles are Hyndman & Fan's definition 8 (Sample Quantiles in Statistical Packages, The American Statistician 50:4,
 1996), which they recommend: its estimates are about median-unbiased whatever the distribution. Their intervals are
@@ -39,19 +39,19 @@ SHARE_METHOD = "Wilson score"
 
 
 def needed_for(p: float) -> int:
-    """The smallest sample from which percentile `p` (0 < p < 1) is reported; see the module's text."""
+    """Return the smallest sample size for which percentile `p` (0 < p < 1) is reported; see the module's text."""
     _check_p(p)
     beyond = min(p, 1 - p)
     return max(SMALLEST_N, math.ceil(round(1 / beyond, 9)))
 
 
 def is_bounded_above(p: float, n: int, confidence: float = CONFIDENCE) -> bool:
-    """True when `n` observations can bound percentile `p` above: pⁿ ≤ (1 − confidence) / 2."""
+    """Return whether `n` observations can bound percentile `p` above: pⁿ ≤ (1 − confidence) / 2."""
     return p**n <= (1 - confidence) / 2
 
 
 def percentile(values: Sequence[float] | Values, p: float) -> float:
-    """Percentile `p` (0 < p < 1) of a non-empty sample, by Hyndman & Fan's definition 8."""
+    """Return percentile `p` (0 < p < 1) of a non-empty sample, by Hyndman & Fan's definition 8."""
     _check_p(p)
     return _percentile(_ordered(values), p)
 
@@ -66,7 +66,14 @@ def _percentile(ordered: Values, p: float) -> float:
 def percentile_replicates(
     values: Sequence[float] | Values, p: float, *, seed: int, resamples: int = RESAMPLES
 ) -> Values:
-    """Percentile `p` of each of `resamples` bootstrap resamples (n draws with replacement, the iid bootstrap)."""
+    """Return percentile `p` of each bootstrap resample (n draws with replacement, the iid bootstrap).
+
+    Args:
+        values: The sample.
+        p: The percentile, 0 to 1.
+        seed: Seed of the bootstrap.
+        resamples: Number of resamples.
+    """
     _check_p(p)
     return _replicates(_ordered(values), p, seed=seed, resamples=resamples)
 
@@ -97,7 +104,18 @@ def estimate_percentile(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
 ) -> Estimate:
-    """Percentile `p` with its bootstrap interval, or "n too small" below `needed_for(p)` observations."""
+    """Estimate percentile `p` with its bootstrap interval.
+
+    Args:
+        values: The sample.
+        p: The percentile, 0 to 1.
+        seed: Seed of the bootstrap.
+        confidence: Confidence level of the interval.
+        resamples: Number of resamples.
+
+    Returns:
+        The estimate; without a value below `needed_for(p)` observations.
+    """
     ordered = _ordered(values)
     if ordered.size < needed_for(p):
         return Estimate.missing(
@@ -122,16 +140,29 @@ def estimate_percentile(
 def estimate_paired_difference(
     first: Sequence[float], second: Sequence[float], *, seed: int, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """The median of `first[k] − second[k]`, bootstrapped over the pairs (so what a pair shares cancels)."""
+    """Estimate the median of `first[k] − second[k]`, bootstrapped over the pairs: what a pair shares cancels.
+
+    Args:
+        first: First values of the pairs.
+        second: Second values of the pairs.
+        seed: Seed of the bootstrap.
+        confidence: Confidence level of the interval.
+    """
     if len(first) != len(second):
         raise ValueError(f"pairs need two samples of one length, not {len(first)} and {len(second)}")
     return estimate_percentile(np.subtract(first, second), 0.5, seed=seed, confidence=confidence)
 
 
 def estimate_share(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """The share `hits / n` (0…1) with Wilson's score interval (JASA 22, 1927), which holds at 0 of n as well."""
+    """Estimate the share `hits / n` with Wilson's score interval (JASA 22, 1927), which is valid at 0 of n as well.
+
+    Args:
+        hits: Observations that count.
+        n: Observations in all.
+        confidence: Confidence level of the interval.
+    """
     if not 0 <= hits <= n:
-        raise ValueError(f"{hits} of {n} is no share")
+        raise ValueError(f"{hits} of {n} is not a share")
     if n == 0:
         return Estimate.missing("no calls", n=0, confidence=confidence, method=SHARE_METHOD, needed_n=1)
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
@@ -164,7 +195,7 @@ def _between(ordered: Values, lower: NDArray[np.intp], upper: NDArray[np.intp], 
 def _ordered(values: Sequence[float] | Values) -> Values:
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     if not np.isfinite(ordered).all():
-        raise ValueError("a sample holds finite numbers only: count failed calls, do not give them a value")
+        raise ValueError("a sample has finite numbers only: count failed calls instead of giving them a value")
     return ordered
 
 

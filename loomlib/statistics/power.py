@@ -1,4 +1,4 @@
-"""How many cases a difference needs before a paired test finds it, and what a set of cases can find."""
+"""Sample sizes for paired tests, and the smallest difference that a number of cases can detect."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ LEVEL = 0.05
 
 
 def cases_for_difference(difference: float, *, deviation: float, power: float = POWER, level: float = LEVEL) -> int:
-    """How many cases a paired t test needs to find a mean `difference` with probability `power`.
+    """Return the number of cases with which a paired t test detects a mean difference.
 
-    `deviation` is the standard deviation of the cases' differences in the same unit, which a pilot tells; repeats make
-    it smaller. n = (t₁₋α/₂ + t_power)²·s²/d² (Miller, arXiv:2411.00640, 2024, §5), with t's own degrees of freedom.
+    n = (t₁₋α/₂ + t_power)²·s²/d² (Miller, arXiv:2411.00640, 2024, §5), with t's own degrees of freedom.
+
+    Args:
+        difference: The difference to detect.
+        deviation: Standard deviation of the cases' differences in the same unit, from a pilot; repeats make it smaller.
+        power: Probability of detecting it.
+        level: Significance level.
     """
     _check(difference, power, level)
     if deviation <= 0:
@@ -34,10 +39,15 @@ def cases_for_difference(difference: float, *, deviation: float, power: float = 
 
 
 def cases_for_flips(difference: float, *, differing: float, power: float = POWER, level: float = LEVEL) -> int:
-    """How many cases McNemar's test needs to find a `difference` of pass rates with probability `power`.
+    """Return the number of cases with which McNemar's test detects a difference of pass rates.
 
-    `differing` is the share of cases that pass in one version only; it is never below the difference. By Connor
-    (Biometrics 43:1, 1987): n = (z₁₋α/₂·√ψ + z_power·√(ψ − d²))² / d².
+    n = (z₁₋α/₂·√ψ + z_power·√(ψ − d²))² / d² (Connor, Biometrics 43:1, 1987).
+
+    Args:
+        difference: The difference to detect.
+        differing: Share of cases that pass in one version only (ψ); at least the difference.
+        power: Probability of detecting it.
+        level: Significance level.
     """
     _check(difference, power, level)
     size = abs(difference)
@@ -51,10 +61,17 @@ def cases_for_flips(difference: float, *, differing: float, power: float = POWER
 
 
 def detectable_difference(n: int, *, deviation: float, power: float = POWER, level: float = LEVEL) -> float:
-    """The smallest mean difference that a paired t test of `n` cases finds with probability `power`."""
+    """Return the smallest mean difference that a paired t test detects.
+
+    Args:
+        n: Number of cases.
+        deviation: Standard deviation of the cases' differences.
+        power: Probability of detecting it.
+        level: Significance level.
+    """
     _check(1.0, power, level)
     if n < SMALLEST_N:
-        raise ValueError(f"fewer than {SMALLEST_N} cases find nothing")
+        raise ValueError(f"fewer than {SMALLEST_N} cases detect nothing")
     return (t_quantile(1 - level / 2, n - 1) + t_quantile(power, n - 1)) * deviation / math.sqrt(n)
 
 

@@ -32,21 +32,27 @@ Counts = Sequence[int] | NDArray[np.intp]
 
 
 def pass_at_k(passes: int, tries: int, k: int) -> float:
-    """The chance that at least one of `k` tries of a case passes, from `passes` of `tries` (k ≤ tries)."""
+    """Return pass@k of a case: the probability that at least one of `k` tries passes, from `passes` of `tries`."""
     _check_case(passes, tries, k)
     return 1 - math.comb(tries - passes, k) / math.comb(tries, k)
 
 
 def pass_hat_k(passes: int, tries: int, k: int) -> float:
-    """The chance that all of `k` tries of a case pass (pass^k), from `passes` of `tries` (k ≤ tries)."""
+    """Return pass^k of a case: the probability that all of `k` tries pass, from `passes` of `tries`."""
     _check_case(passes, tries, k)
     return math.comb(passes, k) / math.comb(tries, k)
 
 
 def estimate_rate(passes: Counts, tries: Counts, *, confidence: float = CONFIDENCE) -> Estimate:
-    """The rate of passes over cases, each case counted once; `passes[i]` of the `tries[i]` of case i. `n` counts cases.
+    """Estimate the pass rate over cases, each case counted once; `n` of the result counts the cases.
 
-    Cases without a try are left out. With repeats it is "n too small" below six cases.
+    Args:
+        passes: Passes of each case.
+        tries: Tries of each case; cases without one are left out.
+        confidence: Confidence level of the interval.
+
+    Returns:
+        The estimate; with repeats, without a value below six cases.
     """
     passed, tried = _counts(passes, tries)
     n = int(tried.size)
@@ -78,12 +84,26 @@ def estimate_rate(passes: Counts, tries: Counts, *, confidence: float = CONFIDEN
 
 
 def estimate_pass_at(passes: Counts, tries: Counts, k: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """pass@k over the cases that were tried at least k times; `n` counts them."""
+    """Estimate pass@k over the cases that were tried at least k times; `n` of the result counts them.
+
+    Args:
+        passes: Passes of each case.
+        tries: Tries of each case.
+        k: Number of tries of which one must pass.
+        confidence: Confidence level of the interval.
+    """
     return _over_cases(passes, tries, k, ANY_OF_K_METHOD, confidence, at_least_one=True)
 
 
 def estimate_pass_all(passes: Counts, tries: Counts, k: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """pass^k over the cases that were tried at least k times; `n` counts them."""
+    """Estimate pass^k over the cases that were tried at least k times; `n` of the result counts them.
+
+    Args:
+        passes: Passes of each case.
+        tries: Tries of each case.
+        k: Number of tries that must all pass.
+        confidence: Confidence level of the interval.
+    """
     return _over_cases(passes, tries, k, ALL_OF_K_METHOD, confidence, at_least_one=False)
 
 
@@ -99,13 +119,13 @@ def _over_cases(
         return Estimate.missing(reason, n=0, confidence=confidence, method=method, needed_n=SMALLEST_N)
     values = _chances(passed[enough], tried[enough], k, at_least_one=at_least_one)
     if np.isin(values, (0.0, 1.0)).all():
-        found = estimate_share(int(values.sum()), int(values.size), confidence=confidence)
-        method = f"{method.partition(',')[0]}, {found.method} over cases"
+        estimate = estimate_share(int(values.sum()), int(values.size), confidence=confidence)
+        method = f"{method.partition(',')[0]}, {estimate.method} over cases"
     else:
-        found = estimate_mean(values, confidence=confidence)
+        estimate = estimate_mean(values, confidence=confidence)
     return Estimate(
-        value=found.value, low=found.low, high=found.high, n=found.n, confidence=confidence, method=method,
-        reason=found.reason, needed_n=found.needed_n,
+        value=estimate.value, low=estimate.low, high=estimate.high, n=estimate.n, confidence=confidence, method=method,
+        reason=estimate.reason, needed_n=estimate.needed_n,
     )  # fmt: skip
 
 

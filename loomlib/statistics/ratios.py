@@ -18,9 +18,16 @@ _CHUNK = 2_000_000
 def estimate_ratio(
     parts: Sequence[float], wholes: Sequence[float], *, seed: int, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """`sum(parts) / sum(wholes)`; whole calls are resampled, so that a call's part stays with its whole.
+    """Estimate `sum(parts) / sum(wholes)`. Unlike medians of shares, such ratios add up to 1 over the parts.
 
-    Unlike medians of shares these add up to 1 over the parts. Below six calls it is "n too small", as a median is.
+    Args:
+        parts: The part of each call.
+        wholes: The whole of each call; calls are resampled with both.
+        seed: Seed of the bootstrap.
+        confidence: Confidence level of the interval.
+
+    Returns:
+        The ratio; without a value below six calls.
     """
     part, whole = np.asarray(parts, dtype=np.float64), np.asarray(wholes, dtype=np.float64)
     if part.shape != whole.shape:

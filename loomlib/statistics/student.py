@@ -1,4 +1,4 @@
-"""Student's t distribution and the binomial's tails: all that intervals and tests need of scipy, in a few lines."""
+"""Student's t distribution and binomial tails, without scipy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ _LARGE_DF = 1e7
 
 
 def t_cdf(t: float, df: float) -> float:
-    """The probability of a value up to `t` under Student's t with `df` degrees of freedom (any number above 0).
+    """Return the cumulative distribution function of Student's t.
 
     By the regularized incomplete beta function (Abramowitz & Stegun, 26.7.1), exact to about 1e-13.
+
+    Args:
+        t: The value.
+        df: Degrees of freedom, any number above 0.
     """
     _check_df(df)
     if df > _LARGE_DF:
@@ -32,7 +36,7 @@ def t_cdf(t: float, df: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """The value below which Student's t with `df` degrees of freedom lies with probability `p` (0 < p < 1)."""
+    """Return the quantile `p` (0 < p < 1) of Student's t with `df` degrees of freedom."""
     _check_df(df)
     if not 0 < p < 1:
         raise ValueError(f"a quantile's probability lies between 0 and 1, not at {p}")
@@ -52,21 +56,21 @@ def t_quantile(p: float, df: float) -> float:
 
 
 def binomial_tail(hits: int, n: int) -> float:
-    """The probability of at most `hits` heads in `n` throws of a fair coin.
+    """Return the probability of at most `hits` heads in `n` throws of a fair coin.
 
     Summed in whole numbers up to 64 throws; from there I_½(n − hits, hits + 1) (Abramowitz & Stegun, 26.5.24).
     """
     if not 0 <= hits <= n:
-        raise ValueError(f"{hits} of {n} throws cannot be")
+        raise ValueError(f"{hits} of {n} throws is impossible")
     if n <= _WHOLE:
         return sum(math.comb(n, k) for k in range(hits + 1)) / 2**n
     return 1.0 if hits == n else _incomplete_beta(n - hits, hits + 1, 0.5)
 
 
 def binomial_point(hits: int, n: int) -> float:
-    """The probability of exactly `hits` heads in `n` throws of a fair coin."""
+    """Return the probability of exactly `hits` heads in `n` throws of a fair coin."""
     if not 0 <= hits <= n:
-        raise ValueError(f"{hits} of {n} throws cannot be")
+        raise ValueError(f"{hits} of {n} throws is impossible")
     if n <= _WHOLE:
         return math.comb(n, hits) / 2**n
     return math.exp(math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1) - n * math.log(2))
