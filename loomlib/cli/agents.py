@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import LoomError
+from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, printable, records, say, seconds_since
-from .place import Place, pass_place
 
 if TYPE_CHECKING:
     from ..workbench import Agent
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what")
-@click.option("--name", help="Name of the runtime (else the blueprint's or the folder's).")
+@click.option("--name", help="Name of the runtime (default: the blueprint's or the folder's).")
 @click.option(
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the agent; repeatable."
 )
-@pass_place
-def deploy(place: Place, what: str, name: str | None, variables: tuple[str, ...]) -> None:
+@pass_command_context
+def deploy(command: CommandContext, what: str, name: str | None, variables: tuple[str, ...]) -> None:
     """Deploy WHAT: a blueprint's name, or the path of an agent.py or its folder."""
     environment = dict(_pair(text) for text in variables)
-    with place.connect() as bench:
+    with command.connect() as bench:
         start = time.perf_counter()
         agent = bench.deploy(what, name=name, environment=environment)
-        if place.as_json:
+        if command.as_json:
             emit_json(_about(agent))
         else:
             say(f"deployed {what} → {agent.entry.runtime_id}  ({agent.status} in {seconds_since(start)})")
@@ -37,38 +37,38 @@ def deploy(place: Place, what: str, name: str | None, variables: tuple[str, ...]
 
 @click.command()
 @click.argument("arn")
-@pass_place
-def register(place: Place, arn: str) -> None:
+@pass_command_context
+def register(command: CommandContext, arn: str) -> None:
     """Add a deployed runtime to the catalog by its ARN."""
-    with place.connect() as bench:
+    with command.connect() as bench:
         agent = bench.register(arn)
-        if place.as_json:
+        if command.as_json:
             emit_json(_about(agent))
         else:
             say(f"registered {agent.name} · {agent.status} · qualifiers {', '.join(agent.entry.qualifiers)}")
 
 
 @click.command()
-@click.option("--refresh", is_flag=True, help="Ask the service about each one first.")
-@pass_place
-def agents(place: Place, refresh: bool) -> None:
+@click.option("--refresh", is_flag=True, help="Read each agent's current state from the service first.")
+@pass_command_context
+def agents(command: CommandContext, refresh: bool) -> None:
     """List the agents in the catalog."""
-    with place.connect() as bench:
+    with command.connect() as bench:
         frame = bench.agents(refresh=refresh)
     rows = records(frame)
-    if place.as_json:
+    if command.as_json:
         emit_json(rows)
     else:
-        emit_table(rows, empty="No agents yet. `loom deploy calculator` gives you one in half a second.")
+        emit_table(rows, empty="No agents yet. `loom deploy calculator` deploys one in a few seconds.")
 
 
 @click.command()
 @click.argument("agent")
-@click.option("--delete-runtime", is_flag=True, help="Delete the deployed runtime too.")
-@pass_place
-def remove(place: Place, agent: str, delete_runtime: bool) -> None:
-    """Take AGENT out of the catalog (the deployed runtime stays, unless told otherwise)."""
-    with place.connect() as bench:
+@click.option("--delete-runtime", is_flag=True, help="Delete the deployed runtime as well.")
+@pass_command_context
+def remove(command: CommandContext, agent: str, delete_runtime: bool) -> None:
+    """Remove AGENT from the catalog; the deployed runtime stays unless --delete-runtime is given."""
+    with command.connect() as bench:
         found = bench.agent(agent)
         found.remove(delete_runtime=delete_runtime)
     say(f"removed {found.name}{' and its runtime' if delete_runtime else ' from the catalog'}")
@@ -77,25 +77,25 @@ def remove(place: Place, agent: str, delete_runtime: bool) -> None:
 @click.command()
 @click.argument("agent")
 @click.argument("prompt")
-@click.option("--session", help="Session id, 33 to 256 characters; a new session when left out.")
+@click.option("--session", help="Session id, 33 to 256 characters (default: a new session).")
 @click.option("--qualifier", default="DEFAULT", show_default=True)
-@pass_place
-def invoke(place: Place, agent: str, prompt: str, session: str | None, qualifier: str) -> int:
-    """Ask AGENT and print its answer as it arrives."""
+@pass_command_context
+def invoke(command: CommandContext, agent: str, prompt: str, session: str | None, qualifier: str) -> int:
+    """Send PROMPT to AGENT and print the answer as it arrives."""
     from ..workbench import Invocation
 
-    with place.connect() as bench:
+    with command.connect() as bench:
         found = bench.agent(agent)
         run = found.stream(prompt, session_id=session, qualifier=qualifier)
         for event in run:
             text = getattr(event, "text", "")
-            if text and not place.as_json:
+            if text and not command.as_json:
                 click.echo(printable(text), nl=False)
         record = run.record
         if record is None:  # the stream ended, so there is one
             raise LoomError("The invocation left no record", on=found.name)
         inv = Invocation(record, found.context, found.entry)
-    if place.as_json:
+    if command.as_json:
         emit_json(inv.to_dict())
     else:
         click.echo()
@@ -105,38 +105,40 @@ def invoke(place: Place, agent: str, prompt: str, session: str | None, qualifier
 
 @click.command()
 @click.argument("agent")
-@click.option("--session", help="Only the session with this id.")
+@click.option("--session", help="Only log events of this session.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
-@click.option("--minutes", type=click.FloatRange(min=0), help="Only the last so many minutes.")
+@click.option("--minutes", type=click.FloatRange(min=0), help="Only log events of the last MINUTES minutes.")
 @click.option("--qualifier", default="DEFAULT", show_default=True)
-@pass_place
-def logs(place: Place, agent: str, session: str | None, limit: int, minutes: float | None, qualifier: str) -> None:
+@pass_command_context
+def logs(
+    command: CommandContext, agent: str, session: str | None, limit: int, minutes: float | None, qualifier: str
+) -> None:
     """Print AGENT's log events, oldest first."""
     start = datetime.now(UTC) - timedelta(minutes=minutes) if minutes is not None else None
-    with place.connect() as bench:
+    with command.connect() as bench:
         frame = bench.agent(agent).logs(session_id=session, limit=limit, start=start, qualifier=qualifier)
     rows = records(frame)
-    if place.as_json:
+    if command.as_json:
         emit_json(rows)
         return
     for row in rows:
         click.echo(f"{row['timestamp'].astimezone():%H:%M:%S.%f}"[:-3] + f"  {printable(str(row['message']))}")
     if not rows:
-        say("no log events in that range; an agent's output appears here after its first invocation")
+        say("No log events in that range. An agent's output appears here after its first invocation.")
 
 
 @click.command()
 @click.argument("agent")
-@click.option("--session", help="The session's first call (else the agent's newest invocation).")
-@pass_place
-def latency(place: Place, agent: str, session: str | None) -> int:
+@click.option("--session", help="The newest invocation of this session (default: of the agent).")
+@pass_command_context
+def latency(command: CommandContext, agent: str, session: str | None) -> int:
     """Find the agent's start in the logs and print the cold-start latency of an invocation."""
     from ..workbench import start_facts
 
-    with place.connect() as bench:
+    with command.connect() as bench:
         inv = bench.agent(agent).history.last(session_id=session)
         found = inv.latency()
-    if place.as_json:
+    if command.as_json:
         emit_json({**inv.to_dict(), "start": start_facts(found)})
     else:
         say(found.sentence())
@@ -145,17 +147,17 @@ def latency(place: Place, agent: str, session: str | None) -> int:
 
 @click.command()
 @click.argument("agent")
-@click.option("--session", help="The session's newest call (else the agent's newest invocation).")
+@click.option("--session", help="The newest invocation of this session (default: of the agent).")
 @click.option("--last", default=1, show_default=True, type=click.IntRange(1, 10_000), help="How many invocations.")
-@click.option("--source", help="A plugin's span source to ask instead of CloudWatch (see `loom plugins`).")
-@pass_place
-def trace(place: Place, agent: str, session: str | None, last: int, source: str | None) -> int:
-    """Print where the time of an invocation went, by its spans; waits for spans that are on their way."""
-    with place.connect() as bench:
+@click.option("--source", help="Read spans from this plugin instead of CloudWatch (see `loom plugins`).")
+@pass_command_context
+def trace(command: CommandContext, agent: str, session: str | None, last: int, source: str | None) -> int:
+    """Print where the time of an invocation went, from its spans; waits until they have arrived."""
+    with command.connect() as bench:
         found = bench.agent(agent).telemetry.traces(last, session_id=session, source=source, progress=_waiting)
     if not found:
         raise LoomError("No invocation is stored", on=session or agent, try_=f'loom invoke {agent} "…"')
-    if place.as_json:
+    if command.as_json:
         emit_json(found[0].to_dict() if last == 1 else [view.to_dict() for view in found])
     elif last == 1:
         click.echo(printable(str(found[0])))
@@ -166,7 +168,7 @@ def trace(place: Place, agent: str, session: str | None, last: int, source: str 
 
 
 def _waiting(line: str) -> None:
-    """Only what is waited for: a trace that is there at once needs no words."""
+    """Print progress only while the command waits."""
     if " so far" in line:
         say(line)
 

@@ -1,4 +1,4 @@
-"""Commands that keep and check alerts: `loom alerts list|add|remove|check|history`. A check with an alarm exits 2."""
+"""`loom alerts list|add|remove|check|history`. A check with an alarm exits with 2."""
 
 from __future__ import annotations
 
@@ -8,43 +8,54 @@ from typing import Any
 import click
 
 from .capture import ago
+from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, printable, records, say
-from .place import Place, pass_place
 
 
 @click.group()
 def alerts() -> None:
-    """Rules on error rate, cold starts, latency, cost and traffic, and whom to tell."""
+    """Rules on error rate, cold starts, latency, cost and traffic, with notifications."""
 
 
 @alerts.command("list")
-@pass_place
-def list_(place: Place) -> None:
-    """The rules, and how each stood when it was last checked."""
-    with place.connect() as bench:
+@pass_command_context
+def list_(command: CommandContext) -> None:
+    """List the rules and their state at the last check."""
+    with command.connect() as bench:
         rows = records(bench.alerts.table())
-    if place.as_json:
+    if command.as_json:
         emit_json(rows)
     else:
         emit_table(
             [_in_words(each) for each in rows],
-            empty="no alerts; `loom alerts add error_rate --above 5% --min-n 20` makes one",
+            empty="No alerts. `loom alerts add error_rate --above 5% --min-n 20` adds one.",
         )
 
 
 @alerts.command()
 @click.argument("number")
-@click.option("--above", help="The limit: 0.05 or 5%, milliseconds, dollars, calls.")
-@click.option("--below", help="The same, for what must not fall.")
-@click.option("--agent", help="Of this agent (else of all together).")
-@click.option("--window", default="24h", show_default=True, help="Over how long: 30m, 12h, 7d.")
-@click.option("--min-n", type=click.IntRange(min=1), default=20, show_default=True, help="Below, nothing is decided.")
-@click.option("--name", default="", help="What it is called (else what it says).")
-@click.option("--notify", "names", multiple=True, help="Name of an address: LOOM_ALERT_URL_<NAME>; repeatable.")
-@click.option("--remind", default="24h", show_default=True, help='How often a lasting alarm is told: 24h, or "never".')
-@pass_place
+@click.option("--above", help="Alarm above this limit: 0.05 or 5%, milliseconds, USD, or calls.")
+@click.option("--below", help="Alarm below this limit.")
+@click.option("--agent", help="Measure this agent (default: all together).")
+@click.option("--window", default="24h", show_default=True, help="Measure over the last 30m, 12h, 7d …")
+@click.option(
+    "--min-n",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Decide nothing on fewer calls than this.",
+)
+@click.option("--name", default="", help="Name of the rule (default: what it states).")
+@click.option("--notify", "names", multiple=True, help="Notify the address in LOOM_ALERT_URL_<NAME>; repeatable.")
+@click.option(
+    "--remind",
+    default="24h",
+    show_default=True,
+    help='Repeat the notification of a lasting alarm this often, or "never".',
+)
+@pass_command_context
 def add(
-    place: Place,
+    command: CommandContext,
     number: str,
     above: str | None,
     below: str | None,
@@ -55,8 +66,11 @@ def add(
     names: tuple[str, ...],
     remind: str,
 ) -> None:
-    """Add a rule on NUMBER: error_rate, cold_start_mean_ms, cold_start_p90_ms, duration_p50_ms, duration_p90_ms …"""
-    with place.connect() as bench:
+    """Add a rule on NUMBER.
+
+    NUMBER is a figure such as error_rate, cold_start_mean_ms, cold_start_p90_ms, duration_p50_ms or duration_p90_ms.
+    """
+    with command.connect() as bench:
         rule = bench.alerts.add(
             number,
             above=_limit(above),
@@ -71,7 +85,7 @@ def add(
     from ..alerts.notify import VARIABLE, Addresses
 
     known = Addresses()
-    if place.as_json:
+    if command.as_json:
         emit_json(rule.to_dict())
     else:
         say(f"added: {rule.name}")
@@ -82,26 +96,29 @@ def add(
 
 @alerts.command()
 @click.argument("name")
-@pass_place
-def remove(place: Place, name: str) -> None:
+@pass_command_context
+def remove(command: CommandContext, name: str) -> None:
     """Remove the rule NAME; its history stays."""
-    with place.connect() as bench:
+    with command.connect() as bench:
         bench.alerts.remove(name)
-    if place.as_json:
+    if command.as_json:
         emit_json({"removed": name})
     else:
         say(f"removed: {name}")
 
 
 @alerts.command()
-@click.option("--quiet", is_flag=True, help="Tell nobody.")
+@click.option("--quiet", is_flag=True, help="Send no notifications.")
 @click.pass_context
-@pass_place
-def check(place: Place, context: click.Context, quiet: bool) -> None:
-    """Judge every rule now and tell whom it names; exits 2 with an alarm, 1 when a rule cannot be read, else 0."""
-    with place.connect() as bench:
+@pass_command_context
+def check(command: CommandContext, context: click.Context, quiet: bool) -> None:
+    """Check every rule now and send the notifications that are due.
+
+    Exit code 2: a rule is in alarm; 1: a rule cannot be read; 0: neither.
+    """
+    with command.connect() as bench:
         found = bench.alerts.check(notify=not quiet)
-    if place.as_json:
+    if command.as_json:
         emit_json(
             {
                 "exit_code": found.exit_code,
@@ -113,30 +130,30 @@ def check(place: Place, context: click.Context, quiet: bool) -> None:
         for each in found.checked:
             click.echo(f"{each.state:<8}  {printable(each.sentence)}")
         if not found.checked and not found.found.unreadable:
-            say("no alerts")
+            say("No alerts.")
         for problem in found.found.unreadable:
             say(f"not checked: {printable(problem)}")
         for problem in found.found.problems:
-            say(f"not told: {printable(problem)}")
+            say(f"not notified: {printable(problem)}")
     context.exit(found.exit_code)
 
 
 @alerts.command()
 @click.argument("name", required=False)
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows at most.")
-@pass_place
-def history(place: Place, name: str | None, limit: int) -> None:
-    """What happened to the alerts (to NAME), newest first."""
-    with place.connect() as bench:
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of rows.")
+@pass_command_context
+def history(command: CommandContext, name: str | None, limit: int) -> None:
+    """List changes of state and notifications of the alerts (of NAME), newest first."""
+    with command.connect() as bench:
         rows = records(bench.alerts.history(name, limit=limit))
-    if place.as_json:
+    if command.as_json:
         emit_json(rows)
     else:
-        emit_table(rows, empty="nothing has happened yet")
+        emit_table(rows, empty="No events yet.")
 
 
 def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row for people: the limit in the unit of its number, the window in hours."""
+    """Return a row for people: the limit in the unit of its figure, the window in hours."""
     from ..metrics import limit_text
 
     limit, window = row["limit"], row["window_s"]
@@ -152,7 +169,7 @@ def _limit(text: str | None) -> float | None:
     try:
         return float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no number, and no share like 5%") from None
+        raise click.BadParameter(f"{text!r} is neither a number nor a percentage like 5%") from None
 
 
 COMMANDS = (alerts,)

@@ -1,4 +1,4 @@
-"""Loom's own commands, given through the same hook as a plugin's."""
+"""Loom's own commands, registered through the same hook as a plugin's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from . import agents, alerts, capture, doctor, evals, lab, memory, notebooks, pl
 
 @hookimpl
 def loom_commands() -> dict[str, click.Command]:
-    """The commands of this room, by their names."""
-    rooms = (service, agents, alerts, evals, capture, memory, notebooks, lab, workshop, plugins, doctor)
-    return {str(command.name): command for room in rooms for command in room.COMMANDS}
+    """Return Loom's own commands by name."""
+    modules = (service, agents, alerts, evals, capture, memory, notebooks, lab, workshop, plugins, doctor)
+    return {str(command.name): command for module in modules for command in module.COMMANDS}

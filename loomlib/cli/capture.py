@@ -1,4 +1,4 @@
-"""Commands that make cases of what an agent was asked: `loom evals capture`, `loom evals collect`."""
+"""`loom evals capture|collect`: eval cases from stored invocations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from .command_context import CommandContext, pass_command_context
 from .output import emit_json, printable, say
-from .place import Place, pass_place
 
 if TYPE_CHECKING:
     from ..evals import EvalSet
@@ -21,20 +21,24 @@ _AGO: Final = re.compile(r"([0-9]{1,6})([mhdw])")
 
 @click.group()
 def evals() -> None:
-    """Eval sets: cases out of what agents were really asked."""
+    """Turn stored invocations into eval cases."""
 
 
 @evals.command()
 @click.argument("agent")
-@click.option("--into", "path", required=True, type=click.Path(dir_okay=False), help="The set's file; made when new.")
-@click.option("--session", help="A whole session as one case (else the last invocation).")
+@click.option(
+    "--into", "path", required=True, type=click.Path(dir_okay=False), help="The eval set's file; created if missing."
+)
+@click.option("--session", help="Capture a whole session as one case (default: the last invocation).")
 @click.option("--invocation", "ids", type=int, multiple=True, help="Id of a stored invocation; repeatable.")
 @click.option("--tag", "tags", multiple=True, help="Tag of the case; repeatable.")
-@click.option("--no-expectation", is_flag=True, help="Do not expect what the agent answered and did.")
-@click.option("--rules", type=click.Path(exists=True, dir_okay=False), help="More rules of redaction (TOML or JSON).")
-@pass_place
+@click.option("--no-expectation", is_flag=True, help="Do not store the answer and tool calls as the expectation.")
+@click.option(
+    "--rules", type=click.Path(exists=True, dir_okay=False), help="Additional redaction rules (TOML or JSON)."
+)
+@pass_command_context
 def capture(
-    place: Place,
+    command: CommandContext,
     agent: str,
     path: str,
     session: str | None,
@@ -43,8 +47,8 @@ def capture(
     no_expectation: bool,
     rules: str | None,
 ) -> None:
-    """Make a case of what AGENT was asked, secrets and personal data struck out."""
-    with place.connect() as bench:
+    """Add a case made of AGENT's last invocation to a set; secrets and personal data are redacted."""
+    with command.connect() as bench:
         found = bench.agent(agent).evals.capture_into(
             path,
             list(ids) or None,
@@ -54,7 +58,7 @@ def capture(
             redact=_rules(rules),
         )
     cases, case = len(found.evalset), found.case
-    if place.as_json:
+    if command.as_json:
         emit_json({"path": path, "cases": cases, "added": [case.id] if found.is_new else []})
     elif found.is_new:
         say(f"captured {case.id} into {path}: {printable(case.prompt[:80])}  ({cases} cases)")
@@ -64,19 +68,39 @@ def capture(
 
 @evals.command()
 @click.argument("agents", nargs=-1)
-@click.option("--into", "path", required=True, type=click.Path(dir_okay=False), help="The set's file; made when new.")
-@click.option("--since", default="1d", show_default=True, help="How far back: 30m, 12h, 7d, 2w.")
-@click.option("--failures", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Share of failures.")
-@click.option("--successes", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Share of successes.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed picks others.")
 @click.option(
-    "-e", "--evaluator", "evaluators", multiple=True, help="Whoever does not pass it is a failure; repeatable."
+    "--into", "path", required=True, type=click.Path(dir_okay=False), help="The eval set's file; created if missing."
+)
+@click.option("--since", default="1d", show_default=True, help="How far back: 30m, 12h, 7d, 2w.")
+@click.option(
+    "--failures",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    show_default=True,
+    help="Share of failed invocations to take.",
+)
+@click.option(
+    "--successes",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    help="Share of successful invocations to take.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option(
+    "-e",
+    "--evaluator",
+    "evaluators",
+    multiple=True,
+    help="Treat answers that fail this evaluator as failures; repeatable.",
 )
 @click.option("--tag", "tags", multiple=True, help="Tag of the cases; repeatable.")
-@click.option("--rules", type=click.Path(exists=True, dir_okay=False), help="More rules of redaction (TOML or JSON).")
-@pass_place
+@click.option(
+    "--rules", type=click.Path(exists=True, dir_okay=False), help="Additional redaction rules (TOML or JSON)."
+)
+@pass_command_context
 def collect(
-    place: Place,
+    command: CommandContext,
     agents: tuple[str, ...],
     path: str,
     since: str,
@@ -87,9 +111,9 @@ def collect(
     tags: tuple[str, ...],
     rules: str | None,
 ) -> None:
-    """Let production flow back: failures and some successes of AGENTS (all, when none is named) into a set."""
+    """Add failed and some successful invocations of AGENTS (default: all) to a set."""
     before, start = _set(path), ago(since)
-    with place.connect() as bench:
+    with command.connect() as bench:
         found = bench.evals.collect(
             before,
             *agents,
@@ -103,7 +127,7 @@ def collect(
         )
     if found.taken or not Path(path).exists():
         found.evalset.write(path)
-    if place.as_json:
+    if command.as_json:
         rows = [{name: getattr(each, name) for name in each.__slots__} for each in found.looked_at]
         emit_json({"path": path, "cases": len(found.evalset), "looked_at": rows})
         return
@@ -128,10 +152,15 @@ def _rules(path: str | None) -> Any:
 
 
 def ago(text: str, *, option: str = "--since") -> timedelta:
-    """A time such as `30m`, `12h`, `7d` or `2w`, given with that option."""
+    """Parse a duration such as `30m`, `12h`, `7d` or `2w`.
+
+    Args:
+        text: The duration.
+        option: The option that it was given with, for the message.
+    """
     found = _AGO.fullmatch(text.strip())
     if found is None:
-        raise click.BadParameter(f"{text!r} is no time like 30m, 12h, 7d or 2w", param_hint=option)
+        raise click.BadParameter(f"{text!r} is not a duration like 30m, 12h, 7d or 2w", param_hint=option)
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 

@@ -1,4 +1,4 @@
-"""The commands of `loom`, Loom's own and those of plugins: found when one is asked for, and none of them stops it."""
+"""The commands of `loom`, Loom's own and plugins'; a broken plugin does not stop the others."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ class Commands(click.Group):
     """A group whose commands come through the hook `loom_commands`."""
 
     asked: str = ""
-    """The command that runs."""
+    """The name of the command that runs."""
 
     @cached_property
     def plugins(self) -> Plugins:
-        """Those that give commands."""
+        """The plugins that provide commands."""
         return find_plugins("commands")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command's name, sorted."""
+        """Return the names of all commands, sorted."""
         return list(self.plugins.names("commands"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name; None when nobody gives it, or its plugin is broken."""
+        """Return the command of that name, or None when there is none or its plugin is broken."""
         if cmd_name not in self.plugins.names("commands"):
             return None
         try:
             return self.plugins.get("commands", cmd_name)
-        except PluginError:  # noted, and told by `resolve_command` to who asked for it
+        except PluginError:  # recorded; `resolve_command` reports it when the command is used
             return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments begin with; where a broken plugin was to give it, the plugin's error."""
+        """Return the command that the arguments begin with; raise the plugin's error when it is broken."""
         self.asked = args[0]
         names = self.plugins.names("commands")
         if args[0] in names or (not args[0].startswith("-") and self.plugins.may_have("commands", args[0])):
@@ -45,7 +45,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def foreign_failure(self, error: Exception) -> PluginError | None:
-        """The error as the failure of a plugin's command; None when it was one of Loom's own that ran."""
+        """Return the error as the failure of a plugin's command, or None when Loom's own command raised it."""
         if self.asked not in self.plugins.names("commands") or self.plugins.is_own("commands", self.asked):
             return None
         return self.plugins.report("commands", self.asked, error, did="failed")

@@ -1,4 +1,4 @@
-"""`loom doctor` checks what Loom needs."""
+"""`loom doctor`: check what Loom needs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import click
 from .. import local
 from ..errors import LocalServiceNotRunningError, LoomError
 from ..plugins import find_plugins
+from .command_context import CommandContext, pass_command_context
 from .output import emit_json, say
-from .place import Place, pass_place
 
 _NEEDED = (
     "boto3",
@@ -32,7 +32,7 @@ _NEEDED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at: whether it is well, what was seen, and the fix when it is not."""
+    """The result of one check: whether it passed, what was found, and how to fix it."""
 
     name: str
     ok: bool
@@ -41,28 +41,28 @@ class Check:
 
 
 @click.command()
-@pass_place
-def doctor(place: Place) -> int:
-    """Check Python, packages, folder, loopback, the store and the AgentCore of this place."""
+@pass_command_context
+def doctor(command: CommandContext) -> int:
+    """Check Python, packages, home folder, loopback, database, AgentCore and plugins."""
     checks = [
         _python(),
         *(_package(name) for name in _NEEDED),
-        _guarded("state folder", lambda: _folder(place)),
+        _guarded("home folder", lambda: _folder(command)),
         _guarded("loopback", _loopback),
-        _guarded("store", lambda: _store(place)),
-        _guarded("AgentCore", lambda: _agentcore(place)),
+        _guarded("store", lambda: _store(command)),
+        _guarded("AgentCore", lambda: _agentcore(command)),
         _plugins(),
     ]
     well = all(check.ok for check in checks)
-    if place.as_json:
+    if command.as_json:
         emit_json([{"name": c.name, "ok": c.ok, "seen": c.seen, "fix": c.fix, "mend": c.fix} for c in checks])
     else:
         for check in checks:
-            mark = "ok    " if check.ok else "BROKEN"
+            mark = "ok    " if check.ok else "FAILED"
             click.echo(
                 f"{mark}  {check.name}: {check.seen}" + (f"  → {check.fix}" if check.fix and not check.ok else "")
             )
-        say("all is well" if well else "something is broken; each line above says what to do")
+        say("all checks passed" if well else "some checks failed; the lines above say how to fix them")
     return 0 if well else 1
 
 
@@ -87,13 +87,13 @@ def _guarded(name: str, look: Callable[[], str]) -> Check:
         return Check(name=name, ok=False, seen=str(error), fix="check the folder's owner and the free space")
 
 
-def _folder(place: Place) -> str:
-    place.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    probe = place.settings.home / ".doctor"
+def _folder(command: CommandContext) -> str:
+    command.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    probe = command.settings.home / ".doctor"
     probe.write_text("")
     probe.unlink()
-    free = shutil.disk_usage(place.settings.home).free / 2**30
-    return f"{place.settings.home} ({free:.0f} GB free)"
+    free = shutil.disk_usage(command.settings.home).free / 2**30
+    return f"{command.settings.home} ({free:.0f} GB free)"
 
 
 def _loopback() -> str:
@@ -101,22 +101,22 @@ def _loopback() -> str:
         return f"a port is free ({server.getsockname()[1]})"
 
 
-def _store(place: Place) -> str:
+def _store(command: CommandContext) -> str:
     from ..store import Store
 
-    store = Store.open(place.settings.database_url)
+    store = Store.open(command.settings.database_url)
     try:
         return store.url
     finally:
         store.close()
 
 
-def _agentcore(place: Place) -> str:
-    if place.where == "aws":
-        with place.connect() as bench:
+def _agentcore(command: CommandContext) -> str:
+    if command.where == "aws":
+        with command.connect() as bench:
             return f"AWS · account {bench.clients.account_id()} · {bench.region}"
     try:
-        found = local.status(place.settings.home)
+        found = local.status(command.settings.home)
     except LocalServiceNotRunningError:
         return "local, not running (loom up or connect() starts it)"
     return f"local, up at {found.state.url}"

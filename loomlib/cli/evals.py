@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import EvalError
+from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, printable, records, say
-from .place import Place, pass_place
 
 if TYPE_CHECKING:
     from ..evals.compare import Comparison, GateVerdict
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 _MARGIN = click.option(
     "--margin", type=click.FloatRange(0, 100), default=2.0, show_default=True,
-    help="How many points worse than the baseline is no alarm.",
+    help="Accepted loss against the baseline, in percentage points.",
 )  # fmt: skip
-_JUNIT = click.option("--junit", type=click.Path(dir_okay=False), help="Write JUnit XML there, a test case a case.")
+_JUNIT = click.option(
+    "--junit", type=click.Path(dir_okay=False), help="Write JUnit XML to this file, one test case per case."
+)
 
 
 @click.command()
@@ -31,12 +33,12 @@ _JUNIT = click.option("--junit", type=click.Path(dir_okay=False), help="Write JU
     "evaluators",
     multiple=True,
     metavar="NAME",
-    help="An evaluator, such as exact or trajectory:any_order; repeatable (default: what the set asks for).",
+    help="An evaluator, such as exact or trajectory:any_order; repeatable (default: the set's own).",
 )
 @click.option(
     "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, help="How often each case is asked."
 )
-@click.option("--tag", "tags", multiple=True, help="Only cases with this tag; repeatable, all must be there.")
+@click.option("--tag", "tags", multiple=True, help="Only cases with this tag; repeatable: cases with all of them.")
 @click.option(
     "--baseline", metavar="RUN", help="Compare with this stored run; `last` is the newest earlier one of the set."
 )
@@ -45,23 +47,27 @@ _JUNIT = click.option("--junit", type=click.Path(dir_okay=False), help="Write JU
     "gates",
     multiple=True,
     metavar="GATE",
-    help='The least pass rate: "trajectory>=95%", or "90%" for every evaluator; repeatable.',
+    help='Required pass rate: "trajectory>=95%", or "90%" for every evaluator; repeatable.',
 )
 @_MARGIN
 @click.option(
     "--concurrency", type=click.IntRange(1, 1000), help="Cases asked at once (default: 4 locally, 10 on AWS)."
 )
 @click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each turn."
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time limit of each turn.",
 )
-@click.option("--resume", "run_id", metavar="RUN", help="Go on with a run that was stopped or killed.")
-@click.option("--reuse", is_flag=True, help="Take stored answers of the same agent, version and prompt.")
-@click.option("--name", default="", help="What the run is called in `loom runs`.")
+@click.option("--resume", "run_id", metavar="RUN", help="Resume a run that was stopped or killed.")
+@click.option("--reuse", is_flag=True, help="Reuse stored answers of the same agent, version and prompt.")
+@click.option("--name", default="", help="Name of the run in `loom runs`.")
 @_JUNIT
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write everything as JSON there.")
-@pass_place
+@pass_command_context
 def evaluate(
-    place: Place,
+    command: CommandContext,
     agent: str,
     evalset: str,
     evaluators: tuple[str, ...],
@@ -93,28 +99,28 @@ def evaluate(
     chosen = chosen_evaluators(",".join(evaluators), cases)
     wishes = [GateRequest.read(text) for text in gates]
     judges = [each.name for each in RunEvaluators(cases, chosen).evaluators] if wishes else []
-    for wish in wishes:  # a gate on nobody is told before anybody is asked
+    for wish in wishes:  # an unknown evaluator in a gate fails before the agent is called
         named(wish.evaluator, judges)
-    with place.connect() as bench:
+    with command.connect() as bench:
         before = find_baseline(bench, baseline or "", cases, other_than=run_id or "")
         run = run_evaluation(
             bench.ensure_agent(agent), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
             run_id=run_id, reuse=reuse, name=name, progress=LogLines(say),
         )  # fmt: skip
-        return _conclude(place, run, before, wishes=wishes, margin=margin / 100, junit=junit, json_file=json_file)
+        return _conclude(command, run, before, wishes=wishes, margin=margin / 100, junit=junit, json_file=json_file)
 
 
 @click.command()
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
-@pass_place
-def runs(place: Place, limit: int) -> None:
+@pass_command_context
+def runs(command: CommandContext, limit: int) -> None:
     """List the stored evaluations, newest first."""
-    with place.connect() as bench:
+    with command.connect() as bench:
         rows = records(bench.evals.runs().head(limit))
-    if place.as_json:
+    if command.as_json:
         emit_json(rows)
     else:
-        emit_table(rows, empty="No evaluations yet. `loom evaluate calculator calculator` makes one in some seconds.")
+        emit_table(rows, empty="No evaluations yet. `loom evaluate calculator calculator` runs one in a few seconds.")
 
 
 @click.command()
@@ -122,21 +128,21 @@ def runs(place: Place, limit: int) -> None:
 @click.argument("baseline")
 @_MARGIN
 @_JUNIT
-@pass_place
-def compare(place: Place, run: str, baseline: str, margin: float, junit: str | None) -> int:
-    """Compare RUN with BASELINE (ids of `loom runs`), case by case.
+@pass_command_context
+def compare(command: CommandContext, run: str, baseline: str, margin: float, junit: str | None) -> int:
+    """Compare RUN with BASELINE (ids from `loom runs`), case by case.
 
-    Exit code 2: RUN is worse by more than the margin by some evaluator, with 95 % confidence.
+    Exit code 2: by some evaluator RUN is worse by more than the margin, with 95 % confidence.
     """
     from ..evals.exports import write_junit
 
-    with place.connect() as bench:
+    with command.connect() as bench:
         new = bench.evals.run(run)
         found = _compared(new, bench.evals.run(baseline), margin / 100)
         gates = found.gates()
         if junit:
             write_junit(new, junit, gates)
-    if place.as_json:
+    if command.as_json:
         emit_json(found.summary())
         return found.exit_code
     click.echo(printable(str(found)))
@@ -151,7 +157,7 @@ _SHOWN = 50
 
 
 def _conclude(
-    place: Place,
+    command: CommandContext,
     run: EvalRun,
     before: EvalRun | None,
     *,
@@ -160,7 +166,7 @@ def _conclude(
     junit: str | None,
     json_file: str | None,
 ) -> int:
-    """Files first, then words: whoever reads the words finds the files."""
+    """Write the files, print the result, and return the exit code."""
     from ..evals.compare.gate_requests import GateRequest, judge_gates
     from ..evals.exports import run_document, write_json, write_junit
 
@@ -171,22 +177,22 @@ def _conclude(
     if json_file:
         write_json(run, json_file, gates, comparison)
     code = _exit_code(run, gates)
-    if place.as_json:
+    if command.as_json:
         emit_json({**run_document(run, gates, comparison, cases=False), "exit_code": code})
         return code
     _tell(run, comparison, gates)
-    if code == 1:
-        say(
-            f"not done: {run.reason or run.state}; `--resume {run.id}` goes on" if run.state != "complete" else _NOTHING
-        )
+    if code == 1 and run.state != "complete":
+        say(f"not finished: {run.reason or run.state}; `--resume {run.id}` resumes the run")
+    elif code == 1:
+        say(_NOTHING)
     return code
 
 
-_NOTHING = "nothing could be judged; each reason stands above, and in the file of --json"
+_NOTHING = "No answer could be scored. The reasons are listed above and in the file of --json-file."
 
 
 def _compared(run: EvalRun, before: EvalRun, margin: float) -> Comparison:
-    """The comparison; one that compares nothing must not look like one that found nothing."""
+    """Compare two runs; raise when they have no evaluator in common."""
     found = run.compare(before, margin=margin)
     if not found.evaluators:
         raise EvalError("No evaluator in common with the baseline", on=before.id, try_=", ".join(before.evaluators))
@@ -206,7 +212,7 @@ def _tell(run: EvalRun, comparison: Comparison | None, gates: Sequence[GateVerdi
 
 
 def _exit_code(run: EvalRun, gates: Sequence[GateVerdict]) -> int:
-    """A missed gate is one also of half a run; else a run that is not whole, or that nobody could judge, has failed."""
+    """Return 2 for a missed gate, 1 for a run that is incomplete or without a single score, else 0."""
     from ..evals.compare import exit_code
 
     if code := exit_code(gates):

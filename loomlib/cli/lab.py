@@ -9,21 +9,23 @@ from pathlib import Path
 import click
 
 from ..errors import LoomError
+from .command_context import CommandContext, pass_command_context
 from .launcher import FOLDER, prepare_jupyter
 from .output import say
-from .place import Place, pass_place
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@pass_place
-def lab(place: Place, arguments: tuple[str, ...]) -> None:
-    """Open JupyterLab on *Start here*; ARGUMENTS go to JupyterLab (such as --no-browser) and win.
+@pass_command_context
+def lab(command: CommandContext, arguments: tuple[str, ...]) -> None:
+    """Open JupyterLab on the notebook *Start here*.
 
-    Its launcher has a card for each panel, and "New from template" offers the reports.
+    ARGUMENTS are passed to JupyterLab (such as --no-browser) and override Loom's own.
+
+    The launcher has a card for each panel, and "New from template" lists the reports.
     """
     notebooks = _notebooks()
-    home = place.settings.home
+    home = command.settings.home
     os.environ["LOOM_HOME"] = str(home)
     os.environ["JUPYTER_PATH"] = os.pathsep.join(
         filter(None, (str(prepare_jupyter(home / FOLDER)), os.environ.get("JUPYTER_PATH")))
@@ -33,15 +35,15 @@ def lab(place: Place, arguments: tuple[str, ...]) -> None:
         "--LabApp.default_url": f"/lab/tree/{notebooks.name}/00_start_here.ipynb",
         "--ServerApp.ip": "127.0.0.1",
     }
-    said = {argument.partition("=")[0] for argument in arguments}
-    command = [sys.executable, "-m", "jupyterlab"]
-    command += [f"{name}={value}" for name, value in own.items() if name not in said]
-    # JupyterLab refuses to run as root unless told so; in a container there often is nobody else.
+    given = {argument.partition("=")[0] for argument in arguments}
+    line = [sys.executable, "-m", "jupyterlab"]
+    line += [f"{name}={value}" for name, value in own.items() if name not in given]
+    # JupyterLab refuses to run as root without this flag; in containers there is often no other user.
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")
-    say("JupyterLab opens on Start here; end it with Ctrl-C twice")
+        line.append("--allow-root")
+    say("opening JupyterLab on Start here; press Ctrl-C twice to stop it")
     sys.stdout.flush()
-    os.execv(sys.executable, [*command, *arguments])  # noqa: S606 - the terminal and its signals belong to JupyterLab now
+    os.execv(sys.executable, [*line, *arguments])  # noqa: S606 - the terminal and its signals belong to JupyterLab now
 
 
 def _notebooks() -> Path:

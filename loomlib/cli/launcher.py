@@ -1,9 +1,9 @@
-"""What `loom lab` adds to JupyterLab: launcher cards for the panels of plugins, and the reports as templates.
+"""Launcher cards for plugins' panels and report templates, as `loom lab` adds them to JupyterLab.
 
-Both are files in a folder that Jupyter is told to look into (`JUPYTER_PATH`): jupyter-app-launcher reads
+Both are files in a folder on `JUPYTER_PATH`: jupyter-app-launcher reads
 `jupyter_app_launcher/jp_app_launcher_*.yaml`, jupyterlab-templates `notebook_templates/*/*.ipynb`. An installed
-loom-widgets brings its own panels' cards and the shipped reports to any JupyterLab; they are not added again. Written
-anew each time, so that what plugins give is there too.
+loom-widgets brings its own panels' cards and the shipped reports to any JupyterLab; they are not added again. Both are
+written at each start, so that they include all installed plugins.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from ..errors import LoomError
 from ..plugins import find_plugins
 
 FOLDER: Final = "loom_lab"
-"""Where `loom lab` writes it, in the home."""
+"""Where `loom lab` writes them, in the home folder."""
 _CATALOG: Final = "Loom"
 _OWN: Final = ("build", "test", "operate", "evaluate", "memory")
-"""Those of loom-widgets, which brings their cards."""
+"""Panels of loom-widgets, which installs its own cards."""
 
 
 def prepare_jupyter(folder: Path) -> Path:
-    """Writes cards and templates below `folder` and gives it back. Raises `LoomError` when it cannot be written."""
+    """Write cards and templates below `folder` and return it.
+
+    Raises:
+        LoomError: The folder cannot be written.
+    """
     try:
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "jupyter_app_launcher").mkdir(parents=True)
@@ -34,9 +38,9 @@ def prepare_jupyter(folder: Path) -> Path:
         _write_templates(folder / "notebook_templates" / "Loom")
     except OSError as error:
         raise LoomError(
-            f"JupyterLab's launcher cannot be prepared ({error.strerror or error})",
+            f"The launcher of JupyterLab could not be set up ({error.strerror or error})",
             on=str(folder),
-            try_="--home with a folder that can be written",
+            try_="--home with a writable folder",
         ) from error
     return folder
 
@@ -47,7 +51,7 @@ def _write_cards(folder: Path) -> None:
         if name not in _OWN and (safe := _file_name(name)):
             (folder / f"{safe}.ipynb").write_text(json.dumps(_panel_notebook(name), ensure_ascii=False), "utf-8")
             card = {"title": name, "description": "A panel of a plugin", "catalog": _CATALOG}
-            # It is run with a kernel of its own, and the page shows what it puts out.
+            # The card runs the notebook with a kernel of its own and shows its output.
             cards.append({**card, "type": "notebook-grid", "source": f"{safe}.ipynb"})
     # JSON is YAML, too.
     (folder / "jp_app_launcher_loom_plugins.yaml").write_text(json.dumps(cards, ensure_ascii=False), "utf-8")
@@ -65,7 +69,7 @@ def _panel_notebook(name: str) -> dict[str, Any]:
     cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "outputs": []}
     whole = {"col": 0, "row": 0, "width": 12, "height": 22, "hidden": False}
     view = {"jupyter_dashboards": {"activeView": "grid_default", "views": {"grid_default": whole}}}
-    # A page has little room, and is for whoever reads no code: what fails is said in one sentence.
+    # The reader of a card may not read code: show an error in one line.
     terse = 'get_ipython().InteractiveTB.set_mode("Minimal")'
     connect = f"import loomlib as loom\n\n{terse}\nbench = loom.connect()"
     cells: list[dict[str, object]] = [
@@ -77,12 +81,12 @@ def _panel_notebook(name: str) -> dict[str, Any]:
 
 
 def _file_name(name: str) -> str:
-    """A plugin's name as a file's; "" when it is none."""
+    """Return a plugin's name as a file name, or "" when it cannot be one."""
     return name if name.replace("_", "").replace("-", "").isalnum() else ""
 
 
 def _is_installed(*parts: str) -> bool:
-    return any(Path(place, *parts).is_file() for place in _jupyter_places())
+    return any(Path(command, *parts).is_file() for command in _jupyter_places())
 
 
 def _jupyter_places() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Commands that look into memories: `loom memory list|show|events|records|search|timeline|provenance`."""
+"""`loom memory list|show|events|records|search|timeline|provenance`: read memories."""
 
 from __future__ import annotations
 
@@ -7,99 +7,128 @@ from typing import TYPE_CHECKING
 import click
 
 from .capture import ago
+from .command_context import CommandContext, pass_command_context
 from .memory_care import CARE
 from .output import emit_json, emit_table, records, say
-from .place import Place, pass_place
 
 if TYPE_CHECKING:
     from ..workbench.memory_frame import MemoryFrame
 
-_LIMIT = click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows at most.")
-_SINCE = click.option("--since", help="How far back: 30m, 12h, 7d, 2w (else everything).")
+_LIMIT = click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of rows."
+)
+_SINCE = click.option("--since", help="How far back: 30m, 12h, 7d, 2w (default: everything).")
 
 
 @click.group()
 def memory() -> None:
-    """What agents remember: memories, their events, and the records extracted from them."""
+    """AgentCore memories: events, extracted records, health, copies."""
 
 
 @memory.command("list")
-@pass_place
-def list_(place: Place) -> None:
-    """The memories of the account."""
-    with place.connect() as bench:
-        _emit(place, bench.memories.table())
+@pass_command_context
+def list_(command: CommandContext) -> None:
+    """List the account's memories."""
+    with command.connect() as bench:
+        _emit(command, bench.memories.table())
 
 
 @memory.command()
 @click.argument("name")
 @click.option("--actor", help="List this actor's sessions instead of the actors.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows at most.")
-@pass_place
-def show(place: Place, name: str, actor: str | None, limit: int) -> None:
-    """The memory NAME (a name, id or ARN): strategies with their namespaces, and who has events in it."""
-    with place.connect() as bench:
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of rows.")
+@pass_command_context
+def show(command: CommandContext, name: str, actor: str | None, limit: int) -> None:
+    """Show the memory NAME (a name, id or ARN): its strategies and actors."""
+    with command.connect() as bench:
         found = bench.memories.get(name)
-        people = found.actors(limit=limit) if actor is None else found.sessions(actor, limit=limit)
-    told = found.description
+        actors_or_sessions = found.actors(limit=limit) if actor is None else found.sessions(actor, limit=limit)
+    description = found.description
     strategies = [
-        {"name": each.name, "type": each.type, "status": each.status, "namespaces": ", ".join(each.namespaces)}
-        for each in told.strategies
+        {
+            "name": strategy.name,
+            "type": strategy.type,
+            "status": strategy.status,
+            "namespaces": ", ".join(strategy.namespaces),
+        }
+        for strategy in description.strategies
     ]
-    if place.as_json:
-        about = {"id": told.memory_id, "arn": told.arn, "name": told.name, "status": told.status, "region": told.region}
+    if command.as_json:
+        about = {
+            "id": description.memory_id,
+            "arn": description.arn,
+            "name": description.name,
+            "status": description.status,
+            "region": description.region,
+            "event_expiry_days": description.event_expiry_days,
+        }
         emit_json(
-            {**about, "event_expiry_days": told.event_expiry_days, "strategies": strategies, "rows": records(people)}
+            {
+                **about,
+                "event_expiry_days": description.event_expiry_days,
+                "strategies": strategies,
+                "rows": records(actors_or_sessions),
+            }
         )
         return
-    say(f"{told.name} is {told.status.lower()} · {told.memory_id} · events expire after {told.event_expiry_days} days")
-    emit_table(strategies, empty="no strategy: events are kept, nothing is extracted")
-    _emit(place, people)
+    say(
+        f"{description.name} is {description.status.lower()} · {description.memory_id} · events expire after {description.event_expiry_days} days"
+    )
+    emit_table(strategies, empty="No strategy: events are stored, no records are extracted.")
+    _emit(command, actors_or_sessions)
 
 
 @memory.command()
 @click.argument("name")
 @click.argument("actor", required=False)
-@click.option("--session", help="One session of ACTOR alone.")
-@click.option("--branch", help="A branch, with what was said before it forked.")
+@click.option("--session", help="Only this session of ACTOR.")
+@click.option("--branch", help="A branch, including the events before it forked.")
 @_SINCE
 @_LIMIT
-@pass_place
+@pass_command_context
 def events(
-    place: Place, name: str, actor: str | None, session: str | None, branch: str | None, since: str | None, limit: int
+    command: CommandContext,
+    name: str,
+    actor: str | None,
+    session: str | None,
+    branch: str | None,
+    since: str | None,
+    limit: int,
 ) -> None:
-    """The events of ACTOR (of everybody, when none is named), each session's newest first."""
+    """List the events of ACTOR (default: of all actors), newest first within each session."""
     start = None if since is None else ago(since)
-    with place.connect() as bench:
-        _emit(place, bench.memories.get(name).events(actor, session=session, branch=branch, since=start, limit=limit))
+    with command.connect() as bench:
+        _emit(command, bench.memories.get(name).events(actor, session=session, branch=branch, since=start, limit=limit))
 
 
 @memory.command("records")
 @click.argument("name")
 @click.argument("namespace", required=False)
-@click.option("--actor", help="Whose; fills {actorId} in NAMESPACE.")
-@click.option("--strategy", help="Of one strategy alone (its name or id).")
+@click.option("--actor", help="Only this actor's records; fills {actorId} in NAMESPACE.")
+@click.option("--strategy", help="Only records of this strategy (name or id).")
 @_LIMIT
-@pass_place
+@pass_command_context
 def records_(
-    place: Place, name: str, namespace: str | None, actor: str | None, strategy: str | None, limit: int
+    command: CommandContext, name: str, namespace: str | None, actor: str | None, strategy: str | None, limit: int
 ) -> None:
-    """The records of NAMESPACE and below, of an actor, or all."""
-    with place.connect() as bench:
-        _emit(place, bench.memories.get(name).records(namespace, actor=actor, strategy=strategy, limit=limit))
+    """List the records of NAMESPACE and below, of an actor, or all."""
+    with command.connect() as bench:
+        _emit(command, bench.memories.get(name).records(namespace, actor=actor, strategy=strategy, limit=limit))
 
 
 @memory.command()
 @click.argument("name")
 @click.argument("query")
-@click.option("--namespace", help="Where to search (else everywhere).")
-@click.option("--actor", help="Whose; fills {actorId} in the namespace.")
-@click.option("--top-k", type=click.IntRange(1, 100), default=10, show_default=True, help="Records at most.")
-@pass_place
-def search(place: Place, name: str, query: str, namespace: str | None, actor: str | None, top_k: int) -> None:
-    """The records nearest in meaning to QUERY, with their scores."""
-    with place.connect() as bench:
-        _emit(place, bench.memories.get(name).search(query, namespace, actor=actor, top_k=top_k))
+@click.option("--namespace", help="Where to search (default: everywhere).")
+@click.option("--actor", help="Only this actor's records; fills {actorId} in the namespace.")
+@click.option("--top-k", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of records.")
+@pass_command_context
+def search(
+    command: CommandContext, name: str, query: str, namespace: str | None, actor: str | None, top_k: int
+) -> None:
+    """Search the records by meaning and print them with their scores."""
+    with command.connect() as bench:
+        _emit(command, bench.memories.get(name).search(query, namespace, actor=actor, top_k=top_k))
 
 
 @memory.command()
@@ -107,35 +136,35 @@ def search(place: Place, name: str, query: str, namespace: str | None, actor: st
 @click.argument("actor")
 @_SINCE
 @_LIMIT
-@pass_place
-def timeline(place: Place, name: str, actor: str, since: str | None, limit: int) -> None:
-    """What ACTOR said and what was extracted from it, in the order of time."""
+@pass_command_context
+def timeline(command: CommandContext, name: str, actor: str, since: str | None, limit: int) -> None:
+    """List ACTOR's events and the records extracted from them, in order of time."""
     start = None if since is None else ago(since)
-    with place.connect() as bench:
-        _emit(place, bench.memories.get(name).timeline(actor, since=start, limit=limit).table())
+    with command.connect() as bench:
+        _emit(command, bench.memories.get(name).timeline(actor, since=start, limit=limit).table())
 
 
 @memory.command()
 @click.argument("name")
 @click.argument("record")
-@pass_place
-def provenance(place: Place, name: str, record: str) -> None:
-    """The events that RECORD (its id) came from: as told by the service, else inferred."""
-    with place.connect() as bench:
-        _emit(place, bench.memories.get(name).provenance(record).table())
+@pass_command_context
+def provenance(command: CommandContext, name: str, record: str) -> None:
+    """List the events that RECORD (its id) was extracted from, stated by the service or inferred."""
+    with command.connect() as bench:
+        _emit(command, bench.memories.get(name).provenance(record).table())
 
 
-def _emit(place: Place, found: MemoryFrame) -> None:
+def _emit(command: CommandContext, found: MemoryFrame) -> None:
     rows = records(found)
-    if place.as_json:
+    if command.as_json:
         emit_json(rows)
         return
     if rows and found.note:
         say(found.note.replace("\n", " "))
-    emit_table(rows, empty=found.note or "nothing")
+    emit_table(rows, empty=found.note or "Nothing.")
 
 
-for command in CARE:
-    memory.add_command(command)
+for part in CARE:
+    memory.add_command(part)
 
 COMMANDS = (memory,)

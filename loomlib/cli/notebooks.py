@@ -1,4 +1,4 @@
-"""`loom report` runs a parameterized notebook."""
+"""`loom report`: run a parameterized notebook."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import click
 
 from ..errors import ReportError
+from .command_context import CommandContext, pass_command_context
 from .output import emit_json, say, seconds_since
-from .place import Place, pass_place
 
 
 @click.command()
@@ -19,11 +19,11 @@ from .place import Place, pass_place
     "-p", "--parameter", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook; repeatable."
 )
 @click.option("--out", default="reports", show_default=True, help="Folder, or s3://bucket/prefix.")
-@pass_place
-def report(place: Place, name: str, pairs: tuple[str, ...], out: str) -> int:
-    """Run the report NAME (or the notebook at that path) and write notebook, page and JSON.
+@pass_command_context
+def report(command: CommandContext, name: str, pairs: tuple[str, ...], out: str) -> int:
+    """Run the report NAME, or the notebook at that path, and write notebook, HTML page and JSON.
 
-    Exit code 0: done; 1: a cell failed; 2: a gate given as a parameter was missed.
+    Exit code 0: done; 1: a cell failed; 2: a gate was missed.
     """
     from ..reports import run_report
 
@@ -33,15 +33,15 @@ def report(place: Place, name: str, pairs: tuple[str, ...], out: str) -> int:
         if not separator or not key:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="-p")
         if key in parameters:
-            raise ReportError("A parameter is given twice", on=key, try_="one -p for each name")
+            raise ReportError("A parameter was given twice", on=key, try_="one -p per name")
         parameters[key] = value
-    where = parameters.get("where", place.where)
+    where = parameters.get("where", command.where)
     if where != "local":
         parameters.setdefault("where", where)
     start = time.perf_counter()
-    with _prepared(place, parameters, local=where == "local"):
-        outcome = run_report(name, parameters, out, settings=place.settings, say=say)
-    if place.as_json:
+    with _prepared(command, parameters, local=where == "local"):
+        outcome = run_report(name, parameters, out, settings=command.settings, say=say)
+    if command.as_json:
         emit_json(
             {**outcome.summary, "exit_code": outcome.exit_code, "html": outcome.html, "notebook": outcome.notebook}
         )
@@ -54,15 +54,15 @@ def report(place: Place, name: str, pairs: tuple[str, ...], out: str) -> int:
 
 
 @contextmanager
-def _prepared(place: Place, parameters: Mapping[str, str], *, local: bool) -> Generator[None]:
-    """The local AgentCore up, and the agent that the report asks for deployed, each with a line; on AWS nothing.
+def _prepared(command: CommandContext, parameters: Mapping[str, str], *, local: bool) -> Generator[None]:
+    """Start the local AgentCore and deploy the report's agent, with a line for each; do nothing on AWS.
 
-    The notebook would do both by itself; done here, a person sees what happens, and one service serves the whole run.
+    The notebook would do both as well; done here, the terminal shows them and one service lasts for the whole run.
     """
     if not local:
         yield
         return
-    with place.connect() as bench:
+    with command.connect() as bench:
         say(f"local AgentCore up · loopback · {bench.metrics.session_count()} sessions")
         if agent := parameters.get("agent"):
             start = time.perf_counter()

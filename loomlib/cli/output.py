@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 
 
 def say(text: str) -> None:
-    """One line about what is going on, on standard error, so that standard output stays the result."""
+    """Print a line about the progress to standard error; standard output is for results."""
     click.echo(f"loom  {text}", err=True)
 
 
 def emit_json(value: object) -> None:
-    """The machine-readable form of a result."""
+    """Print a result as JSON."""
     click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
 
 
 def emit_table(rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:
-    """Rows as an aligned table whose head is the first row's keys; `empty` when there are none."""
+    """Print rows as an aligned table.
+
+    Args:
+        rows: The rows; the first one's keys are the head.
+        empty: Printed instead when there are no rows.
+    """
     if not rows:
         click.echo(empty)
         return
@@ -41,7 +46,7 @@ def emit_table(rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A DataFrame's rows as plain Python values: datetimes, and None where nothing is known."""
+    """Return a DataFrame's rows as plain Python values; missing values are None."""
     columns: dict[str, list[Any]] = {str(name): frame[name].tolist() for name in frame.columns}
     return [{name: _python(values[i]) for name, values in columns.items()} for i in range(len(frame))]
 
@@ -52,7 +57,7 @@ def seconds_since(start: float) -> str:
 
 
 def is_terminal() -> bool:
-    """Whether a person reads standard output."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 

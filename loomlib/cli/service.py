@@ -12,14 +12,14 @@ import click
 
 from .. import local
 from ..errors import LocalServiceNotRunningError
+from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, say, seconds_since
-from .place import Place, pass_place
 
 
 @click.command()
-@click.option("--foreground", is_flag=True, help="Stay; end it with Ctrl-C.")
-@click.option("--export", is_flag=True, help='Print only shell lines: eval "$(loom up --export)".')
-@click.option("--quotas", default=None, help='"aws" enforces AWS\'s public quotas; default none.')
+@click.option("--foreground", is_flag=True, help="Run in the foreground; stop with Ctrl-C.")
+@click.option("--export", is_flag=True, help='Print shell exports only: eval "$(loom up --export)".')
+@click.option("--quotas", default=None, help='"aws" enforces AWS\'s public quotas (default: none).')
 @click.option(
     "--log-delay", type=click.FloatRange(min=0), default=None, help="Seconds before log events become visible."
 )
@@ -34,17 +34,17 @@ from .place import Place, pass_place
     "--memory-delay",
     type=click.FloatRange(min=0),
     default=None,
-    help="Seconds before a closed turn is extracted into long-term memory; default 1.",
+    help="Seconds before a closed turn is extracted into long-term memory (default: 1).",
 )
 @click.option(
     "--memory-extractor",
     type=click.Choice(["offline", "model"]),
     default=None,
-    help="Who extracts: offline rules (default), or the model of --model.",
+    help="What extracts memory records: offline rules (default), or the model of --model.",
 )
-@pass_place
+@pass_command_context
 def up(
-    place: Place,
+    command: CommandContext,
     foreground: bool,
     export: bool,
     quotas: str | None,
@@ -55,7 +55,7 @@ def up(
     memory_delay: float | None,
     memory_extractor: str | None,
 ) -> None:
-    """Start the local AgentCore in the background and say where it is."""
+    """Start the local AgentCore in the background and print its address."""
     given = {
         "quotas": quotas,
         "log_delay_s": log_delay,
@@ -69,50 +69,50 @@ def up(
     options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None
     start = time.perf_counter()
     if foreground:
-        threading.Thread(target=_say_where, args=(place.settings.home,), daemon=True).start()
+        threading.Thread(target=_say_where, args=(command.settings.home,), daemon=True).start()
         from ..local.foreground import serve_in_foreground  # the whole service, which other commands do not import
 
-        serve_in_foreground(place.settings.home, options)
+        serve_in_foreground(command.settings.home, options)
         return
-    state, started = local.start(place.settings.home, options, persistent=True)
+    state, started = local.start(command.settings.home, options, persistent=True)
     if export:
         for name, value in state.environment().items():
             click.echo(f"export {name}={shlex.quote(value)}")
-    elif place.as_json:
+    elif command.as_json:
         emit_json({"url": state.url, "pid": state.pid, "home": str(state.home), "started": started})
     else:
-        say(f"local AgentCore {f'up in {seconds_since(start)}' if started else 'was up already'} · {state.url}")
+        say(f"local AgentCore {f'up in {seconds_since(start)}' if started else 'was already up'} · {state.url}")
         if wanted and not started and state.options != options:
-            say("it keeps the options it was started with; to change them: loom down, then loom up again")
+            say("these options were ignored because the service is already up; run loom down, then loom up again")
         click.echo('  boto3 and your own scripts:  eval "$(loom up --export)"')
-        click.echo("  end it, and every agent:     loom down")
+        click.echo("  stop it and all agents:      loom down")
 
 
 @click.command()
-@pass_place
-def down(place: Place) -> None:
-    """End the local AgentCore and every agent process."""
-    stopped = local.stop(place.settings.home)
-    if place.as_json:
+@pass_command_context
+def down(command: CommandContext) -> None:
+    """Stop the local AgentCore and all agent processes."""
+    stopped = local.stop(command.settings.home)
+    if command.as_json:
         emit_json({"stopped": stopped})
     else:
-        say("local AgentCore ended" if stopped else f"no local AgentCore runs for {place.settings.home}")
+        say("local AgentCore stopped" if stopped else f"no local AgentCore is running for {command.settings.home}")
 
 
 @click.command()
-@pass_place
-def status(place: Place) -> None:
-    """Say whether the local AgentCore runs, and what is in it."""
+@pass_command_context
+def status(command: CommandContext) -> None:
+    """Show whether the local AgentCore is running, its runtimes and its sessions."""
     try:
-        found = local.status(place.settings.home)
+        found = local.status(command.settings.home)
     except LocalServiceNotRunningError:
-        if not place.as_json:
+        if not command.as_json:
             raise
         emit_json({"running": False})
         raise click.exceptions.Exit(1) from None
     state = found.state
     details = {name: value for name, value in dataclasses.asdict(found).items() if name != "state"}
-    if place.as_json:
+    if command.as_json:
         emit_json({"running": True, "url": state.url, "home": str(state.home), **details})
         return
     say(f"local AgentCore up · {state.url} · pid {state.pid} · since {state.started_at.astimezone():%Y-%m-%d %H:%M}")
@@ -133,10 +133,10 @@ def status(place: Place) -> None:
 
 
 def _say_where(home: Path) -> None:
-    """Say the address once the service, which this process is about to become, takes connections."""
+    """Print the address as soon as the service, which this process becomes, accepts connections."""
     for _ in range(300):
         if state := local.find(home):
-            say(f"local AgentCore in the foreground · {state.url} · end it with Ctrl-C")
+            say(f"local AgentCore in the foreground · {state.url} · stop it with Ctrl-C")
             return
         time.sleep(0.1)
 

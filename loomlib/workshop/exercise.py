@@ -1,4 +1,4 @@
-"""What an exercise is: a task, hints that give away more and more, and a judge that looks at the real thing."""
+"""An exercise of a lesson: a task, hints, and a check of the answer against the real agents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LONGEST_QUOTE = 120
 
 
 class NotYet(Exception):
-    """What is still missing of an answer, as a sentence for the learner."""
+    """An answer is not right yet; the message tells the learner what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exercise:
-    """`judge` returns why an answer is right, and raises `NotYet` with what is missing."""
+    """One exercise. `judge` returns why an answer is right, or raises `NotYet` with what is missing."""
 
     id: str
     title: str
@@ -28,38 +28,51 @@ class Exercise:
 
 
 def expect(holds: bool, otherwise: str) -> None:
-    """Raises `NotYet(otherwise)` unless it holds."""
+    """Raise `NotYet(otherwise)` unless the condition holds."""
     if not holds:
         raise NotYet(otherwise)
 
 
-def an(answer: object, kind: type[_T], said: str) -> _T:
-    """The answer, when it is of that kind; otherwise `NotYet` says what it should be, in words."""
+def an(answer: object, kind: type[_T], expected: str) -> _T:
+    """Return the answer as an instance of `kind`, or raise `NotYet`.
+
+    Args:
+        answer: The learner's answer.
+        kind: The expected class.
+        expected: The expected kind of answer, in words.
+    """
     if not isinstance(answer, kind):
-        raise NotYet(f"this is {_kind_of(answer)}, and the exercise wants {said}.")
+        raise NotYet(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
     return answer
 
 
-def several(answer: object, kind: type[_T], count: int, said: str) -> list[_T]:
-    """The answer, when it is so many of that kind, in a list or tuple."""
+def several(answer: object, kind: type[_T], count: int, expected: str) -> list[_T]:
+    """Return the answer as a list of `count` instances of `kind`, or raise `NotYet`.
+
+    Args:
+        answer: The learner's answer.
+        kind: The expected class of each item.
+        count: The expected number of items.
+        expected: The expected kind of answer, in words.
+    """
     if not isinstance(answer, (list, tuple)):
-        raise NotYet(f"this is {_kind_of(answer)}, and the exercise wants {said}.")
-    found: list[object] = list(answer)  # pyright: ignore[reportUnknownArgumentType]
-    if len(found) != count or not all(isinstance(each, kind) for each in found):
-        kinds = ", ".join(_kind_of(each) for each in found[:4]) or "nothing"
-        raise NotYet(f"there is {kinds} in it, and the exercise wants {said}.")
-    return [each for each in found if isinstance(each, kind)]
+        raise NotYet(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
+    items: list[object] = list(answer)  # pyright: ignore[reportUnknownArgumentType]
+    if len(items) != count or not all(isinstance(item, kind) for item in items):
+        kinds = ", ".join(_kind_of(item) for item in items[:4]) or "nothing"
+        raise NotYet(f"it contains {kinds}, and the exercise asks for {expected}.")
+    return [item for item in items if isinstance(item, kind)]
 
 
-def a_number(answer: object, said: str) -> float:
-    """The answer as a number; True and False are none."""
+def a_number(answer: object, expected: str) -> float:
+    """Return the answer as a number, or raise `NotYet`; True and False are not numbers."""
     if isinstance(answer, bool) or not isinstance(answer, (int, float)):
-        raise NotYet(f"this is {_kind_of(answer)}, and the exercise wants {said}.")
+        raise NotYet(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
     return float(answer)
 
 
 def quoted(text: str) -> str:
-    """An agent's text inside a sentence: one line, cut, without control characters."""
+    """Return an agent's text in quotation marks: one line, truncated, without control characters."""
     line = "".join(char if char.isprintable() else " " for char in text)
     return f"“{line[:_LONGEST_QUOTE]}{'…' if len(line) > _LONGEST_QUOTE else ''}”"
 

@@ -1,4 +1,4 @@
-"""Learners' homes, for whoever gives the workshop: how far everybody is, and beginning anew for the next group."""
+"""Learners' home folders, for the teacher: everybody's progress, and a reset for the next group."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ OWN: Final = (
     "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",
     "loom_lab", FOLDER,
 )  # fmt: skip
-"""What Loom keeps in a home. Anything else that lies there is somebody's own, and stays."""
+"""Names of Loom's own files in a home folder. Other files belong to the learner and stay."""
 _SIGNS: Final = ("loom.db", "service.lock")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleared:
-    """What became of a home: the names that were deleted, and those that are not Loom's and stayed."""
+    """The result of a reset: names that were deleted, and names of other files that were kept."""
 
     home: Path
     deleted: tuple[str, ...]
@@ -39,7 +39,7 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How far one learner is: by lesson, the exercises that are right, and those that were tried without success."""
+    """One learner's progress: solved exercises by lesson, and exercises that were tried without success."""
 
     home: Path
     right: dict[int, int]
@@ -47,7 +47,7 @@ class Standing:
 
 
 def learner_homes(folder: Path) -> list[Path]:
-    """The Loom homes in a folder: its own folders that are one, and those that have one named `.loom`."""
+    """Return the Loom home folders below a folder: its subfolders, or `.loom` in them."""
     found: list[Path] = []
     for each in sorted(folder.iterdir()):
         if each.is_dir():
@@ -56,7 +56,7 @@ def learner_homes(folder: Path) -> list[Path]:
 
 
 def is_home(folder: Path) -> bool:
-    """Whether Loom has ever worked there. A folder called `workshop` alone is no sign: it may be somebody's own."""
+    """Return whether a folder is a Loom home folder. A folder named `workshop` alone does not make it one."""
     signs = [*(folder / sign for sign in _SIGNS), *(progress_file(folder, number) for number in TITLES)]
     return any(sign.is_file() for sign in signs)
 
@@ -64,7 +64,7 @@ def is_home(folder: Path) -> bool:
 def clear_home(home: Path) -> Cleared:
     """Delete the agents, sessions, measurements, memories and progress of a home whose service has ended.
 
-    There is no way back. Links are taken away and never followed.
+    This cannot be undone. Links are removed and never followed.
     """
     own = {path for pattern in OWN for path in home.glob(pattern)}
     for path in own:
@@ -77,7 +77,7 @@ def clear_home(home: Path) -> Cleared:
 
 
 def standing(home: Path) -> Standing:
-    """How far the learner of that home is."""
+    """Return the progress of the learner of that home folder."""
     kept = {number: read_progress(progress_file(home, number)) for number in TITLES}
     return Standing(
         home=home,

@@ -1,4 +1,4 @@
-"""A lesson as its notebook sees it: `check.exercise("1.2", answer)`, `check.hint("1.2")`, `check.progress()`."""
+"""A lesson in its notebook: `check.exercise("1.2", answer)`, `check.hint("1.2")`, `check.progress()`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TITLES: Final = {
 class Lesson:
     """One lesson's exercises and a learner's progress with them; made by `lesson()`.
 
-    Nothing here raises because of an answer, whatever it is: the reply says what is missing.
+    A wrong answer never raises: the reply says what is missing.
     """
 
     def __init__(self, number: int, exercises: Sequence[Exercise], bench: Workbench, progress: Progress) -> None:
@@ -38,18 +38,18 @@ class Lesson:
 
     @property
     def folder(self) -> Path:
-        """The learner's own folder, where the agents of the lessons are written."""
+        """The learner's own folder, where the lessons' agents are written."""
         found = self._bench.settings.home / FOLDER / "agents"
         found.mkdir(parents=True, exist_ok=True)
         return found
 
     @property
     def is_done(self) -> bool:
-        """Whether every exercise is right."""
+        """Whether all exercises are solved."""
         return all(self._progress.of(id).right for id in self._exercises)
 
     def exercise(self, id: str, answer: object = None) -> Reply:
-        """Right, with the reason, or not yet, with what is missing.
+        """Check an answer; the reply says why it is right or what is missing.
 
         check.exercise("1.2", agent.invoke("What is 2+2?"))
         """
@@ -57,39 +57,41 @@ class Lesson:
         if found is None:
             return self._unknown(id)
         if answer is None:
-            return self._reply(found, "open", f'Replace None by your answer. check.hint("{found.id}") helps.')
+            return self._reply(found, "open", f'Replace None with your answer. check.hint("{found.id}") helps.')
         try:
             because = found.judge(answer, self._bench)
         except NotYet as missing:
             return self._tried(found, str(missing))
         except LoomError as error:
-            return self._tried(found, f"looking at it failed. {error}")
+            return self._tried(found, f"checking it failed. {error}")
         except Exception as error:  # noqa: BLE001 - an answer is any object at all, with a learner's agent behind it
             return self._tried(
-                found, f"this could not be looked at ({type(error).__name__}). Is it what was asked for?"
+                found, f"this could not be checked ({type(error).__name__}). Is it what the exercise asks for?"
             )
         self._progress.tried(found.id, right=True)
         return self._reply(found, "right", because[:1].upper() + because[1:])
 
     def hint(self, id: str) -> Reply:
-        """The next hint; each gives away more, and the last one nearly all."""
+        """Return the next hint; each gives away more, the last one nearly everything."""
         found = self._exercises.get(str(id))
         if found is None:
             return self._unknown(id)
         shown = min(self._progress.hinted(found.id), len(found.hints))
-        last = "" if shown < len(found.hints) else "The last one; the solutions are beside the lessons. "
+        last = (
+            "" if shown < len(found.hints) else "This is the last hint; the solutions are in the folder `solutions`. "
+        )
         return self._reply(found, f"hint {shown} of {len(found.hints)}", last + found.hints[shown - 1])
 
     def progress(self) -> ProgressTable:
-        """How far you are with this lesson."""
+        """Return your progress in this lesson."""
         rows = [(each.id, each.title, self._progress.of(each.id)) for each in self._exercises.values()]
         return ProgressTable(title=f"Lesson {self.number}: {TITLES[self.number]}", rows=rows)
 
     def _tried(self, exercise: Exercise, missing: str) -> Reply:
         self._progress.tried(exercise.id, right=False)
         hint = f' check.hint("{exercise.id}") helps.' if self._progress.of(exercise.id).hints == 0 else ""
-        said = missing if missing.endswith((".", "?", "!")) else f"{missing}."
-        return self._reply(exercise, "not yet", said[:1].upper() + said[1:] + hint)
+        sentence = missing if missing.endswith((".", "?", "!")) else f"{missing}."
+        return self._reply(exercise, "not yet", sentence[:1].upper() + sentence[1:] + hint)
 
     def _reply(self, exercise: Exercise, state: str, sentence: str) -> Reply:
         done = sum(self._progress.of(id).right for id in self._exercises)
@@ -111,11 +113,14 @@ class Lesson:
 
 
 def lesson(number: int, bench: Workbench, *, keep: bool = True) -> Lesson:
-    """The exercises of lesson 1 to 5, checked against what is on this workbench.
+    """Return lesson 1 to 5; its exercises are checked against this workbench.
 
         check = workshop.lesson(1, bench)
 
-    Progress is kept in the workbench's home, so a learner who comes back goes on; with `keep=False` it is not.
+    Args:
+        number: The lesson's number.
+        bench: The learner's workbench.
+        keep: Store the progress in the home folder, so that a learner can continue later.
     """
     if number not in TITLES:
         raise ValueError(f"the workshop has the lessons {', '.join(map(str, TITLES))}, not {number!r}")

@@ -1,4 +1,4 @@
-"""Lesson 1, your first agent: deploy, ask, go on with a session, find its start, see it fail, write one."""
+"""Lesson 1, your first agent: deploy, invoke, continue a session, find the cold start, write an agent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _deployed(answer: object, bench: Workbench) -> str:
     expect(agent.name == "writer", f"this is {agent.name}; the exercise asks for the blueprint that writes.")
     expect(agent.refresh().status == "READY", f"the runtime is {agent.status}.")
     return (
-        f"the service lists {agent.entry.runtime_id} as {agent.status}, and a process starts with its first question."
+        f"the service lists {agent.entry.runtime_id} as {agent.status}, and a process starts with the first invocation."
     )
 
 
@@ -32,34 +32,34 @@ def _asked(answer: object, bench: Workbench) -> str:
     names = [each.name for each in inv.trace().trajectory().tool_calls]
     expect(
         "calculator" in names,
-        f"the answer is {quoted(inv.text)}, and no tool was called for it: ask for a sum, with a *.",
+        f"the answer is {quoted(inv.text)}, and no tool was called: ask for a multiplication, with a *.",
     )
-    expect("1764" in inv.text.replace(",", ""), f"it answered {quoted(inv.text)}; 42 times 42 is something else.")
+    expect("1764" in inv.text.replace(",", ""), f"it answered {quoted(inv.text)}; 42 times 42 is 1764.")
     return "its trace shows a call of the tool: the model decided, your agent's code calculated."
 
 
 def _went_on(answer: object, bench: Workbench) -> str:
     first, second = several(answer, Invocation, 2, "two invocations in a list: [first, second]")
-    expect(first.ok and second.ok, "one of the two failed; see its .error.")
+    expect(first.ok and second.ok, "one of the two failed; its .error says why.")
     expect(first.record.id != second.record.id, "this is the same invocation twice.")
     expect(
         first.session_id == second.session_id,
-        "each has a session of its own, so the second knows nothing of the first.",
+        "each has its own session, so the second does not know the first.",
     )
-    expect((first.record.id or 0) < (second.record.id or 0), "the order is turned round: first, then second.")
-    return "both are in one session: one process served both, and the second found it warm."
+    expect((first.record.id or 0) < (second.record.id or 0), "the order is wrong: first, then second.")
+    return "both are in one session: one process served both, and it was warm for the second."
 
 
 def _cold(answer: object, bench: Workbench) -> str:
     inv = an(answer, Invocation, "the invocation that opened a session")
     rows = AgentHistory(inv.context, inv.entry).conversation(inv.session_id)
     expect(len(rows) > 1, "this session has one call only, so there is no warm call to compare it with.")
-    expect(rows[0].record.id == inv.record.id, "this call came later in its session: its process was running already.")
+    expect(rows[0].record.id == inv.record.id, "this is a later call of its session: the process was already running.")
     start = inv.latency()
-    expect(start.cold_start_latency_ms is not None, f"its start is {start.state}.")
+    expect(start.cold_start_latency_ms is not None, f"its start could not be found ({start.state}).")
     waited, whole, again = start.cold_start_latency_ms or 0.0, inv.duration_ms or 0.0, rows[1].duration_ms or 0.0
     return (
-        f"{waited:.0f} of its {whole:.0f} ms went by before your agent's first line ran; "
+        f"{waited:.0f} of its {whole:.0f} ms passed before your agent's first line ran; "
         f"the next call of that session took {again:.0f} ms."
     )
 
@@ -71,21 +71,21 @@ def _written(answer: object, bench: Workbench) -> str:
     for fruit, cents in PRICES.items():
         inv = agent.invoke(f"What is the price of one {fruit}?", session_id=session)
         if not inv.ok:
-            raise LoomError("Your agent failed", on=str(inv.error), try_="agent.logs(), the lines that it wrote")
+            raise LoomError("Your agent failed", on=str(inv.error), try_="agent.logs(), the log lines of your agent")
         session = inv.session_id
         if str(cents) not in inv.text:
             wrong.append(f"asked for the price of one {fruit} it said {quoted(inv.text)}")
     called = sum(len(each.trajectory().tool_calls) for each in agent.telemetry.traces(len(PRICES), session_id=session))
-    expect(called > 0, "it was asked for three prices and called no tool. Has it one, and is it in tools=[…]?")
+    expect(called > 0, "it was asked for three prices and called no tool. Is the tool in tools=[…]?")
     silent = any(each.endswith((": null.”", ": None.”")) for each in wrong)
     fix = "Does the tool return the price?" if silent else "The tool should return the price from PRICES, in cents."
     expect(not wrong, f"{'; '.join(wrong[:2])}. {fix}")
-    return f"asked for {len(PRICES)} prices, your agent called its tool {called} times and told them all."
+    return f"asked for {len(PRICES)} prices, your agent called its tool {called} times and answered all of them."
 
 
 def _predicted(answer: object, bench: Workbench) -> str:
     factor = a_number(answer, "a number: how many times longer the first call of a session takes")
-    expect(factor > 0, "a call cannot take less than no time.")
+    expect(factor > 0, "a call cannot take less than 0 ms.")
     known = [row for row in bench.catalog.list() if row.name == "calculator"]
     expect(bool(known), 'there is no calculator yet: bench.deploy("calculator").')
     agent = bench.agent("calculator")
@@ -93,7 +93,7 @@ def _predicted(answer: object, bench: Workbench) -> str:
         not bench.store.invocations.list(agent_id=agent.entry.id, limit=1) or factor >= 1,
         "a first call has more to do than a later one: can it be shorter?",
     )
-    return "noted. There is no wrong prediction, only one that is not made; you will see in a moment."
+    return "noted. Any prediction is fine; the next cells show the real figure."
 
 
 EXERCISES: Final = (
@@ -102,7 +102,7 @@ EXERCISES: Final = (
         title="Deploy a second agent",
         hints=(
             "bench.blueprints() lists what can be deployed by its name, with a description.",
-            "The one that writes texts of a given length is called writer.",
+            "The blueprint that writes texts of a given length is called writer.",
             'answer = bench.deploy("writer")',
         ),
         judge=_deployed,
@@ -112,7 +112,7 @@ EXERCISES: Final = (
         title="Make it use its tool",
         hints=(
             "agent.invoke takes the question as a text; what it returns is the answer to this exercise.",
-            "The question has to contain the sum, such as: What is 3 * 4?",
+            "The question must contain a multiplication, such as: What is 3 * 4?",
             'answer = agent.invoke("What is 42 * 42?")',
         ),
         judge=_asked,
@@ -128,10 +128,10 @@ EXERCISES: Final = (
     ),
     Exercise(
         id="1.4",
-        title="Go on with a session",
+        title="Continue a session",
         hints=(
             "Every invocation has a session_id.",
-            "agent.invoke takes session_id=… and goes on in that session.",
+            "agent.invoke takes session_id=… and continues that session.",
             'first = agent.invoke("What is 6 * 7?"); answer = [first, agent.invoke("What is 2 + 2?", '
             "session_id=first.session_id)]",
         ),
@@ -142,7 +142,7 @@ EXERCISES: Final = (
         title="Find the cold call",
         hints=(
             "Cold is the first call of a session: the one that had to start the process.",
-            "Exercise 1.4 made a session with two calls.",
+            "Exercise 1.4 created a session with two calls.",
             "answer = first, when first is the first of the two invocations of exercise 1.4",
         ),
         judge=_cold,
@@ -151,7 +151,7 @@ EXERCISES: Final = (
         id="1.6",
         title="Write an agent that knows prices",
         hints=(
-            "The tool gets the name of a fruit and should return its price from PRICES, which stands above it.",
+            "The tool gets the name of a fruit and should return its price from PRICES, which is defined above it.",
             "In the function price: return the value of PRICES for fruit, in a sentence. Then run the cell that writes "
             "the file and the one that deploys it again.",
             'return f"One {fruit} costs {PRICES[fruit]} cents."',

@@ -1,4 +1,4 @@
-"""Lesson 2, why is it slow: a trace, a prediction from it, the cause, the mend, and the proof of the mend."""
+"""Lesson 2, why is it slow: a trace, a prediction, the cause, the fix, and the proof that it helped."""
 
 from __future__ import annotations
 
@@ -27,20 +27,18 @@ def _slow_trace(bench: Workbench) -> TraceView:
     for view in bench.agent(SLOW).telemetry.traces(last=10):
         if len(view.tool_calls()) > 1 and not view.breakdown()["cold_start"].duration_ns:
             return view
-    raise NotYet(
-        f"the agent {SLOW} was not asked about four towns in a session that was open already; run the cells above."
-    )
+    raise NotYet(f"the agent {SLOW} has no warm call about four towns yet; run the cells above.")
 
 
 def _where(answer: object, bench: Workbench) -> str:
     trace = an(answer, TraceView, "a trace, which is what an invocation's .trace() returns")
-    expect(trace.state == "found", f"the spans of this trace are {trace.state}; wait a moment and ask for it again.")
-    expect(len(trace.tool_calls()) >= 4, "no four calls of a tool are in this trace. Ask about four towns.")
+    expect(trace.state == "found", f"the spans of this trace are {trace.state}; wait a moment and call .trace() again.")
+    expect(len(trace.tool_calls()) >= 4, "this trace has fewer than four tool calls. Ask about four towns.")
     parts = trace.breakdown()
     expect(
         not parts["cold_start"].duration_ns,
         f"this call opened its session, and {parts['cold_start'].share:.0%} of it is the cold start. Take the second "
-        "call of a session: the start would hide what we are looking for.",
+        "call of a session: the cold start would hide the cause.",
     )
     largest = max(parts.parts, key=lambda part: part.duration_ns)
     return f"in a warm call the largest part is {largest.name}: {largest.share:.0%} of {parts.total_ms:.0f} ms."
@@ -56,22 +54,25 @@ def _largest(answer: object, bench: Workbench) -> str:
     largest = max(parts.parts, key=lambda part: part.duration_ns)
     expect(found is largest, f"the part {found.name} took {found.duration_ms:.0f} ms, and another part took more.")
     took = f"the part {found.name} took {found.duration_ms:.0f} of {parts.total_ms:.0f} ms"
-    return f"{took}: nothing else is worth making faster."
+    return f"{took}: no other part is worth optimizing first."
 
 
 def _could_be(answer: object, bench: Workbench) -> str:
-    said = a_number(answer, "a number of milliseconds")
-    expect(said <= 0 or said >= _SECONDS, f"{said:g} looks like seconds; in milliseconds it is {said * 1000:g}.")
+    predicted = a_number(answer, "a number of milliseconds")
+    expect(
+        predicted <= 0 or predicted >= _SECONDS,
+        f"{predicted:g} looks like seconds; in milliseconds it is {predicted * 1000:g}.",
+    )
     trace = _slow_trace(bench)
     calls = [float(each) for each in trace.tool_calls()["duration_ms"]]
     at_once, one_by_one = max(calls), sum(calls)
     expect(
-        abs(said - one_by_one) > _CLOSE_ENOUGH * at_once,
-        f"about {one_by_one:.0f} ms is what they take one after the other. And if none waited for another?",
+        abs(predicted - one_by_one) > _CLOSE_ENOUGH * at_once,
+        f"about {one_by_one:.0f} ms is the time one after the other. How long if they run at the same time?",
     )
     expect(
-        abs(said - at_once) <= _CLOSE_ENOUGH * at_once,
-        f"{said:.0f} ms is not it. Calls that run side by side are done when the slowest of them is.",
+        abs(predicted - at_once) <= _CLOSE_ENOUGH * at_once,
+        f"{predicted:.0f} ms is not right. Parallel calls are done when the slowest one is done.",
     )
     return f"the slowest of the {len(calls)} takes {at_once:.0f} ms; one after the other they take {one_by_one:.0f} ms."
 
@@ -83,9 +84,9 @@ def _cause(answer: object, bench: Workbench) -> str:
         raise NotYet("the trace has no finding; was it a warm call about four towns?")
     expect(
         found.rule == largest.rule,
-        f"“{found.title}” has {found.ms_at_stake:.0f} ms at stake in its call; in a warm one another has more.",
+        f"“{found.title}” has {found.ms_at_stake:.0f} ms at stake; in a warm call another finding has more.",
     )
-    return f"“{found.title}”: {found.ms_at_stake:.0f} ms would go with it. Its mend: {found.try_[0]}."
+    return f"“{found.title}”: {found.ms_at_stake:.0f} ms would be saved. The fix: {found.try_[0]}."
 
 
 def _faster(answer: object, bench: Workbench) -> str:
@@ -93,12 +94,14 @@ def _faster(answer: object, bench: Workbench) -> str:
     expect(agent.name != SLOW, "this is the slow one; give the faster one a folder of its own, to compare the two.")
     first = agent.invoke(QUESTION)
     if not first.ok:
-        raise LoomError("Your agent failed", on=str(first.error), try_="agent.logs(), the lines that it wrote")
+        raise LoomError("Your agent failed", on=str(first.error), try_="agent.logs(), the log lines of your agent")
     cycles = first.trace().cycles()
     calls, at_once = int(cycles["tools"].sum()), int(cycles["most_at_once"].max() if len(cycles) else 0)
-    expect(calls >= 4, f"it called its tool {calls} times for four towns. It should still do all of its work.")
+    expect(calls >= 4, f"it called its tool {calls} times for four towns. It should still call the tool for each town.")
     slowest = min(float(each) for each in first.trace().tool_calls()["duration_ms"])
-    expect(slowest >= 100, "its tool is faster than the slow one's: leave the tool as it is, and change how it is run.")
+    expect(
+        slowest >= 100, "its tool is faster than the slow agent's: keep the tool as it is, and change how it is run."
+    )
     expect(at_once >= 4, f"at most {at_once} of its {calls} calls ran at the same time.")
     return f"all {calls} calls ran at the same time, and each of them still takes its {slowest:.0f} ms."
 
@@ -106,18 +109,18 @@ def _faster(answer: object, bench: Workbench) -> str:
 def _proof(answer: object, bench: Workbench) -> str:
     slow, fast = several(answer, StudyResult, 2, "two results of studies in a list, [slow, fast]; .run() gives one")
     expect(slow.agent_arn != fast.agent_arn, "both studies are of the same agent.")
-    expect(
-        min(slow.answered, fast.answered) >= 4, "of fewer than four calls one cannot say much: ask for four or more."
-    )
+    expect(min(slow.answered, fast.answered) >= 4, "fewer than four calls are too few: ask for four or more.")
     before, after = (sorted(each.measurements()["duration_ms"].dropna()) for each in (slow, fast))
     middle, now = before[len(before) // 2], after[len(after) // 2]
     expect(now < middle, f"the second took {now:.0f} ms and the first {middle:.0f} ms: the slow one comes first.")
     expect(
         max(after) < min(before),
-        "the two overlap: one slow call of the new agent took as long as a fast one of the old. "
-        "Is a cold call among them? Take those of one long session.",
+        "the two overlap: a slow call of the new agent took as long as a fast call of the old one. "
+        "Is a cold call among them? Use the calls of one long session.",
     )
-    return f"from {middle:.0f} to {now:.0f} ms in the middle, and the slowest new call beats the fastest old one."
+    return (
+        f"from {middle:.0f} to {now:.0f} ms at the median, and the slowest new call is faster than the fastest old one."
+    )
 
 
 EXERCISES: Final = (
@@ -143,10 +146,10 @@ EXERCISES: Final = (
     ),
     Exercise(
         id="2.3",
-        title="Predict: how long if they ran side by side?",
+        title="Predict: how long would they take in parallel?",
         hints=(
             "trace.tool_calls() lists each call of a tool with its duration_ms.",
-            "Runners who start together: the race is over when the slowest is in.",
+            "Calls that start together are done when the slowest one is done.",
             'answer = float(trace.tool_calls()["duration_ms"].max())',
         ),
         judge=_could_be,
@@ -155,7 +158,7 @@ EXERCISES: Final = (
         id="2.4",
         title="Find the cause",
         hints=(
-            "trace.findings() says what costs time, the costliest first.",
+            "trace.findings() lists what costs time, the costliest first.",
             "trace.findings().first is one finding: its title, the milliseconds at stake, what to try.",
             "answer = trace.findings().first",
         ),
@@ -165,9 +168,9 @@ EXERCISES: Final = (
         id="2.5",
         title="Make it faster",
         hints=(
-            "Strands runs the tools of one turn side by side, unless somebody tells it not to.",
-            "Look for what is handed to Agent(…) beside the model and the tools.",
-            "Take the line tool_executor=SequentialToolExecutor() out, and its import; run both cells again.",
+            "Strands runs the tools of one turn in parallel unless it is configured otherwise.",
+            "Look at the arguments of Agent(…) other than the model and the tools.",
+            "Remove tool_executor=SequentialToolExecutor() and its import; run both cells again.",
         ),
         judge=_faster,
     ),
@@ -176,7 +179,7 @@ EXERCISES: Final = (
         title="Prove it",
         hints=(
             "One call is an anecdote. loom.LatencyStudy(agent, …).run() makes several.",
-            "Compare what is alike: sticky calls are those of one long session, so no cold start is in them.",
+            "Compare like with like: sticky calls belong to one long session, so they contain no cold start.",
             "study = dict(cold=0, warm=0, sticky=4, prompt=question, find_starts=False); answer = "
             "[loom.LatencyStudy(slow, **study).run(), loom.LatencyStudy(fast, **study).run()]",
         ),

@@ -1,4 +1,4 @@
-"""Lesson 3, is it any good: cases, a run, luck told from skill, a regression found, and a gate that catches it."""
+"""Lesson 3, is it any good: cases, a run, a lucky answer, a regression, and a gate that catches it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _ENOUGH_CASES: Final = 6
 
 
 def _passed(judgement: Judgement, evaluator: str) -> bool | None:
-    said = judgement.verdicts.get(evaluator)
-    first = said[0] if isinstance(said, tuple) and said else None
+    scores = judgement.verdicts.get(evaluator)
+    first = scores[0] if isinstance(scores, tuple) and scores else None
     return first.passed if isinstance(first, Score) else None
 
 
@@ -27,38 +27,36 @@ def _cases(answer: object, bench: Workbench) -> str:
     evalset = an(answer, EvalSet, "an eval set, which is what loom.EvalSet.from_rows([…]) returns")
     expect(len(evalset) >= _FEWEST_CASES, f"it has {len(evalset)} cases; write at least {_FEWEST_CASES}.")
     without = [case.id for case in evalset if not case.expected_answer]
-    expect(not without, f"case {', '.join(without[:3])}: no expected answer, so nobody can tell whether one is right.")
+    expect(not without, f"case {', '.join(without[:3])}: no expected answer, so no answer can be scored.")
     toolless = [case.id for case in evalset if not case.expected_tools]
     expect(not toolless, f"case {', '.join(toolless[:3])}: no expected tool, so a lucky guess would pass.")
-    expect(len({case.prompt for case in evalset}) == len(evalset), "two of the cases ask the same.")
-    return f"{len(evalset)} cases say what is asked, what is expected, and by which way."
+    expect(len({case.prompt for case in evalset}) == len(evalset), "two of the cases have the same prompt.")
+    return f"{len(evalset)} cases, each with a prompt, an expected answer and expected tools."
 
 
 def _ran(answer: object, bench: Workbench) -> str:
     run = an(answer, EvalRun, "a run, which is what agent.evaluate(…) returns")
-    expect(run.target.name == "calculator", f"this run asked {run.target.name}; the exercise wants the calculator.")
+    expect(run.target.name == "calculator", f"this run asked {run.target.name}; the exercise asks for the calculator.")
     missing = {"numeric", "trajectory"} - set(run.evaluators)
-    expect(not missing, f"nobody judged by {' and '.join(sorted(missing))}.")
+    expect(not missing, f"it was not scored by {' and '.join(sorted(missing))}.")
     expect(run.state == "complete", f"the run is {run.state}.")
     wrong = [each.case_id for each in run.judgements() if _passed(each, "numeric") is False]
     expect(
         not wrong,
-        f"case {wrong[0] if wrong else ''} is answered wrongly, or expected wrongly. Look at run[that id][0].",
+        f"case {wrong[0] if wrong else ''} has a wrong answer or a wrong expectation. Look at run[that id][0].",
     )
     astray = [each.case_id for each in run.judgements() if _passed(each, "trajectory") is False]
     expect(
-        not astray, f"case {astray[0] if astray else ''} took another way than expected. Is its tool named calculator?"
+        not astray, f"case {astray[0] if astray else ''} did not call the expected tools. Is the tool named calculator?"
     )
-    return f"{len(run.evalset)} of {len(run.evalset)} are right, and came by the way that you expected."
+    return f"{len(run.evalset)} of {len(run.evalset)} are right and called the tools that you expected."
 
 
 def _lucky(answer: object, bench: Workbench) -> str:
-    seen = an(answer, Judgement, 'what became of one case: run["its id"][0]')
+    seen = an(answer, Judgement, 'the result of one case: run["its id"][0]')
     expect(_passed(seen, "numeric") is True, "the number in this answer is not right, so this is no luck.")
-    expect(_passed(seen, "trajectory") is False, "this one took the expected way: it is right, and not by luck.")
-    return (
-        f"{quoted(seen.answer.text)} is right, and no calculator was asked. Nothing says that it will be right again."
-    )
+    expect(_passed(seen, "trajectory") is False, "this one called the expected tools: it is right, and not by luck.")
+    return f"{quoted(seen.answer.text)} is right, and the calculator was not called. It may be wrong the next time."
 
 
 def _worse(answer: object, bench: Workbench) -> str:
@@ -66,11 +64,11 @@ def _worse(answer: object, bench: Workbench) -> str:
     try:
         numeric, trajectory = found["numeric"], found["trajectory"]
     except KeyError as missing:
-        raise NotYet("numeric and trajectory did not both judge these two runs.") from missing
-    expect(trajectory.verdict != "better", "it is the wrong way round: the new run compares itself with the old one.")
+        raise NotYet("these two runs were not both scored by numeric and trajectory.") from missing
+    expect(trajectory.verdict != "better", "the order is wrong: compare the new run with the old one.")
     expect(
         trajectory.verdict == "worse" or trajectory.n < _ENOUGH_CASES,
-        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Is it after that you compare, with before?",
+        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Did you compare the new run with the old one?",
     )
     expect(
         trajectory.verdict == "worse",
@@ -78,22 +76,22 @@ def _worse(answer: object, bench: Workbench) -> str:
     )
     return (
         f"trajectory: {trajectory.lost} of {trajectory.n} cases lost. numeric: {numeric.verdict}. "
-        "Whoever reads the answers only ships this."
+        "Reading only the answers, you would ship this."
     )
 
 
 def _gated(answer: object, bench: Workbench) -> str:
     good, bad = several(answer, GateVerdict, 2, "two verdicts in a list: [of the good run, of the bad one]")
-    expect(good.limit == bad.limit, f"the limits are {good.limit:g} and {bad.limit:g}: one gate has one limit.")
-    expect(good.evaluator == bad.evaluator == "trajectory", "the gate should be about trajectory.")
+    expect(good.limit == bad.limit, f"the limits are {good.limit:g} and {bad.limit:g}: use the same limit for both.")
+    expect(good.evaluator == bad.evaluator == "trajectory", "the gate should use trajectory.")
     expect(good.limit <= 1, f"a limit is a share: {good.limit:g} % is {good.limit / 100:g}.")
     expect(good.outcome != "missed", "the good agent misses this gate. Is the order [good, bad]?")
     expect(
         good.outcome == "passed",
         f"of the good agent it says “{good.outcome}”: its interval begins at {good.estimate.low or 0:.0%}, below your "
-        f"limit of {good.limit:.0%}. So few cases cannot promise that much.",
+        f"limit of {good.limit:.0%}. So few cases cannot show that much.",
     )
-    expect(bad.outcome == "missed", f"the regression gets through: {bad.outcome}. Ask for more.")
+    expect(bad.outcome == "missed", f"the regression is not stopped ({bad.outcome}). Use a higher limit.")
     return f"at {good.limit:.0%} the good agent passes, and the regression is stopped with exit code {bad.exit_code}."
 
 
@@ -102,13 +100,13 @@ def _captured(answer: object, bench: Workbench) -> str:
     expect(len(evalset) > 0, "it is empty.")
     newest = evalset.cases[-1]
     asked = [row.prompt for name in ("calculator",) for row in bench.store.invocations.list(bench.agent(name).entry.id)]
-    expect(bool(newest.source), f"its last case, {newest.id}, was not captured from a call.")
-    expect(newest.prompt in asked, f"{quoted(newest.prompt)} was never asked of the calculator here.")
+    expect(bool(newest.source), f"its last case, {newest.id}, was not captured from an invocation.")
+    expect(newest.prompt in asked, f"{quoted(newest.prompt)} was never sent to the calculator here.")
     expect(
         bool(newest.expected_answer),
-        "the captured case expects nothing: leave expected=False away, and it expects what was answered and done.",
+        "the captured case expects nothing: without expected=False it expects the answer and the tool calls.",
     )
-    return f"{quoted(newest.prompt)} was asked once, and from now on every version is asked it."
+    return f"{quoted(newest.prompt)} is now a case: every version will be asked."
 
 
 EXERCISES: Final = (
@@ -124,10 +122,10 @@ EXERCISES: Final = (
     ),
     Exercise(
         id="3.2",
-        title="Ask and judge",
+        title="Run an evaluation",
         hints=(
             "An agent has .evaluate(evalset, evaluators).",
-            'The evaluators are "numeric", for the number in the answer, and "trajectory", for the way to it.',
+            'The evaluators are "numeric", for the number in the answer, and "trajectory", for the tool calls.',
             'answer = good.evaluate(mine, ["numeric", "trajectory"])',
         ),
         judge=_ran,

@@ -1,4 +1,4 @@
-"""Lesson 5, ship it: a report with a gate, one that stops a bad version, an alert, a script, and its schedule."""
+"""Lesson 5, ship it: a report with a gate, a bad version that it stops, an alert, a script, and its schedule."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _outcome(answer: object, agent: str) -> ReportOutcome:
     outcome = an(answer, ReportOutcome, "the outcome of a report, which is what loom.run_report(…) returns")
     expect(outcome.exit_code != _CELL_FAILED, f"a cell of the report failed: {outcome.message}")
     parameters = outcome.summary.get("parameters", {})
-    expect(outcome.summary.get("report") == "eval_set", "this is another report; the exercise wants eval_set.")
+    expect(outcome.summary.get("report") == "eval_set", "this is another report; the exercise asks for eval_set.")
     expect(parameters.get("agent") == agent, f"this report is about {parameters.get('agent')}, not about {agent}.")
     expect(float(parameters.get("min_pass_percent") or 0) > 0, "this report has no gate: min_pass_percent is 0.")
     return outcome
@@ -42,27 +42,30 @@ def _passed(answer: object, bench: Workbench) -> str:
     expect(outcome.exit_code == 0, f"the gate is missed: {outcome.message}")
     gates: list[dict[str, Any]] = outcome.summary.get("gates", [])
     unclear = [str(each.get("sentence")) for each in gates if each.get("outcome") == "unclear"]
-    expect(not unclear, f"it says neither yes nor no. {' '.join(unclear)} Of so few cases, ask for less.")
+    expect(not unclear, f"the gate is unclear. {' '.join(unclear)} With so few cases, use a lower limit.")
     page = Path(outcome.html)
-    expect(page.is_file(), "its page is not there any more.")
+    expect(page.is_file(), "its page has been deleted.")
     return f"exit code 0, and {page.name} is one page of {page.stat().st_size / 1e6:.1f} MB that needs no network."
 
 
 def _stopped(answer: object, bench: Workbench) -> str:
     outcome = _outcome(answer, BAD)
-    expect(outcome.exit_code == _GATED, "this version got through. Is the gate about trajectory, or high enough?")
+    expect(
+        outcome.exit_code == _GATED,
+        "this version was not stopped. Does the gate use trajectory, and is its limit high enough?",
+    )
     return f"exit code {outcome.exit_code}: {outcome.message}"
 
 
 def _alarmed(answer: object, bench: Workbench) -> str:
     view = an(answer, AlertCheckView, "what bench.alerts.check(notify=False) returns")
     about = [each for each in view.checked if each.rule.number == "error_rate"]
-    expect(bool(about), "no rule on error_rate was checked: bench.add_alert makes one.")
+    expect(bool(about), "no rule on error_rate was checked: bench.alerts.add adds one.")
     in_alarm = [each for each in view.alarms if each.rule.number == "error_rate"]
     if not in_alarm:
-        raise NotYet(f"the rule is checked and not in alarm. {view.sentence()}")
+        raise NotYet(f"the rule was checked and is not in alarm. {view.sentence()}")
     name = in_alarm[0].rule.name
-    return f"the rule {name} is in alarm: decided on the whole interval, so one failure at night wakes nobody."
+    return f"the rule {name} is in alarm: the whole confidence interval is above the limit."
 
 
 def _script(answer: object, bench: Workbench) -> str:
@@ -73,24 +76,24 @@ def _script(answer: object, bench: Workbench) -> str:
     made = [each for each in path.parent.rglob("*.json") if each not in before]
     expect(
         ended.returncode != 0,
-        f"given {BAD}, your script ended with 0: whoever calls it would ship that. Does it report "
-        'on the agent that it is called with ("$1"), with a gate, and is the report the last that it does?',
+        f"given {BAD}, your script exited with 0, so its caller would ship this version. Does it report "
+        'on the agent that it is called with ("$1"), with a gate, and is the report its last command?',
     )
     expect(
         ended.returncode == _GATED,
-        f"given {BAD}, it ended with {ended.returncode}, and 2 is what a missed gate says. "
-        f"It said: {quoted(_words(ended.stderr or ended.stdout))}",
+        f"given {BAD}, it exited with {ended.returncode}; a missed gate exits with 2. "
+        f"Its message: {quoted(_message(ended.stderr or ended.stdout))}",
     )
     expect(
         any(_says_missed(each) for each in made),
-        "it ended with 2, and no report of this agent lies in its folder: the report should decide, not the script.",
+        "it exited with 2, but its folder has no report of this agent: the report should decide, not the script.",
     )
-    return f"given {BAD}, it ended with 2: whoever calls it stops there. Given {GOOD}, it is exercise 5.1."
+    return f"given {BAD}, it exited with 2, so its caller stops. With {GOOD} it exits with 0, as in exercise 5.1."
 
 
-def _words(said: str) -> str:
-    """The first line that tells of an error, else the last one."""
-    lines = [line for line in said.splitlines() if line.strip()] or ["nothing"]
+def _message(output: str) -> str:
+    """Return the first line with an error, else the last line."""
+    lines = [line for line in output.splitlines() if line.strip()] or ["nothing"]
     return next((line for line in lines if "rror" in line or "Try:" in line), lines[-1])
 
 
@@ -101,8 +104,8 @@ def _says_missed(file: Path) -> bool:
         return False
     if not isinstance(summary, dict):
         return False
-    told = cast("dict[str, Any]", summary)
-    return told.get("exit_code") == _GATED and told.get("parameters", {}).get("agent") == BAD
+    document = cast("dict[str, Any]", summary)
+    return document.get("exit_code") == _GATED and document.get("parameters", {}).get("agent") == BAD
 
 
 def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProcess[str]:
@@ -123,7 +126,7 @@ def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProces
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as late:
-        raise NotYet(f"your script was still running after {_LONGEST_S} s, and was ended.") from late
+        raise NotYet(f"your script was still running after {_LONGEST_S} s, and was stopped.") from late
 
 
 def _scheduled(answer: object, bench: Workbench) -> str:
@@ -133,21 +136,23 @@ def _scheduled(answer: object, bench: Workbench) -> str:
     for field, (low, high) in zip(fields, _CRON_FIELDS, strict=False):
         numbers = [int(each) for each in re.findall(r"\d+", field)]
         is_field = re.fullmatch(r"(\*|\d+(-\d+)?)(/\d+)?(,(\*|\d+(-\d+)?)(/\d+)?)*", field) is not None
-        expect(is_field and all(low <= each <= high for each in numbers), f"{quoted(field)} is no field of a crontab.")
+        expect(
+            is_field and all(low <= each <= high for each in numbers), f"{quoted(field)} is not a valid crontab field."
+        )
     minute, hour = fields[0], fields[1]
     expect(minute.isdigit(), f"minute {quoted(minute)}: it would run more than once an hour.")
     expect(hour.isdigit(), f"hour {quoted(hour)}: it would run more than once a day.")
-    expect(int(hour) < _EARLIEST_OF_DAY, f"at {hour} o'clock people are at work; take an hour of the night.")
-    expect(fields[2:4] == ["*", "*"], "it would not run every night: leave day and month to *.")
+    expect(int(hour) < _EARLIEST_OF_DAY, f"at {hour} o'clock people are at work; choose an hour at night.")
+    expect(fields[2:4] == ["*", "*"], "it would not run every night: use * for day and month.")
     try:
         words = shlex.split(fields[5])
     except ValueError as unclosed:
         raise NotYet("a quotation mark in the command is opened and not closed.") from unclosed
     expect(
-        any(Path(each).is_file() for each in words), "the command names no file that exists: cron needs whole paths."
+        any(Path(each).is_file() for each in words), "the command names no file that exists: cron needs absolute paths."
     )
     expect(GOOD in words, f"the script is called without an agent: {GOOD} comes after its path.")
-    days = "every night" if fields[4] == "*" else f"in the nights of the weekdays {fields[4]}"
+    days = "every night" if fields[4] == "*" else f"at night on the weekdays {fields[4]}"
     return f"at {int(hour)}:{int(minute):02d} {days}."
 
 
@@ -161,7 +166,7 @@ EXERCISES: Final = (
         title="A report with a gate",
         hints=(
             "loom.run_report takes the report's name, its parameters as a mapping, and out=, a folder.",
-            'The gate is two parameters: "min_pass_percent" and "gate_evaluators". Five cases promise 57 % at most.',
+            'The gate is two parameters: "min_pass_percent" and "gate_evaluators". Five cases can show 57 % at most.',
             f"answer = {_REPORT}",
         ),
         judge=_passed,
@@ -180,7 +185,7 @@ EXERCISES: Final = (
         id="5.3",
         title="An alert",
         hints=(
-            "bench.alerts.add stores a rule: a figure and a limit; bench.alerts.check(notify=False) judges it.",
+            "bench.alerts.add stores a rule: a figure and a limit; bench.alerts.check(notify=False) checks it.",
             'The number is "error_rate", a share: 5 % is 0.05.',
             'bench.alerts.add("error_rate", above=0.05, agent="in_use"); answer = bench.alerts.check(notify=False)',
         ),
@@ -188,11 +193,11 @@ EXERCISES: Final = (
     ),
     Exercise(
         id="5.4",
-        title="A script that says no",
+        title="A script that stops a bad version",
         hints=(
             'loom report takes -p NAME=VALUE for each parameter; "$1" is the agent that the script is called with.',
-            "The exit code of the last command is the script's own. What comes after the report?",
-            "In the last line, add -p gate_evaluators=trajectory -p min_pass_percent=50, and take || true away.",
+            "The exit code of the last command is the script's own. Which command runs after the report?",
+            "In the last line, add -p gate_evaluators=trajectory -p min_pass_percent=50, and remove || true.",
         ),
         judge=_script,
     ),
@@ -201,7 +206,7 @@ EXERCISES: Final = (
         title="Every night",
         hints=(
             "minute hour day month weekday command: five fields, * for any.",
-            "30 3 * * * is half past three, every night. Then sh, the script's whole path, and the agent.",
+            "30 3 * * * is half past three, every night. Then sh, the script's absolute path, and the agent.",
             'answer = f"30 3 * * * sh {script} calculator"',
         ),
         judge=_scheduled,

@@ -1,4 +1,4 @@
-"""What a learner has done of a lesson, kept in the learner's own Loom home: one small file a lesson."""
+"""A learner's progress, stored in the learner's home folder: one small file per lesson."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 FOLDER = "workshop"
-"""The folder inside a Loom home that holds a learner's progress and the agents that were written in the lessons."""
+"""The folder in a home folder for the progress and the agents that are written in the lessons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Of one exercise: whether it is right, how often it was tried, and how many hints were asked for."""
+    """Progress with one exercise: whether it is solved, how many tries and how many hints it took."""
 
     right: bool = False
     tries: int = 0
@@ -22,23 +22,23 @@ class Done:
 
 
 class Progress:
-    """The exercises of one lesson that a learner has tried. With no `file` it is forgotten with the kernel."""
+    """The exercises of one lesson that a learner has tried. Without a `file` it is lost with the kernel."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._done: dict[str, Done] = {} if file is None else read_progress(file)
 
     def of(self, id: str) -> Done:
-        """How far that exercise is."""
+        """Return the progress with an exercise."""
         return self._done.get(id, Done())
 
     def tried(self, id: str, *, right: bool) -> None:
-        """Another try. What was right once stays right: cells are run again."""
+        """Count a try. A solved exercise stays solved, because cells are run again."""
         before = self.of(id)
         self._keep(id, replace(before, right=before.right or right, tries=before.tries + 1))
 
     def hinted(self, id: str) -> int:
-        """One more hint was asked for; returns how many that makes."""
+        """Count a hint and return how many there were."""
         before = self.of(id)
         self._keep(id, replace(before, hints=before.hints + 1))
         return before.hints + 1
@@ -48,19 +48,19 @@ class Progress:
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and moved into place, so that a kernel killed here leaves a whole file.
-        beside = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        beside.write_text(json.dumps({name: asdict(each) for name, each in self._done.items()}, indent=2))
-        beside.replace(self._file)
+        # Replaced atomically, so that a kernel killed here leaves a complete file.
+        temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        temporary.write_text(json.dumps({name: asdict(each) for name, each in self._done.items()}, indent=2))
+        temporary.replace(self._file)
 
 
 def progress_file(home: Path, lesson: int) -> Path:
-    """Where a lesson's progress is kept."""
+    """Return the file of a lesson's progress."""
     return home / FOLDER / f"lesson_{lesson}.json"
 
 
 def read_progress(file: Path) -> dict[str, Done]:
-    """What is kept in a file; a file that is missing or that nobody can read is a lesson not begun."""
+    """Read a file of progress; a missing or unreadable file is a lesson not begun."""
     try:
         content: object = json.loads(file.read_text())
     except (OSError, ValueError):

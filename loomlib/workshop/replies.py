@@ -1,4 +1,4 @@
-"""What a check says: a sentence with its state, as text and as a card; and how far a lesson is, as a table."""
+"""Replies of a check as text and as a card, and the progress of a lesson as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = {"right": "good", "not yet": "wait"}
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reply:
-    """`state` is "right", "not yet", "open" (no answer yet) or "hint 1 of 3"."""
+    """The reply to an answer. `state` is "right", "not yet", "open" (no answer yet) or "hint 1 of 3"."""
 
     id: str
     title: str
@@ -25,7 +25,7 @@ class Reply:
 
     @property
     def is_right(self) -> bool:
-        """Whether the exercise is done."""
+        """Whether the answer is right."""
         return self.state == "right"
 
     def __repr__(self) -> str:
@@ -39,14 +39,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProgressTable:
-    """The exercises of a lesson, each with its state, tries and hints."""
+    """The exercises of a lesson with state, tries and hints."""
 
     title: str
     rows: Sequence[tuple[str, str, Done]]
 
     @property
     def done(self) -> int:
-        """How many are right."""
+        """How many exercises are solved."""
         return sum(done.right for _, _, done in self.rows)
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class ProgressTable:
 
 
 def progress_html(table: ProgressTable) -> str:
-    """The table as HTML; everything in it is escaped text."""
+    """Render the table as HTML; all text is escaped."""
     body = "".join(
         f"<tr><td>{html.escape(id)}</td><td style='text-align:left'>{html.escape(title)}</td>"
         f"<td>{_state(done)}</td><td>{done.tries}</td><td>{done.hints}</td></tr>"

@@ -77,7 +77,7 @@ def test_every_command_goes_on(command: Command, tmp_path: Path) -> None:
     assert json.loads(command(tmp_path, "--json", "agents").stdout) == []
     assert "loom-broken" in command(tmp_path, "plugins", code=1).stdout
     assert f"fix: {MISSING}" in command(tmp_path, "plugins", code=1).stderr
-    assert "BROKEN  plugins: loom-broken" in command(tmp_path, "doctor", code=1).stdout
+    assert "FAILED  plugins: loom-broken" in command(tmp_path, "doctor", code=1).stdout
     command(tmp_path, "down")
 
 

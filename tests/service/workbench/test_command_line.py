@@ -40,7 +40,7 @@ def up(loom, tmp_path_factory):
 def test_up_says_where_it_is_and_up_again_says_that_it_was(loom, up):
     again = loom("up", home=up)
     assert "127.0.0.1" in again.stderr
-    assert "was up already" in again.stderr
+    assert "was already up" in again.stderr
 
 
 def test_export_prints_only_shell_lines(loom, up):
@@ -93,7 +93,7 @@ def test_status_without_a_service_says_how_to_start_one(loom, tmp_path):
 
 
 def test_doctor_finds_all_well_and_plugins_none_broken(loom, up):
-    assert "all is well" in loom("doctor", home=up).stderr
+    assert "all checks passed" in loom("doctor", home=up).stderr
     loom("plugins", home=up)
 
 

@@ -60,4 +60,4 @@ def test_two_learners_share_nothing_and_one_can_begin_anew(homes: list[Path], lo
     assert list(homes[0].iterdir()) == []
     assert (homes[1] / "loom.db").exists()
     nothing = loom_command.run("workshop", "reset", "--yes", environment=environment)
-    assert "nothing to reset" in nothing.stderr
+    assert "Nothing to reset" in nothing.stderr

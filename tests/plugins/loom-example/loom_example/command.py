@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import click
 
-from loomlib.cli import Place, emit_json, pass_place
+from loomlib.cli import CommandContext, emit_json, pass_command_context
 
 
 @click.command("example-hello")
 @click.option("--fail", is_flag=True)
-@pass_place
-def hello(place: Place, fail: bool) -> None:
-    """Greet, and count the agents of this place."""
+@pass_command_context
+def hello(command: CommandContext, fail: bool) -> None:
+    """Greet, and count the agents of this command."""
     if fail:
         raise RuntimeError("on purpose")
-    with place.connect() as bench:
+    with command.connect() as bench:
         count = len(bench.agents())
-    if place.as_json:
+    if command.as_json:
         emit_json({"agents": count})
     else:
         click.echo(f"Hello, {count} agents")
