@@ -10,8 +10,8 @@ from ..aws import runtimes
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
+from ..presentation.html import card
 from .blueprints import find_blueprint
-from .cards import card
 from .frames import log_frame, session_frame
 from .invocation import Invocation
 

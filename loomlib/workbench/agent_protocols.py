@@ -1,4 +1,4 @@
-"""What an agent is asked in a protocol of its own: AG-UI's runs, and the tools that the frame of a view calls."""
+"""AG-UI runs of an agent, and the tool calls of an MCP App's view."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def ask_agui(
     resume: Mapping[str, Any] | None = None,
     timeout_s: float | None = None,
 ) -> Invocation:
-    """One run of an agent that speaks AG-UI, waited for; `inv.protocols.agui()` has its events put together.
+    """Run an AG-UI agent and wait for the end; `inv.protocols.agui()` is the run with all its events.
 
-    `messages` are what was said before (`agui_conversation`), `tools` what the asker offers (see `run_input`).
+    `messages` are the conversation so far (`agui_conversation`), `tools` the client's tools (see `run_input`).
 
         ask_agui(agent, "Add 2 lamps to the cart.").protocols.agui().state
     """
@@ -43,7 +43,7 @@ def ask_agui(
 
 
 def agui_conversation(invocations: Sequence[Invocation]) -> list[dict[str, Any]]:
-    """What was said in invocations of one session, oldest first, as the messages of AG-UI's next run.
+    """Return invocations of one session, oldest first, as the messages of the next AG-UI run.
 
     ask_agui(agent, "And one chair.", session_id=id, messages=agui_conversation(agent.history.conversation(id)))
     """
@@ -54,7 +54,7 @@ def agui_conversation(invocations: Sequence[Invocation]) -> list[dict[str, Any]]
 
 
 def asked_in_agui(prompt: str) -> str:
-    """What the person wrote: of a payload that was stored as it went out, its last user message; "" for a resume."""
+    """Return what the person wrote: the last user message of a stored AG-UI payload; "" for a resumed run."""
     if not prompt.startswith("{"):
         return prompt
     try:
@@ -70,9 +70,9 @@ def asked_in_agui(prompt: str) -> str:
 
 
 def confirm(inv: Invocation, confirmation_id: str, *, approved: bool | None = None, payload: Any = None) -> Invocation:
-    """The run that goes on after a question to a person is answered: the same session, thread and state.
+    """Answer a question of a run and continue it in the same session, thread and state.
 
-    `approved` or a `payload` of its own answers it; with neither it is abandoned.
+    `approved` or a `payload` answers the question; with neither the question is cancelled.
 
         confirm(inv, inv.protocols.agui().confirmations[0].id, approved=True)
     """
@@ -89,7 +89,7 @@ def confirm(inv: Invocation, confirmation_id: str, *, approved: bool | None = No
 def view_channel(
     agent: Agent, view: AppView, *, session_id: str, theme: str = "light", timeout_s: float = 60.0
 ) -> FrameChannel:
-    """The channel of a view's frame: what it may call goes to the agent, in the session that the view came from.
+    """Return the channel of a view's frame; its tool calls go to the agent, in the view's session.
 
     channel = view_channel(agent, inv.protocols.views()[0], session_id=inv.session_id)
     channel.receive({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "roll_dice"}})
@@ -102,7 +102,7 @@ def view_channel(
             if isinstance(event, Chunk) and b'"mcp"' in event.data:
                 answer = tool_result_of(event.data)
             elif isinstance(event, InvocationError):
-                return {"error": {"code": -32603, "message": f"The agent could not be asked ({event.failure})"}}
+                return {"error": {"code": -32603, "message": f"The agent could not be invoked ({event.failure})"}}
         return answer
 
     return FrameChannel(view, call_tool, theme=theme)

@@ -1,4 +1,4 @@
-"""The ready Logs Insights queries of one agent: listed, shown as text to paste, and run."""
+"""Ready Logs Insights queries for one agent: list, copy and run them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..aws.insights import run_query
 from ..errors import ResourceNotFoundError
+from ..presentation.html import card
 from ..telemetry.queries import READY_QUERIES, ready_query
-from .cards import card
 from .frames import rows_frame
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _SOON = timedelta(minutes=1)
 
 
 class AgentQueries:
-    """Ready queries; made by `Agent.queries()`.
+    """Ready queries of one agent; made by `agent.telemetry.queries()`.
 
     agent.telemetry.queries().run("tool_frequency")
     """
@@ -32,11 +32,11 @@ class AgentQueries:
         self._entry, self._clients, self._qualifier = entry, clients, qualifier
 
     def table(self) -> pd.DataFrame:
-        """What there is to ask."""
+        """Return the ready queries, one row each."""
         return rows_frame([{"name": each.name, "answers": each.answers, "note": each.note} for each in READY_QUERIES])
 
     def text(self, name: str) -> str:
-        """The query's text, ready for CloudWatch's console."""
+        """Return the query's text, ready for the CloudWatch console."""
         return ready_query(name).of(self._entry.runtime_id)
 
     def run(
@@ -47,9 +47,9 @@ class AgentQueries:
         end: datetime | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> pd.DataFrame:
-        """The answer of a ready query over a time range, the last 24 hours unless told otherwise.
+        """Run a ready query over a time range, by default the last 24 hours.
 
-        No rows where the log group does not exist yet. On AWS a query is charged by the data that it scans.
+        The result has no rows where the log group does not exist yet. AWS charges a query by the data that it scans.
         """
         query = ready_query(name)
         frame = self.ask(
@@ -73,7 +73,7 @@ class AgentQueries:
         end: datetime | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> pd.DataFrame:
-        """The answer of any query, over the agent's own log group unless others are named; all values as text."""
+        """Run any query, by default over the agent's own log group; all values are text."""
         until = end or datetime.now(UTC) + _SOON
         since = start or until - timedelta(hours=_LAST_HOURS)
         try:
@@ -99,7 +99,7 @@ class AgentQueries:
 
 
 def _number(value: Any) -> float | None:
-    """Insights leaves a field out of a row that has none; pandas shows that as a float that is not a number."""
+    """Return the value as a number; Insights omits missing fields, which pandas fills with NaN."""
     text: Mapping[str, str] | str | float | None = value
     try:
         return float(text) if isinstance(text, str) else None

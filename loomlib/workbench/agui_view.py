@@ -1,4 +1,4 @@
-"""A run of AG-UI events as a notebook sees it: text, tools, state, and what it asks."""
+"""One AG-UI run: text, tools, state and questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agents.agui import AguiEvent, AguiFold, AguiRun, AguiToolUse, Confirmation
-from .cards import card
+from ..presentation.html import card
 from .frames import rows_frame
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ _KINDS = {"finished": "good", "failed": "bad", "cancelled": "bad", "cut off": "b
 
 
 class AguiView:
-    """What an answer said in AG-UI; made by `Invocation.agui()`. `run` is all of it put together.
+    """An answer as AG-UI events; made by `inv.protocols.agui()`. `run` is their result.
 
-    `has_ended` says that the answer is over, so that a run which has not ended was cut off.
+    `has_ended` says that the answer has ended; a run without an end event was then interrupted.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class AguiView:
 
     @property
     def text(self) -> str:
-        """What the agent said."""
+        """The agent's text."""
         return self.run.text
 
     @property
     def tools(self) -> tuple[AguiToolUse, ...]:
-        """The tools that were called."""
+        """The tool calls."""
         return self.run.tools
 
     @property
@@ -55,11 +55,11 @@ class AguiView:
 
     @property
     def confirmations(self) -> tuple[Confirmation, ...]:
-        """What the run asks a person."""
+        """Questions to a person."""
         return self.run.confirmations
 
     def table(self) -> pd.DataFrame:
-        """One row an event: its type, what it carries, and what is wrong with it."""
+        """Return one row per event: its type, its fields, and what is wrong with it."""
         return rows_frame(
             [
                 {
@@ -74,7 +74,7 @@ class AguiView:
         )
 
     def sentence(self) -> str:
-        """How the run went, in a line."""
+        """Return the outcome in one line."""
         run = self.run
         parts = [f"{run.status}, {run.events} events, {len(run.tools)} tool calls"]
         if run.confirmations:
@@ -91,7 +91,7 @@ class AguiView:
     def _repr_html_(self) -> str:
         run = self.run
         if not run.events:
-            return card(f"{self._name} · AG-UI", note="This answer holds no AG-UI events.", labels=self._labels)
+            return card(f"{self._name} · AG-UI", note="This answer has no AG-UI events.", labels=self._labels)
         state = json.dumps(run.state, ensure_ascii=False, default=repr)
         facts = [
             ("tool", f"{each.name} {each.arguments_text} → {each.result or each.state}"[:_SHOWN]) for each in run.tools

@@ -1,4 +1,4 @@
-"""Alerts as a notebook sees them: the list, a check, and the history; static, escaped."""
+"""Alerts as tables and static HTML: the rules, a check, and the history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..alerts import AlertCheck, AlertResult, AlertRule
 from ..errors import StoreError
 from .frames import rows_frame
-from .overview_page import overview_page, table_html
+from .overview_page import Section, overview_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,36 +18,38 @@ if TYPE_CHECKING:
 ALERTS = ("alert", "state", "since", "checked_at", "number", "limit", "agent", "window_s", "min_n", "notify")
 _OF_THE_RULE = ("number", "limit", "side", "agent", "window_s", "min_n", "notify")
 EVENTS = ("at", "alert", "kind", "state", "before", "sentence")
-_EMPTY = 'No alerts yet. bench.alerts.add("error_rate", above=0.05, min_n=20) makes one.'
+_EMPTY = 'No alerts yet. bench.alerts.add("error_rate", above=0.05, min_n=20) adds one.'
 
 
 class AlertCheckView:
-    """How the alerts stand; made by `Workbench.alerts.check()`."""
+    """The result of a check of all alerts; made by `bench.alerts.check()`."""
 
     def __init__(self, found: AlertCheck, *, labels: Sequence[str]) -> None:
         self.found, self._labels = found, tuple(labels)
 
     @property
     def checked(self) -> tuple[AlertResult, ...]:
-        """Each alert."""
+        """The result of each rule."""
         return self.found.checked
 
     @property
     def alarms(self) -> tuple[AlertResult, ...]:
-        """Those in alarm."""
+        """The rules in alarm."""
         return self.found.alarms
 
     @property
     def exit_code(self) -> int:
-        """2 with an alarm, else 1 with an alert that cannot be read, else 0."""
+        """2 with an alarm, else 1 with a rule that cannot be read, else 0."""
         return self.found.exit_code
 
     def sentence(self) -> str:
-        """How many are in alarm."""
+        """Return how many rules are in alarm, and why."""
         if not self.checked and not self.found.unreadable:
             return _EMPTY
-        told = f"{len(self.alarms)} of {len(self.checked)} alerts in alarm."
-        return " ".join([told, *(each.sentence for each in self.alarms), *self.found.problems, *self.found.unreadable])
+        counted = f"{len(self.alarms)} of {len(self.checked)} alerts in alarm."
+        return " ".join(
+            [counted, *(each.sentence for each in self.alarms), *self.found.problems, *self.found.unreadable]
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an alert."""
@@ -65,12 +67,12 @@ class AlertCheckView:
             (each.rule.name, each.state, f"{each.since:%Y-%m-%d %H:%M:%S}", each.sentence, "; ".join(each.problems))
             for each in self.checked
         ]
-        table = table_html(("alert", "state", "since (UTC)", "how it stands", "not told"), rows)
+        table = Section(("alert", "state", "since (UTC)", "result", "failed notifications"), rows)
         return overview_page("Alerts", self._labels, self.sentence(), (), table)
 
 
 def alert_frame(rows: Sequence[AlertRow]) -> pd.DataFrame:
-    """The stored alerts as they stood at the last check."""
+    """Return the stored rules with their state at the last check, one row each."""
     return rows_frame([_alert(row) for row in rows], ALERTS)
 
 
@@ -97,5 +99,5 @@ def _alert(row: AlertRow) -> dict[str, Any]:
 
 
 def event_frame(rows: Sequence[AlertEventRow]) -> pd.DataFrame:
-    """What happened, newest first."""
+    """Return events of alerts, one row each."""
     return rows_frame([{name: getattr(row, name) for name in EVENTS} for row in rows], EVENTS)

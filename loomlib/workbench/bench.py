@@ -12,6 +12,7 @@ from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..deprecation import renamed_members
 from ..errors import AgentNotFoundError
+from ..presentation.html import card
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_evals import BenchEvals
@@ -19,7 +20,6 @@ from .bench_memories import Memories, memory_variables
 from .bench_metrics import BenchMetrics
 from .bench_telemetry import BenchTelemetry
 from .blueprints import find_blueprint, find_code, list_blueprints
-from .cards import card
 from .frames import agent_frame, blueprint_frame, study_frame
 from .wait_line import WaitLine
 

@@ -14,9 +14,10 @@ from ..plugins import find_plugins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """One template: its folder, what it shows, and prompts worth trying.
+    """One template of an agent.
 
-    `variant_of` names the blueprint that it is a spoiled copy of, for evaluation exercises; "" for most.
+    `prompts` are prompts to try. `variant_of` names the blueprint that this is a copy of with planted faults, for
+    evaluation exercises; "" for most.
     """
 
     name: str
@@ -28,9 +29,9 @@ class Blueprint:
 
 
 def list_blueprints() -> list[Blueprint]:
-    """Every blueprint: built-in ones by name, their variants for evaluation exercises, then those of plugins.
+    """Return all blueprints: built-in ones by name, their variants, then plugins'.
 
-    One that a plugin promises and does not have is left out; `loom plugins` names it.
+    A plugin's blueprint that cannot be loaded is omitted; `loom plugins` lists it.
     """
     found = find_plugins("blueprints").usable("blueprints")
     return sorted(
@@ -40,22 +41,36 @@ def list_blueprints() -> list[Blueprint]:
 
 
 def find_blueprint(name: str) -> Blueprint | None:
-    """The blueprint of that name, or None. Raises `PluginError` when it is a broken plugin's."""
+    """Return the blueprint of that name, or None.
+
+    Raises:
+        PluginError: The plugin that provides it is broken.
+    """
     plugins = find_plugins("blueprints")
     return _read(name, Path(plugins.get("blueprints", name))) if name in plugins.names("blueprints") else None
 
 
 def find_code(what: str | Path) -> Path:
-    """The file or folder behind a blueprint's name or a path; `LoomError` names the blueprints when neither fits."""
+    """Return the file or folder of a blueprint's name or a path.
+
+    Raises:
+        LoomError: There is no such blueprint or path; the message lists the blueprints.
+    """
     if isinstance(what, str) and (blueprint := find_blueprint(what)):
         return blueprint.folder
     try:
         path = Path(what).expanduser()
         is_file = path.is_file()
-    except (OSError, RuntimeError, ValueError) as error:  # too long a name, nobody's home, characters no path has
-        raise LoomError("That is no path", on=str(what)[:80], try_="the path of your agent.py") from error
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # too long a name, an unknown user's home, characters that no path has
+        raise LoomError("This is not a path", on=str(what)[:80], try_="the path of your agent.py") from error
     if is_file and path.suffix != ".py":
-        raise LoomError("An agent's file is Python", on=str(path), try_="the path of your agent.py, or of its folder")
+        raise LoomError(
+            "An agent's file must be Python", on=str(path), try_="the path of your agent.py, or of its folder"
+        )
     if is_file or (path / "agent.py").is_file() or (path / "main.py").is_file():
         return path
     if path.is_dir():
@@ -64,7 +79,7 @@ def find_code(what: str | Path) -> Path:
         )
     plugins = find_plugins("blueprints")
     if len(path.parts) == 1 and plugins.may_have("blueprints", str(what)):
-        plugins.get("blueprints", str(what))  # raises, repeating what is broken and its mend
+        plugins.get("blueprints", str(what))  # raises the plugin's error with its fix
     known = ", ".join(blueprint.name for blueprint in list_blueprints())
     raise LoomError("Nothing to deploy", on=str(what), try_=f"a blueprint ({known}) or the path of your agent.py")
 
@@ -79,7 +94,7 @@ def _read(name: str, folder: Path) -> Blueprint:
     except FileNotFoundError:
         about = {}
     except (OSError, ValueError) as error:
-        about = {"description": f"its blueprint.toml cannot be read ({error})"}
+        about = {"description": f"its blueprint.toml could not be read ({error})"}
     given: object = about.get("prompts", ())
     prompts = cast("Iterable[object]", given) if isinstance(given, list) else ()
     return Blueprint(

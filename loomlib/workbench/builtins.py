@@ -1,4 +1,4 @@
-"""The blueprints that ship with Loom, given through the same hook as a plugin's."""
+"""The blueprints that ship with Loom, registered through the same hook as a plugin's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from ..plugins import hookimpl
 
 @hookimpl
 def loom_blueprints() -> dict[str, Path]:
-    """The folders of `loomlib/blueprints`, by their names."""
+    """Return the folders of `loomlib/blueprints` by name."""
     folder = Path(__file__).resolve().parent.parent / "blueprints"
     return {path.parent.name: path.parent for path in sorted(folder.glob("*/agent.py"))}

@@ -1,4 +1,4 @@
-"""The two houses a workbench can stand in: what each says of itself, and what it takes to deploy there."""
+"""The environments of a workbench, the local AgentCore and AWS: their labels, delays and limits."""
 
 from __future__ import annotations
 
@@ -10,70 +10,70 @@ from ..errors import LocalServiceError, NotSupportedError
 from ..telemetry.trace_lookup import PollingPolicy
 
 _LOCAL_REMEDY = (
-    "Strands agents export by themselves. Any other agent does as soon as it makes OpenTelemetry spans "
-    "(opentelemetry.trace.get_tracer(…)); the variables for its own exporter are set already. "
-    "Look for OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER or AGENT_OBSERVABILITY_ENABLED among the runtime's variables."
+    "Strands agents export spans automatically. Any other agent does as soon as it creates OpenTelemetry spans "
+    "(opentelemetry.trace.get_tracer(…)); the exporter's variables are already set. "
+    "Check OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER or AGENT_OBSERVABILITY_ENABLED in the runtime's variables."
 )
 _AWS_REMEDY = (
-    "On AWS: switch on CloudWatch Transaction Search once for the account and region, add aws-opentelemetry-distro "
+    "On AWS: turn on CloudWatch Transaction Search once for the account and region, add aws-opentelemetry-distro "
     "to the agent's requirements, and start it with opentelemetry-instrument (the AgentCore toolkit does)."
 )
 
 
 class Environment(Protocol):
-    """Where AgentCore is."""
+    """Where AgentCore runs."""
 
     def poll_interval_s(self, attempts: int) -> float | None:
-        """Seconds between looks for a log line, given how many looks there are; None: as the settings say."""
+        """Return the seconds between lookups of a log line, or None for the settings' interval."""
         ...
 
     @property
     def same_clock(self) -> bool:
-        """Whether agents read the clock that this process reads."""
+        """Whether agents and this process share one clock."""
         ...
 
     def patience(self) -> PollingPolicy:
-        """How long to wait for spans, and what to do where none come."""
+        """Return how long to wait for spans, and what to do when none arrive."""
         ...
 
     def labels(self) -> tuple[str, ...]:
-        """What must be said beside every number that comes from here."""
+        """Return the provenance labels shown beside every figure from here."""
         ...
 
     def environment(self) -> Mapping[str, str]:
-        """The variables that point other AWS clients here; empty where the usual ones do."""
+        """Return the variables that point other AWS clients here; empty on AWS."""
         ...
 
     def session_count(self) -> int | None:
-        """How many sessions are alive, None when that is not told."""
+        """Return how many sessions are alive, or None where AgentCore does not say."""
         ...
 
     def check_deploy(self, what: str) -> None:
-        """Raises `NotSupportedError` when nothing can be deployed here."""
+        """Raise `NotSupportedError` when nothing can be deployed here."""
         ...
 
     def leave(self) -> None:
-        """Let go; a service that only this process used ends."""
+        """Release the environment; a service that only this process used ends."""
         ...
 
 
 class LocalEnvironment:
-    """The local AgentCore. The lease keeps a service alive that nobody started with `loom up`."""
+    """The local AgentCore. The lease keeps a service alive that was not started with `loom up`."""
 
     def __init__(self, state: local.ServiceState, lease: local.Lease) -> None:
         self.state, self._lease = state, lease
 
     def poll_interval_s(self, attempts: int) -> float | None:
-        """Three seconds in all and twice the configured log delay: a local line waits for nothing else."""
+        """Return the interval that spreads the lookups over three seconds plus twice the log delay."""
         return self._wait_s() / attempts
 
     @property
     def same_clock(self) -> bool:
-        """Yes: one machine."""
+        """True: both run on one machine."""
         return True
 
     def patience(self) -> PollingPolicy:
-        """A look every 50 ms for as long as for a log line: agents export 0.2 s after an answer at the latest."""
+        """Return a lookup every 50 ms for as long as for a log line; agents export within 0.2 s of an answer."""
         wait_s, delay_s = self._wait_s(), self.state.options.log_delay_s
         return PollingPolicy(
             wait_s=wait_s,
@@ -85,28 +85,28 @@ class LocalEnvironment:
         )
 
     def labels(self) -> tuple[str, ...]:
-        """That it is local, and that its model's latencies are simulated when they are."""
+        """Return that AgentCore is local, and the model with its simulated latencies."""
         try:
             found = local.status(self.state.home)
         except LocalServiceError:
-            # It is gone; what it said of itself when it started is the best that is known.
+            # The service has ended: the options it was started with are the best that is known.
             options = self.state.options
             return ("local AgentCore", f"model: {options.model} (profile {options.profile})")
         return ("local AgentCore", f"model: {found.model}")
 
     def environment(self) -> Mapping[str, str]:
-        """Endpoint variables, dummy credentials, region."""
+        """Return endpoint variables, dummy credentials and region."""
         return self.state.environment()
 
     def session_count(self) -> int | None:
-        """What the service says."""
+        """Return how many sessions the service has."""
         return len(local.status(self.state.home).sessions)
 
     def check_deploy(self, what: str) -> None:
-        """Everything can be deployed."""
+        """Do nothing: everything can be deployed."""
 
     def leave(self) -> None:
-        """Give the lease back."""
+        """Release the lease."""
         self._lease.close()
 
     def _wait_s(self) -> float:
@@ -117,16 +117,16 @@ class AwsEnvironment:
     """AWS itself."""
 
     def poll_interval_s(self, attempts: int) -> float | None:
-        """As the settings say (12 × 5 s by default)."""
+        """Return None: the settings' interval holds (12 × 5 s by default)."""
         return None
 
     @property
     def same_clock(self) -> bool:
-        """No: NTP keeps the two together, to some milliseconds."""
+        """False: NTP keeps the clocks within some milliseconds."""
         return False
 
     def patience(self) -> PollingPolicy:
-        """Spans reach CloudWatch two to three minutes after an answer, so five are waited; after fifteen none come."""
+        """Return a wait of five minutes: spans reach CloudWatch two to three minutes after an answer."""
         return PollingPolicy(
             wait_s=300.0,
             interval_s=10.0,
@@ -137,19 +137,19 @@ class AwsEnvironment:
         )
 
     def labels(self) -> tuple[str, ...]:
-        """Nothing has to be said."""
+        """Return no labels."""
         return ()
 
     def environment(self) -> Mapping[str, str]:
-        """Nothing: AWS clients find AWS by themselves."""
+        """Return nothing: AWS clients find AWS without help."""
         return {}
 
     def session_count(self) -> int | None:
-        """AWS has no operation for it."""
+        """Return None: AWS has no operation for it."""
         return None
 
     def check_deploy(self, what: str) -> None:
-        """Not yet: a package for AWS needs its dependencies built for the runtime's architecture."""
+        """Raise: a package for AWS needs dependencies that are built for the runtime's architecture."""
         raise NotSupportedError(
             "Deploying to AWS is not part of this release",
             on=what,
@@ -157,4 +157,4 @@ class AwsEnvironment:
         )
 
     def leave(self) -> None:
-        """Nothing to give back."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""Stored rows and log events as DataFrames: one row each, aware timestamps, units in the column names."""
+"""Stored rows and log events as DataFrames: timezone-aware timestamps, units in the column names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
 
 def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
-    """The catalog."""
+    """Return the catalog, one row per agent."""
     return _frame(
         _AGENTS,
         (
@@ -49,14 +49,14 @@ def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
 
 
 def log_frame(events: Iterable[LogEvent]) -> pd.DataFrame:
-    """Log events in the order given."""
+    """Return log events, one row each, in the given order."""
     return _frame(
         _LOGS, ((e.timestamp, e.level or "", e.message, e.session_id, e.request_id, e.stream) for e in events)
     )
 
 
 def session_frame(rows: Iterable[SessionRow]) -> pd.DataFrame:
-    """Sessions."""
+    """Return sessions, one row each."""
     return _frame(
         _SESSIONS,
         (
@@ -70,7 +70,7 @@ def session_frame(rows: Iterable[SessionRow]) -> pd.DataFrame:
 
 
 def invocation_frame(rows: Iterable[InvocationRow]) -> pd.DataFrame:
-    """Stored invocations."""
+    """Return stored invocations, one row each."""
     return _frame(
         _INVOCATIONS,
         (
@@ -84,7 +84,7 @@ def invocation_frame(rows: Iterable[InvocationRow]) -> pd.DataFrame:
 
 
 def study_frame(rows: Iterable[StudyRow]) -> pd.DataFrame:
-    """Stored studies."""
+    """Return stored studies, one row each."""
     return _frame(
         _STUDIES,
         (
@@ -95,7 +95,7 @@ def study_frame(rows: Iterable[StudyRow]) -> pd.DataFrame:
 
 
 def eval_run_frame(rows: Iterable[EvalRunRow], counts: Mapping[str, int]) -> pd.DataFrame:
-    """Stored evaluations; `results` counts the cases × repeats that are answered."""
+    """Return stored runs, one row each; `results` counts the answered cases × repeats."""
     return _frame(
         _EVAL_RUNS,
         (
@@ -109,7 +109,7 @@ def eval_run_frame(rows: Iterable[EvalRunRow], counts: Mapping[str, int]) -> pd.
 
 
 def eval_set_frame(evalsets: Iterable[EvalSet]) -> pd.DataFrame:
-    """Eval sets, with how many of their cases have several turns and which tags they carry."""
+    """Return eval sets, one row each; "multi-turn" counts the cases with several turns."""
     return _frame(
         _EVAL_SETS,
         (
@@ -123,7 +123,7 @@ def eval_set_frame(evalsets: Iterable[EvalSet]) -> pd.DataFrame:
 
 
 def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
-    """The templates that can be deployed by name."""
+    """Return blueprints, one row each."""
     return _frame(
         _BLUEPRINTS,
         ((b.name, b.title, b.description, b.variant_of, b.prompts[0] if b.prompts else "") for b in blueprints),
@@ -131,7 +131,7 @@ def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
 
 
 def rows_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:
-    """Rows that name their columns themselves, the same in each; `columns` are those of a table without rows."""
+    """Return rows as a DataFrame; `columns` are those of a table without rows."""
     from ..presentation.text_frame import TextFrame
 
     return TextFrame(list(rows)) if rows else TextFrame(columns=list(columns))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..agents import record_from_row
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
-from .cards import card, milliseconds
+from ..presentation.formats import milliseconds
+from ..presentation.html import card
 
 if TYPE_CHECKING:
     from ..agents import AgentEntry, InvocationRecord

@@ -12,8 +12,8 @@ from ..deprecation import warn_renamed
 from ..errors import LoomError
 from ..memory import MemoryReader, Provenance, find_provenance, moments_of
 from ..memory.reading import moment
+from ..presentation.html import card
 from . import memory_tables as tables
-from .cards import card
 from .memory_views import ProvenanceView, TimelineView
 from .wait_line import WaitLine
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 PathText = str | os.PathLike[str]
 ROWS: Final = 10_000
-"""Rows that a table holds unless told otherwise: an inspection begins with the newest."""
+"""Default limit of a table's rows; the newest come first."""
 _NO_EVENTS: Final = (
     "No events. An agent writes them with CreateEvent: bedrock_agentcore's MemorySessionManager does, "
     "or the blueprint that remembers."
@@ -40,9 +40,9 @@ _NO_EVENTS: Final = (
 
 
 class Memory:
-    """One AgentCore memory; opened by `bench.memories.get(name)`. Reading is lazy, and the same on AWS and locally.
+    """One AgentCore memory; opened by `bench.memories.get(name)`. Reading is lazy and the same on AWS and locally.
 
-    `reader` gives values instead of tables, one by one, whatever the memory's size.
+    `reader` yields values one by one instead of tables, for a memory of any size.
     """
 
     def __init__(self, clients: Clients, description: MemoryDescription, *, labels: tuple[str, ...] = ()) -> None:
@@ -66,17 +66,17 @@ class Memory:
 
     @property
     def status(self) -> str:
-        """AWS's word: ACTIVE, CREATING, FAILED …, as it was when this was made."""
+        """The status in AWS's terms (ACTIVE, CREATING, FAILED …) when this object was created."""
         return self.description.status
 
     def actors(self, *, limit: int | None = ROWS, progress: Progress | None = None) -> MemoryFrame:
-        """Everybody of whom the memory has events."""
+        """Return the actors who have events in the memory."""
         found = self.reader.actors(limit=limit, progress=progress or WaitLine())
         rows = ((each,) for each in found)
         return tables.frame(rows, tables.ACTORS, title=f"Actors of {self.name}", empty=_NO_EVENTS, limit=limit)
 
     def sessions(self, actor: str, *, limit: int | None = ROWS, progress: Progress | None = None) -> MemoryFrame:
-        """An actor's sessions, the memory's own: nothing says that a runtime session has the same id."""
+        """Return an actor's memory sessions; their ids need not be those of runtime sessions."""
         found = self.reader.sessions(actor, limit=limit, progress=progress or WaitLine())
         rows = (tables.session_row(each) for each in found)
         title, empty = (
@@ -95,7 +95,7 @@ class Memory:
         limit: int | None = ROWS,
         progress: Progress | None = None,
     ) -> MemoryFrame:
-        """Events, session by session and each session's newest first; `since` is a moment, or the time since.
+        """Return events, session by session, newest first within each; `since` is a time or a duration.
 
         memory.events("anna", since=timedelta(days=7))
         """
@@ -107,7 +107,7 @@ class Memory:
         return tables.frame(rows, tables.EVENTS, title=title, empty=_NO_EVENTS, limit=limit)
 
     def iter_events(self, actor: str | None = None, **options: Any) -> Iterator[MemoryEvent]:
-        """The same as values, one page at a time: for memories too large for a table."""
+        """Yield events as values, one page at a time, for memories too large for a table."""
         return self.reader.events(actor, **options)
 
     def records(
@@ -120,7 +120,7 @@ class Memory:
         limit: int | None = ROWS,
         progress: Progress | None = None,
     ) -> MemoryFrame:
-        """What was extracted: of a namespace and all below it (`exact`: of that alone), or of an actor, or all.
+        """Return extracted records: of a namespace and below (`exact`: of it alone), of an actor, or all.
 
         memory.records(actor="anna")
         memory.records("/facts/{actorId}/", actor="anna")
@@ -133,7 +133,7 @@ class Memory:
         return tables.frame(rows, tables.RECORDS, title=title, empty=self._no_records(), limit=limit)
 
     def iter_records(self, namespace: str | None = None, **options: Any) -> Iterator[MemoryRecord]:
-        """The same as values, one page at a time."""
+        """Yield records as values, one page at a time."""
         return self.reader.records(namespace, **options)
 
     def search(
@@ -146,7 +146,7 @@ class Memory:
         exact: bool = False,
         top_k: int = 10,
     ) -> MemoryFrame:
-        """The records nearest in meaning, best first, with the service's scores; places as for `records`."""
+        """Search records by meaning; best first, with the service's scores. Filters are those of `records`."""
         found = self.reader.search(query, namespace, actor=actor, strategy=strategy, exact=exact, top_k=top_k)
         rows = ((each.score, *tables.record_row(each, self._strategies())) for each in found)
         return tables.frame(rows, tables.FOUND, title=f"“{query}” in {self.name}", empty=self._no_records())
@@ -160,20 +160,20 @@ class Memory:
         limit: int | None = ROWS,
         progress: Progress | None = None,
     ) -> TimelineView:
-        """What was said and what was made of it, in the order of time; at most `limit` events and as many records."""
-        told = progress or WaitLine()
+        """Return an actor's events and extracted records in order of time, at most `limit` of each."""
+        show = progress or WaitLine()
         start = moment(since)
-        events = self.reader.events(actor, session=session, since=start, limit=limit, progress=told)
-        records = self.reader.records(actor=actor, limit=limit, progress=told)
+        events = self.reader.events(actor, session=session, since=start, limit=limit, progress=show)
+        records = self.reader.records(actor=actor, limit=limit, progress=show)
         found = moments_of(events, records, self.description.strategies, since=start)
         return TimelineView(found, title=f"{actor} in {self.name}", labels=self.labels)
 
     def provenance(
         self, record: str | MemoryRecord, *, scan: int | None = None, progress: Progress | None = None
     ) -> ProvenanceView:
-        """The events that a record came from: as the service tells, else by similarity and labelled inferred.
+        """Return the events that a record was extracted from: as the service states, else inferred by similarity.
 
-        At most `scan` events are read (20,000 unless told otherwise).
+        At most `scan` events are read (20,000 by default).
         """
         if not isinstance(record, str) and not hasattr(record, "namespaces"):
             raise LoomError(
@@ -192,7 +192,7 @@ class Memory:
         return inv.telemetry.memories_used(self, scan=scan, progress=progress)
 
     def failed_extractions(self) -> MemoryFrame:
-        """Extractions that failed (AWS lists no others)."""
+        """Return failed extractions (AWS lists no others)."""
         columns = ("strategy", "actor_id", "memory_session_id", "status", "reason", "events", "job_id")
         rows = (
             (
@@ -209,11 +209,14 @@ class Memory:
         return tables.frame(rows, columns, title=f"Failed extractions of {self.name}", empty="None failed.")
 
     def health(self, *, progress: Progress | None = None, **options: Any) -> HealthReport:
-        """What should be mended: leaks, secrets and personal data, contradictions, stale and double records, strategies
-        that bring nothing, growth and cost. Each with evidence, in which secrets are struck out.
+        """Check the memory; each finding has redacted evidence.
 
-        Options (`loomlib.memory.health.check_health`): `records=` and `events=` to read at most (20,000; None: all),
-        `allow=["email"]` for personal data that may be here, `presidio=True`, `redactor=`, `untouched=timedelta`,
+        It looks for leaks between actors, secrets and personal data, contradictions, stale and duplicate records,
+        strategies without records, growth and cost.
+
+        Options (`loomlib.memory.health.check_health`): `records=` and `events=` to read at most
+        (20,000 by default, None for all),
+        `allow=["email"]` for allowed kinds of personal data, `presidio=True`, `redactor=`, `untouched=timedelta`,
         `extraction=timedelta`, `tenant=` (an actor's tenant from its id), `prices=`, `retrievals=` a month.
 
             memory.health(allow=["email"]).problems
@@ -223,14 +226,16 @@ class Memory:
         return check_health(self.reader, progress=progress or WaitLine(), labels=self.labels, **options)
 
     def snapshot(self, *, events: bool = True, progress: Progress | None = None) -> MemorySnapshot:
-        """What is here now, without secrets; `.save(path)` keeps it, `loomlib.memory.read_snapshot(path)` reads it.
-        AgentCore keeps no former states."""
+        """Return a redacted snapshot; `.save(path)` writes it, `loomlib.memory.read_snapshot(path)` reads it.
+
+        AgentCore keeps no earlier states of a memory.
+        """
         from ..memory.snapshots import take_snapshot
 
         return take_snapshot(self.reader, events=events, progress=progress or WaitLine())
 
     def diff(self, before: MemorySnapshot | PathText, after: MemorySnapshot | PathText | None = None) -> MemoryDiff:
-        """What was created, updated, moved and deleted between two snapshots (or their files); without `after`, since.
+        """Return what was created, updated, moved and deleted between two snapshots (or their files) or since one.
 
         before = memory.snapshot()
         memory.diff(before)
@@ -249,9 +254,9 @@ class Memory:
         redact: bool | Redactor = True,
         progress: Progress | None = None,
     ) -> Exported:
-        """Write events and records (of these `actors` alone) to a file of JSON lines.
+        """Write events and records (only of `actors`, if given) to a file of JSON lines.
 
-        Secrets and personal data are struck out; `redact=False` keeps them, a `Redactor` brings rules of one's own.
+        Secrets and personal data are redacted; `redact=False` keeps them, a `Redactor` has rules of your own.
         """
         from ..memory.exchange import export_memory
         from ..redaction import Redactor
@@ -264,7 +269,7 @@ class Memory:
     def preview_export(
         self, *, actors: Sequence[str] | None = None, redact: bool | Redactor = True, lines: int = 20
     ) -> ExportPreview:
-        """The first lines as `export` would write them, half of them events; nothing is written."""
+        """Return the first lines as `export` would write them, half of them events; nothing is written."""
         from ..memory.exchange import preview_export
         from ..redaction import Redactor
 
@@ -272,15 +277,18 @@ class Memory:
         return preview_export(self.reader, actors=actors, redactor=rules, lines=lines, labels=self.labels)
 
     def import_(self, path: PathText, *, progress: Progress | None = None) -> ImportPreview:
-        """What a file that `export` wrote would bring; `.confirm()` writes it. An import that was stopped goes on where
-        it was when it is asked for again, and what is here already does not come twice."""
+        """Preview the import of a file that `export` wrote; `.confirm()` writes it.
+
+        Importing again resumes an import that was stopped; existing events and records are not duplicated.
+        """
         from ..memory.exchange import preview_import
 
         return preview_import(self.reader, path, progress=progress or WaitLine(), labels=self.labels)
 
     def forget(self, actor: str, *, progress: Progress | None = None) -> ForgetPreview:
-        """What is this actor's here: events by session, records by namespace. Nothing is deleted until `.confirm()`,
-        which looks again afterwards and says where something may be still.
+        """Preview the deletion of an actor's events and records; `.confirm()` deletes and verifies it.
+
+        The result lists where copies may still exist.
 
             preview = memory.forget("anna")
             preview.confirm()
@@ -299,10 +307,10 @@ class Memory:
         settle_s: float = 60.0,
         progress: Progress | None = None,
     ) -> IsolationReport:
-        """Whether reads cross from one actor or tenant to another, tried with seeded actors whose ids are nearly alike.
+        """Test whether reads return records of another actor or tenant, with test actors of similar ids.
 
         `patterns` are namespaces with {actorId}, {sessionId}, {tenantId}, {userId} …, else the memory's own. It writes
-        into a scratch namespace with scratch actors and takes all of it away; `slashes` lets their ids have slashes.
+        to a scratch namespace with test actors and deletes it afterwards; `slashes` allows slashes in their ids.
         """
         from ..memory.isolation import check_isolation
 
@@ -324,28 +332,29 @@ class Memory:
         if not self.description.strategies:
             return (
                 "No records: the memory has no strategy, so nothing is extracted. "
-                'bench.memories.create(name, strategies=["semantic"]) makes one that extracts facts.'
+                'bench.memories.create(name, strategies=["semantic"]) creates one that extracts facts.'
             )
         names = ", ".join(template for each in self.description.strategies for template in each.namespaces)
-        return f"No records here. They are written some time after a turn is closed, into {names}."
+        return f"No records here. They are extracted some time after a turn ends, into {names}."
 
     def __repr__(self) -> str:
         return f"<Memory {self.name}: {self.status.lower()}, {len(self.description.strategies)} strategies, {self.id}>"
 
     def _repr_html_(self) -> str:
-        told = self.description
-        facts = [(f"{each.name} ({each.type.lower()})", ", ".join(each.namespaces)) for each in told.strategies]
-        expiry = "–" if told.event_expiry_days is None else f"after {told.event_expiry_days} days"
+        description = self.description
+        facts = [(f"{each.name} ({each.type.lower()})", ", ".join(each.namespaces)) for each in description.strategies]
+        expiry = "–" if description.event_expiry_days is None else f"after {description.event_expiry_days} days"
         return card(
-            f"Memory {told.name}",
-            state=({"ACTIVE": "good", "FAILED": "bad"}.get(told.status, "wait"), told.status.lower()),
-            labels=(*self.labels, told.region),
-            facts=[("id", told.memory_id), ("events expire", expiry), *facts],
-            note=told.failure_reason or ("" if facts else "No strategy: events are kept, nothing is extracted."),
+            f"Memory {description.name}",
+            state=({"ACTIVE": "good", "FAILED": "bad"}.get(description.status, "wait"), description.status.lower()),
+            labels=(*self.labels, description.region),
+            facts=[("id", description.memory_id), ("events expire", expiry), *facts],
+            note=description.failure_reason
+            or ("" if facts else "No strategy: events are stored, no records are extracted."),
         )
 
 
-def _snapshot(given: MemorySnapshot | PathText) -> MemorySnapshot:
+def _snapshot(source: MemorySnapshot | PathText) -> MemorySnapshot:
     from ..memory.snapshots import read_snapshot
 
-    return read_snapshot(given) if isinstance(given, (str, Path, os.PathLike)) else given
+    return read_snapshot(source) if isinstance(source, (str, Path, os.PathLike)) else source

@@ -1,4 +1,4 @@
-"""A DataFrame that says what it is: a title, a note, and what to do where it has no rows. All of it is escaped text.
+"""A DataFrame with a title and a note, displayed as escaped HTML.
 
 It is a module of its own because pandas is only imported when a table is made.
 """
@@ -13,21 +13,21 @@ from ..memory.faces import SHOWN_ROWS, cell_text, html_table
 
 
 class MemoryFrame(pd.DataFrame):
-    """What memory's tables are; whatever is made of it (a filter, a join) is a plain DataFrame."""
+    """A table of a memory's contents; a filter or join of it is a plain DataFrame."""
 
     def titled(self, title: str, note: str = "") -> MemoryFrame:
-        """This, with what it says above its rows; `attrs` keep both."""
+        """Set title and note, which `attrs` hold, and return this table."""
         self.attrs.update({"title": title, "note": note})
         return self
 
     @property
     def title(self) -> str:
-        """What this is."""
+        """The title."""
         return str(self.attrs.get("title", ""))
 
     @property
     def note(self) -> str:
-        """What must be known beside it."""
+        """The note, or what to do when there are no rows."""
         return str(self.attrs.get("note", ""))
 
     def __repr__(self) -> str:
@@ -39,7 +39,7 @@ class MemoryFrame(pd.DataFrame):
         return "\n".join(filter(None, lines))
 
     def html(self) -> str:
-        """The first rows as static HTML, everything escaped."""
+        """Render the first rows as static HTML; all text is escaped."""
         rows, more = self._shown_rows()
         return html_table(self.title, self.note, [str(each) for each in self.columns], rows, more)
 

@@ -1,7 +1,7 @@
-"""A memory's contents as DataFrames: made in chunks, shown as escaped static HTML, with a word where there is nothing.
+"""A memory's contents as DataFrames, built in chunks.
 
-Columns that repeat a few words over a million rows are categories. A memory's sessions are `memory_session_id`, so that
-nobody takes them for runtime sessions.
+Columns that repeat a few values over many rows are categories. A memory's sessions are `memory_session_id`, because
+runtime sessions are something else.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ _CATEGORIES: Final = frozenset(
 
 
 def memory_row(memory: MemoryDescription) -> tuple[Any, ...]:
-    """A memory."""
+    """Return the row of a memory."""
     return (
         memory.name, memory.status, memory.memory_id, memory.region, memory.created_at, memory.updated_at, memory.arn,
     )  # fmt: skip
 
 
 def session_row(session: MemorySession) -> tuple[Any, ...]:
-    """A session."""
+    """Return the row of a session."""
     return (session.session_id, session.actor_id, session.created_at)
 
 
 def event_row(event: MemoryEvent) -> tuple[Any, ...]:
-    """An event; `role` is its first message's, or all of them where they differ."""
+    """Return the row of an event; `role` joins the roles of its messages."""
     roles = "+".join(dict.fromkeys(each.role for each in event.messages))
     return (
         event.timestamp, event.actor_id, event.session_id, roles, event.text, len(event.messages), event.branch,
@@ -66,7 +66,7 @@ def event_row(event: MemoryEvent) -> tuple[Any, ...]:
 
 
 def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> tuple[Any, ...]:
-    """A record; `source_events` counts those that the service tells, None where it tells none."""
+    """Return the row of a record; `source_events` counts those that the service states, or is None."""
     return (
         record.text, ", ".join(record.namespaces), strategies.get(record.strategy_id, record.strategy_id),
         record.created_at, record.updated_at, record.extractor, len(record.stated_sources) or None,
@@ -84,9 +84,9 @@ def frame(
     empty: str = "",
     limit: int | None = None,
 ) -> MemoryFrame:
-    """A DataFrame of rows that come one by one; never more than a chunk of them is held as Python values.
+    """Build a DataFrame from rows, with at most one chunk of them as Python values at a time.
 
-    `limit` is what the rows were cut at, if they were.
+    `limit` is the limit of the rows, which the note mentions when it was reached.
     """
     import pandas as pd
 

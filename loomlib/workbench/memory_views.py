@@ -1,4 +1,4 @@
-"""A memory's timeline and a record's provenance, as a notebook sees them: static, escaped, with the table beside."""
+"""A memory's timeline and a record's provenance as tables, charts and static HTML."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from ..memory import Provenance
     from .memory_frame import MemoryFrame
 
-_EMPTY = "Nothing was said by this actor and nothing is known: memory.actors() lists who has events."
+_EMPTY = "This actor has no events and no records. memory.actors() lists who has events."
 _SHOWN = 200
 
 
 class TimelineView:
-    """What happened to an actor's memory when; made by `memory.timeline(actor)`."""
+    """An actor's events and records in order of time; made by `memory.timeline(actor)`."""
 
     def __init__(self, moments: Sequence[Moment], *, title: str, labels: Sequence[str] = ()) -> None:
         self.moments, self._title, self._labels = tuple(moments), title, tuple(labels)
 
     def table(self) -> MemoryFrame:
-        """One row a moment, oldest first."""
+        """Return one row per event or record, oldest first."""
         rows = (tuple(each.row().values()) for each in self.moments)
         return tables.frame(rows, TIMELINE_COLUMNS, title=self._title, note=self.note(), empty=_EMPTY)
 
     def figure(self) -> go.Figure:
-        """The same as a plotly figure, a lane for each who spoke and for each strategy."""
+        """Return a plotly chart with one row for each role and each strategy."""
         return draw_timeline(self.moments, title=self._title, subtitle=self.note())
 
     def note(self) -> str:
-        """What must be known beside it."""
+        """Return the provenance labels and the extractors."""
         made_by = {each.extractor for each in self.moments if each.extractor}
         return " · ".join([*self._labels, *(f"extracted by: {each}" for each in sorted(made_by))])
 
@@ -55,26 +55,26 @@ class TimelineView:
 
 
 class ProvenanceView:
-    """Where a record came from; made by `memory.provenance(record_id)`. `state` is one of `PROVENANCE_STATES`."""
+    """The sources of a record; made by `memory.provenance(record_id)`. `state` is one of `PROVENANCE_STATES`."""
 
     def __init__(self, found: Provenance, *, labels: Sequence[str] = ()) -> None:
         self.found, self._labels = found, tuple(labels)
 
     @property
     def state(self) -> str:
-        """Whether it is told, inferred, or unknown."""
+        """Whether the sources are stated by the service, inferred, or unknown."""
         return self.found.state
 
     def sentence(self) -> str:
-        """How it is known."""
+        """Return how the sources are known."""
         return self.found.sentence()
 
     def table(self) -> MemoryFrame:
-        """One row a source, each labelled as told or inferred."""
+        """Return one row per source, each labelled as stated or inferred."""
         rows = (tuple(each.values()) for each in self.found.table())
-        said = f"{self.found.record.text}\n{self.sentence()}"
+        note = f"{self.found.record.text}\n{self.sentence()}"
         return tables.frame(
-            rows, tables.SOURCES, title=f"Sources of {self.found.record.record_id}", note=said, empty=said
+            rows, tables.SOURCES, title=f"Sources of {self.found.record.record_id}", note=note, empty=note
         )
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class ProvenanceView:
 
 
 def _lanes(moments: Sequence[Moment]) -> str:
-    """The timeline as inline SVG: no script, and the table below says the same in words."""
+    """Return the timeline as inline SVG, without a script; the table below has the same data."""
     from html import escape
 
     from ..presentation.theme import GRID, INK, PALETTE
@@ -100,7 +100,7 @@ def _lanes(moments: Sequence[Moment]) -> str:
     span_s = max((end - start).total_seconds(), 1e-3)
     height, left, width = 24 * len(lanes) + 34, 220, 560
     parts = [
-        f'<svg class="mathjax_ignore" role="img" aria-label="when it was said and extracted" '
+        f'<svg class="mathjax_ignore" role="img" aria-label="events and extracted records over time" '
         f'viewBox="0 0 800 {height}" '
         f'style="max-width:60em;width:100%" font-size="11" font-family="system-ui,sans-serif" fill="{INK}">'
     ]

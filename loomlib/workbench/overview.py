@@ -1,4 +1,4 @@
-"""How agents are doing, as a notebook sees it: the numbers of several agents, and of one with its details."""
+"""How agents are doing: the figures of several agents, and of one agent with its details."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..metrics import AgentFigures, Bin, Figures, Headline, Window, headlines, sentence, value_text
+from ..metrics import AgentFigures, Bin, Figures, Headline, Window, headlines, sentence
 from .frames import rows_frame
-from .overview_page import BINS_SHOWN, overview_page, table_html
+from .overview_page import BINS_SHOWN, Section, overview_page
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import AgentEntry
 
-_EMPTY = 'No agents yet. bench.deploy("calculator") gives you one in half a second.'
+_EMPTY = 'No agents yet. bench.deploy("calculator") deploys one in a few seconds.'
 _SHOWN = 50
 _LINES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The numbers of a workbench's agents over a time; made by `Workbench.metrics.overview()`."""
+    """The figures of a workbench's agents over a time window; made by `bench.metrics.overview()`."""
 
     title: str
     window: Window
@@ -34,26 +34,26 @@ class Overview:
 
     @property
     def total(self) -> Figures:
-        """All agents together."""
+        """The figures of all agents together."""
         return self.figures.total
 
     def agent(self, name: str) -> Figures:
-        """The numbers of the agent of that name, runtime id or ARN."""
+        """Return the figures of the agent of that name, runtime id or ARN."""
         for each in self.entries:
             if name in (each.name, each.runtime_id, str(each.arn)):
                 return self.figures.by_agent[each.id]
         raise KeyError(f"{name}: one of {', '.join(each.name for each in self.entries) or 'no agents'}")
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The numbers on top of the page."""
+        """Return the figures at the top of the page."""
         return headlines(self.total, agents=len(self.entries))
 
     def sentence(self) -> str:
-        """How it went, in a sentence or two."""
+        """Return the result in a sentence or two."""
         return sentence(self.total) if self.entries else _EMPTY
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an agent, plain values; None where a number is not known."""
+        """Return one row per agent as plain values; unknown figures are None."""
         return [
             {
                 "agent": each.name,
@@ -66,11 +66,11 @@ class Overview:
         ]
 
     def table(self) -> pd.DataFrame:
-        """One row an agent: numbers with the ends of their intervals and their n."""
+        """Return one row per agent: figures with their confidence intervals and n."""
         return rows_frame(self.rows(), ("agent", "status", "region", "runtime_id"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         return {
             "title": self.title,
             "window": _moments(self.window),
@@ -103,15 +103,15 @@ class Overview:
             self.labels,
             self.sentence(),
             self.headlines() if self.entries else (),
-            table_html(head, rows, more=len(self.entries) - len(rows)),
+            Section(head, rows, more=len(self.entries) - len(rows)),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOverview:
-    """One agent's numbers, sessions, latency over time and recent log lines; made by `Agent.overview()`.
+    """One agent's figures, sessions, latency over time and newest log lines; `agent.telemetry.overview()`.
 
-    `logs_problem` says why there are no log lines where they could not be read.
+    `logs_problem` says why log lines could not be read.
     """
 
     entry: AgentEntry
@@ -127,7 +127,7 @@ class AgentOverview:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What is known of the runtime, as text."""
+        """What is known about the runtime, as text."""
         raw, entry = self.entry.raw_metadata, self.entry
         found = {
             "name": entry.name,
@@ -145,19 +145,19 @@ class AgentOverview:
         return {name: value for name, value in found.items() if value}
 
     def headlines(self) -> tuple[Headline, ...]:
-        """The numbers on top of the page."""
+        """Return the figures at the top of the page."""
         return headlines(self.figures)
 
     def sentence(self) -> str:
-        """How it went, in a sentence or two."""
+        """Return the result in a sentence or two."""
         return sentence(self.figures)
 
     def latency(self) -> pd.DataFrame:
-        """Latency over time: one row a bin with its n, failures, median and p90 with the ends of their intervals."""
+        """Return one row per time bin: n, failures, median and p90 with their confidence intervals."""
         return rows_frame([each.row() for each in self.bins], ("start", "end", "n", "failed", "p50_ms", "p90_ms"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but sessions and log lines, which are tables to be paged; ready for JSON."""
+        """Return everything except sessions and log lines, ready for JSON."""
         return {
             "title": self.entry.name,
             "window": _moments(self.window),
@@ -180,22 +180,10 @@ class AgentOverview:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        facts = table_html(("", ""), list(self.metadata.items()))
-        failures = table_html(("failure", "calls"), [(name, str(n)) for name, n in self.figures.failures.items()])
-        bins = table_html(
-            ("from (UTC)", "n", "failed", "median", "p90"),
-            [
-                (
-                    f"{each.start:%Y-%m-%d %H:%M:%S}",
-                    str(each.n),
-                    str(each.failed),
-                    value_text("duration_p50_ms", each.p50),
-                    value_text("duration_p90_ms", each.p90),
-                )
-                for each in self.bins[-BINS_SHOWN:]
-            ],
-            more=len(self.bins) - BINS_SHOWN,
-        )
+        bins = [
+            (bin.start.strftime("%Y-%m-%d %H:%M:%S"), bin.n, bin.failed, bin.p50.text("ms"), bin.p90.text("ms"))
+            for bin in self.bins[-BINS_SHOWN:]
+        ]
         sessions = _cells(self.sessions.head(_LINES), ("session_id", "invocations", "failed", "last_done"))
         lines = _cells(self.logs.tail(_LINES), ("timestamp", "level", "message"))
         return overview_page(
@@ -203,18 +191,23 @@ class AgentOverview:
             self.labels,
             self.sentence(),
             self.headlines(),
-            facts + failures,
-            ("Latency over time", bins),
-            ("Sessions", table_html(*sessions, more=len(self.sessions) - _LINES)),
-            ("Recent log lines", table_html(*lines)),
+            Section((), list(self.metadata.items())),
+            Section(("failure", "calls"), list(self.figures.failures.items())),
+            Section(
+                ("from (UTC)", "n", "failed", "median", "p90"),
+                bins,
+                title="Latency over time",
+                more=len(self.bins) - len(bins),
+            ),
+            Section(*sessions, title="Sessions", more=max(0, len(self.sessions) - _LINES)),
+            Section(*lines, title="Recent log lines"),
             note=self.logs_problem,
         )
 
 
 def _cells(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     shown = frame[list(columns)] if len(frame) else frame
-    found = [tuple(str(cell) for cell in row) for row in shown.itertuples(index=False, name=None)]
-    return columns, found
+    return columns, [tuple(str(cell) for cell in row) for row in shown.itertuples(index=False, name=None)]
 
 
 def _headline(found: Headline) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Several regions and accounts side by side: one row a place, and a sentence in the row of one that does not answer."""
+"""Several regions and accounts side by side, one row each, with the error of one that does not answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import LoomError
 from ..metrics import Figures, Window, headlines
 from ..presentation.formats import plural
 from .frames import rows_frame
-from .overview_page import overview_page, table_html
+from .overview_page import Section, overview_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +25,9 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One region of one account. `state` is `ok`, `failed` (then `why` says what to do) or `not connected`.
+    """One region of one account. `state` is `ok`, `failed` (`why` says what to do) or `not connected`.
 
-    `figures` are None where the place failed: what it was last known to do is no answer to how it is doing.
+    `figures` are None where the region failed: older figures would not show how it is doing now.
     """
 
     where: str
@@ -40,7 +40,7 @@ class Place:
     why: str = ""
 
     def row(self) -> dict[str, Any]:
-        """One row of a table."""
+        """Return one row of the table."""
         return {
             "where": self.where,
             "account": self.account_id,
@@ -54,24 +54,24 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The numbers of several workbenches; made by `loomlib.overview([…])`."""
+    """The figures of several workbenches; made by `loomlib.overview([…])`."""
 
     window: Window
     places: tuple[Place, ...]
     taken_at: datetime
 
     def sentence(self) -> str:
-        """How many answered."""
+        """Return how many regions answered, and the errors of the others."""
         failed = [each for each in self.places if each.state == "failed"]
-        told = f"{len(self.places) - len(failed)} of {plural(len(self.places), 'place')} answered."
-        return " ".join([told, *(f"{each.region}: {each.why}" for each in failed)])
+        answered = f"{len(self.places) - len(failed)} of {plural(len(self.places), 'region')} answered."
+        return " ".join([answered, *(f"{each.region}: {each.why}" for each in failed)])
 
     def table(self) -> pd.DataFrame:
-        """One row a place."""
+        """Return one row per region."""
         return rows_frame([each.row() for each in self.places], ("where", "account", "region", "state", "why"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         return {
             "window": str(self.window),
             "taken_at": self.taken_at.isoformat(),
@@ -80,10 +80,12 @@ class Places:
         }
 
     def __repr__(self) -> str:
-        lines = [f"{plural(len(self.places), 'place')} · {self.window}", self.sentence()]
+        lines = [f"{plural(len(self.places), 'region')} · {self.window}", self.sentence()]
         for each in self.places:
-            told = f"{each.figures.invocations} invocations by {each.agents} agents" if each.figures else each.why
-            lines.append(f"{each.where} · {each.account_id or 'account unknown'} · {each.region}: {each.state}, {told}")
+            outcome = f"{each.figures.invocations} invocations by {each.agents} agents" if each.figures else each.why
+            lines.append(
+                f"{each.where} · {each.account_id or 'account unknown'} · {each.region}: {each.state}, {outcome}"
+            )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -101,7 +103,7 @@ class Places:
             )
             for each in self.places
         ]
-        table = table_html(("where", "account", "region", "state", "agents", *head, "why"), rows)
+        table = Section(("where", "account", "region", "state", "agents", *head, "why"), rows)
         return overview_page(f"Regions and accounts · {self.window}", (), self.sentence(), (), table)
 
 
@@ -110,11 +112,11 @@ def overview(
     since: datetime | timedelta | None = None,
     until: datetime | timedelta | None = None,
 ) -> Places:
-    """The numbers of several regions and accounts side by side, one row each.
+    """Return the figures of several regions and accounts, one row each.
 
-    Every workbench is asked whose account it is, so a credential that has expired or a region that cannot be reached
-    shows as a row with its sentence, and the others go on. Agents of the same catalogs that belong to a place of which
-    no workbench was given are rows too, marked `not connected`.
+    Every workbench is asked for its account, so an expired credential or an unreachable region shows as a row with its
+    error, and the others go on. Agents of the same catalogs in other regions or accounts are rows marked
+    `not connected`.
 
         loom.overview([loom.connect("aws", region="us-east-1"), loom.connect("aws", region="eu-central-1")])
     """
@@ -131,7 +133,7 @@ def _place(bench: Workbench, window: Window) -> Place:
     region = "–"
     try:
         region = bench.region
-        account_id = bench.clients.account_id(anew=True)  # credentials expire, and services stop, after they were known
+        account_id = bench.clients.account_id(anew=True)  # ask again: credentials expire and services stop
         return _known(bench, account_id, region, window)
     except LoomError as error:
         return Place(
@@ -156,7 +158,7 @@ def _known(
 
 
 def _others(benches: Sequence[Workbench], places: Sequence[Place], window: Window) -> list[Place]:
-    """The places of agents in these catalogs for which there is no workbench; one that failed is told already."""
+    """Return the regions and accounts of catalogued agents that no workbench covers."""
     seen = {(each.where, each.account_id, each.region) for each in places}
     failed_regions = {(each.where, each.region) for each in places if each.state == "failed"}
     found: list[Place] = []
@@ -167,7 +169,7 @@ def _others(benches: Sequence[Workbench], places: Sequence[Place], window: Windo
             if (bench.where, account_id, region) in seen or (bench.where, region) in failed_regions:
                 continue
             seen.add((bench.where, account_id, region))
-            why = "its agents are in the catalog, and no workbench of this region and account was given"
+            why = "the catalog has agents here, but no workbench of this region and account was passed"
             found.append(_known(bench, account_id, region, window, state="not connected", why=why))
     return found
 

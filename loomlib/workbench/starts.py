@@ -1,4 +1,4 @@
-"""An agent's start as JSON has it."""
+"""An agent's start as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..telemetry import AgentStart
 
 
 def start_facts(found: AgentStart) -> dict[str, Any]:
-    """The outcome, ready for JSON."""
+    """Return the result of a search for an agent's start, ready for JSON."""
     return {
         "state": found.state,
         "agent_start_time": found.start_time.isoformat() if found.start_time else None,

@@ -1,11 +1,11 @@
-"""An invocation's six layers, and the lives of an agent's processes, as a notebook sees them."""
+"""The six layers of an invocation's telemetry, and an agent's processes, as tables and static HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ..presentation.html import fragment
 from ..telemetry.layers import Layer, layer_rows
 from ..telemetry.processes import ProcessList
 from .frames import rows_frame
@@ -17,7 +17,7 @@ _SHOWN = 50
 
 
 class LayersView:
-    """What six places say about one invocation, and what each cannot see; made by `Invocation.layers()`."""
+    """What six sources say about one invocation, and what each cannot see; `inv.telemetry.layers()`."""
 
     def __init__(self, layers: Sequence[Layer], *, title: str) -> None:
         self.layers, self._title = tuple(layers), title
@@ -29,7 +29,7 @@ class LayersView:
         raise KeyError(f"{name}: one of {', '.join(layer.name for layer in self.layers)}")
 
     def table(self) -> pd.DataFrame:
-        """One row a layer, from outside in."""
+        """Return one row per layer, from the outermost to the innermost."""
         return rows_frame(layer_rows(self.layers))
 
     def __repr__(self) -> str:
@@ -40,17 +40,17 @@ class LayersView:
 
 
 class ProcessesView:
-    """The processes of an endpoint, each from its first line to its last; made by `agent.telemetry.processes()`."""
+    """The processes of an endpoint, each from its first log line to its last; made by `agent.telemetry.processes()`."""
 
     def __init__(self, found: ProcessList, *, title: str) -> None:
         self.found, self._title = found, title
 
     def sentence(self) -> str:
-        """Sessions against invocations."""
+        """Return how sessions relate to invocations."""
         return self.found.sentence()
 
     def table(self) -> pd.DataFrame:
-        """One row a process, the newest first; `agent.logs(session_id=…)` has all lines of one."""
+        """Return one row per process, newest first; `agent.logs(session_id=…)` has the lines of one."""
         return rows_frame(self._rows())
 
     def __len__(self) -> int:
@@ -81,18 +81,11 @@ class ProcessesView:
 
 
 def _html(title: str, sentence: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A table; every cell is a stranger's text and is escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row.values())}</tr>" for row in rows[:_SHOWN]
+    return fragment(
+        "loomlib.workbench:rows.html.j2",
+        title=title,
+        sentence=sentence,
+        head=list(rows[0]) if rows else [],
+        rows=[list(row.values()) for row in rows[:_SHOWN]],
+        more=max(0, len(rows) - _SHOWN),
     )
-    more = f"<p>… {len(rows) - _SHOWN:,} more in .table()</p>" if len(rows) > _SHOWN else ""
-    said = f"<p>{escape(sentence)}</p>" if sentence else ""
-    return (
-        f'<div class="mathjax_ignore"><p><strong>{escape(title)}</strong></p>{said}'
-        f'<div style="overflow-x:auto"><table><tr>{head}</tr>{body}</table></div>{more}</div>'
-    )
-
-
-def _cell(value: Any) -> str:
-    return "–" if value is None else f"{value:,.1f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""How the parts of an invocation look and are called: the same on every page, never told by colour alone."""
+"""Names, colours and patterns of an invocation's parts, the same on every page."""
 
 from __future__ import annotations
 

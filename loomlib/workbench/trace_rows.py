@@ -1,4 +1,4 @@
-"""Calls and cycles of a trace as rows: plain values with units in their names."""
+"""Model calls, tool calls and cycles of a trace as rows, with units in the column names."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ CYCLE_COLUMNS: Final = (
     "cycle", "duration_ms", "model_ms", "input_tokens", "output_tokens", "growth_tokens", "growth_share", "tools",
     "tools_ms", "parallelism", "most_at_once", "inferred", "span_id",
 )  # fmt: skip
-"""The columns that a table has even where it has no rows."""
+"""Columns of the tables, also where they have no rows."""
 
 
 def model_call_row(call: ModelCall) -> dict[str, Any]:
-    """One model call."""
+    """Return the row of a model call."""
     return {
         "model": call.model,
         "cycle": call.cycle,
@@ -52,7 +52,7 @@ def model_call_row(call: ModelCall) -> dict[str, Any]:
 
 
 def tool_call_row(call: ToolCall) -> dict[str, Any]:
-    """One run of a tool."""
+    """Return the row of a tool call."""
     return {
         "tool": call.name,
         "cycle": call.cycle,
@@ -65,7 +65,7 @@ def tool_call_row(call: ToolCall) -> dict[str, Any]:
 
 
 def cycle_row(cycle: Cycle) -> dict[str, Any]:
-    """One turn of an agent's loop."""
+    """Return the row of one cycle of the agent's loop."""
     return {
         "cycle": cycle.number,
         "duration_ms": cycle.duration_ns / 1e6,

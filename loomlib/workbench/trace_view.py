@@ -1,4 +1,4 @@
-"""The trace of an invocation as a notebook sees it: where the time went, span by span, and what the agent did."""
+"""The trace of one invocation: where the time went, span by span, and what the agent did."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..presentation.formats import milliseconds, percent, plural
+from ..presentation.text import one_line
 from ..telemetry import cost, diagnosis, traces
-from .cards import milliseconds
 from .frames import rows_frame
-from .trace_look import PART_NAMES, label, share
+from .trace_look import PART_NAMES
 from .trace_page import trace_page
 from .trace_rows import (
     CAUSE_COLUMNS,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 class TraceView:
     """One invocation's trace; made by `Invocation.trace()` and `Agent.traces()`.
 
-    `state` is one of `loomlib.telemetry.TRACE_STATES`; whichever, `breakdown()` adds up to the client's duration, and
-    says what is unknown.
+    `state` is one of `loomlib.telemetry.TRACE_STATES`. In every state `breakdown()` adds up to the client's
+    duration and names what is unknown.
     """
 
     def __init__(
@@ -58,22 +59,22 @@ class TraceView:
 
     @property
     def state(self) -> str:
-        """How collecting ended (see `loomlib.telemetry.TRACE_STATES`)."""
+        """The result of the search for spans (see `loomlib.telemetry.TRACE_STATES`)."""
         return self._found.collected.state
 
     @property
     def trace(self) -> traces.Trace:
-        """The spans in their places; empty when nothing was found."""
+        """The tree of spans; empty when none were found."""
         return self._found.collected.trace
 
     @property
     def client(self) -> traces.ClientTiming | None:
-        """What the client measured; None for an invocation that never ended."""
+        """The client's timing, or None for an invocation that never ended."""
         return None if self._found.client is None else self._found.client.timing
 
     @cached_property
     def case(self) -> diagnosis.InvocationCase:
-        """Trace, breakdown and client's side together: calls, tools, cycles, retries, worked out once."""
+        """Trace, breakdown and client timing with the calls, tools, cycles and retries found in them."""
         return diagnosis.InvocationCase.of(self.trace, self._found.client)
 
     @property
@@ -89,7 +90,7 @@ class TraceView:
 
     @property
     def agent_name(self) -> str:
-        """Who was asked, as the catalog calls it."""
+        """The agent's name in the catalog."""
         return self._agent_name
 
     @property
@@ -99,28 +100,28 @@ class TraceView:
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """Records that look like spans and are none, with what is wrong."""
+        """Records that could not be read as spans, with the reason."""
         return self._found.collected.unreadable
 
     def captured(self) -> Conversation:
-        """What was asked and answered, with its tools: `EvalSet.capture` takes it."""
+        """Return prompt and answer with the tool calls, as `EvalSet.capture` takes them."""
         from .conversations import conversation_of
 
         return conversation_of([self._found.row], self._agent_name, {self.invocation_id: self.trace})
 
     def breakdown(self) -> traces.Breakdown:
-        """Where the time went: model, tools, memory, agent overhead, cold start, service and network, unknown.
+        """Return where the time went: model, tools, memory, agent, cold start, service and network, unknown.
 
         inv.trace().breakdown()["model"].share
         """
         return self.case.breakdown
 
     def trajectory(self) -> traces.Trajectory:
-        """What the agent did: messages, tool calls with arguments and results, the final answer."""
+        """Return what the agent did: messages, tool calls with arguments and results, the answer."""
         return traces.trajectory(self.trace)
 
     def findings(self) -> diagnosis.Diagnosis:
-        """Why it took its time: the costliest cause first, each with its evidence and what to try."""
+        """Return the causes of the duration, the costliest first, each with evidence and advice."""
         return diagnosis.diagnose(self.case, rules=self.rules)
 
     def cost(
@@ -131,11 +132,13 @@ class TraceView:
         priced_as: str | None = None,
         count_missing: bool = False,
     ) -> cost.Cost:
-        """What it cost by a dated price table; what has no known price or quantity is unknown, not zero.
+        """Return the cost by a dated price table; an item without price or quantity is unknown, not zero.
 
-        `priced_as` names a model for a "what if". `runtime` is its CPU and memory; where it is not given the
-        runtime's usage log is asked, and without one it is unknown.
-        `count_missing` has Bedrock count the tokens of calls whose spans do not state them.
+        Args:
+            prices: The prices; the workbench's by default.
+            runtime: CPU and memory; read from the runtime's usage log by default.
+            priced_as: A model whose prices to use instead.
+            count_missing: Let Bedrock count the tokens of calls whose spans do not state them.
 
             inv.trace().cost().total
         """
@@ -149,68 +152,68 @@ class TraceView:
         )
 
     def runtime_use(self) -> cost.RuntimeUse | None:
-        """CPU and memory of this invocation by the runtime's usage log, unknown where none tells."""
+        """Return CPU and memory of this invocation from the runtime's usage log, where it has them."""
         if self._use is None and self._find_use is not None:
             found = self._find_use()
             if found.vcpu_s is None:
-                return found  # its record may still be on its way
+                return found  # its record may not have arrived yet
             self._use = found
         return self._use
 
     def bars(self) -> tuple[traces.Bar, ...]:
-        """The waterfall: one bar a span, parents before their children."""
+        """Return the waterfall, one bar per span, parents before their children."""
         return traces.waterfall(self.trace, self.client)
 
     def spans(self) -> pd.DataFrame:
-        """One row a span."""
+        """Return one row per span."""
         return rows_frame(self.trace.table(), SPAN_COLUMNS)
 
     def parts(self) -> pd.DataFrame:
-        """One row a part of the breakdown."""
+        """Return one row per part of the breakdown."""
         return rows_frame(self.breakdown().table())
 
     def costs(self) -> pd.DataFrame:
-        """One row an item of the cost."""
+        """Return one row per item of the cost."""
         return rows_frame(self.cost().table())
 
     def causes(self) -> pd.DataFrame:
-        """One row a finding, the costliest first."""
+        """Return one row per finding, the costliest first."""
         return rows_frame(self.findings().table(), CAUSE_COLUMNS)
 
     def model_calls(self) -> pd.DataFrame:
-        """One row a model call: tokens, time to first token, streaming share, cycle, attempt."""
+        """Return one row per model call: tokens, time to first token, streaming share, cycle, attempt."""
         return rows_frame([model_call_row(call) for call in self.case.calls], MODEL_CALL_COLUMNS)
 
     def tool_calls(self) -> pd.DataFrame:
-        """One row a run of a tool."""
+        """Return one row per tool call."""
         return rows_frame([tool_call_row(call) for call in self.case.tools], TOOL_CALL_COLUMNS)
 
     def cycles(self) -> pd.DataFrame:
-        """One row a turn of the agent's loop: how its prompt grew, and how parallel its tools ran."""
+        """Return one row per cycle of the agent's loop: growth of the prompt, parallelism of the tools."""
         return rows_frame([cycle_row(each) for each in self.case.cycles], CYCLE_COLUMNS)
 
     def steps(self) -> pd.DataFrame:
-        """One row a step of the trajectory."""
+        """Return one row per step of the trajectory."""
         return rows_frame(self.trajectory().table(), STEP_COLUMNS)
 
     def figure(self) -> go.Figure:
-        """The waterfall as a plotly figure."""
+        """Return the waterfall as a plotly chart."""
         return self.figure_of(self.bars())
 
     def figure_of(self, bars: Sequence[traces.Bar]) -> go.Figure:
-        """The waterfall of these bars alone, below the parts of the whole."""
+        """Return a plotly chart of these bars only, with the parts of the breakdown above."""
         from ..telemetry.traces.figures import draw_waterfall
 
         found = self.breakdown()
         return draw_waterfall(bars, found, title=f"Where {milliseconds(found.total_ms)} went", subtitle=self.title())
 
     def title(self) -> str:
-        """What this is, and what must be said beside its numbers."""
+        """Return agent, endpoint, session and provenance labels in one line."""
         row = self._found.row
         return " · ".join((self._agent_name, row.qualifier, f"session {row.session_id}", *self._labels))
 
     def sentences(self) -> list[str]:
-        """The answer: where the time went, how sure that is, and what to do when spans are missing."""
+        """Return where the time went, how certain that is, and what to do when spans are missing."""
         found = self._found.collected
         lines = [self._shares()] if self.breakdown().total_ns else []
         if self.state != "found":
@@ -218,14 +221,15 @@ class TraceView:
         if found.is_unconfigured and self._remedy:
             lines.append(self._remedy)
         if found.cut_records:
-            told = "1 record carries" if found.cut_records == 1 else f"{found.cut_records:,} records carry"
-            lines.append(f"{told} values that were too long to be kept whole: what was said is cut there.")
+            lines.append(
+                f"{plural(found.cut_records, 'record')} with values cut: they were too long to be exported whole."
+            )
         if self.unreadable:
-            lines.append(f"{len(self.unreadable)} records could not be read: {label(self.unreadable[0])}")
+            lines.append(f"{plural(len(self.unreadable), 'record')} could not be read: {one_line(self.unreadable[0])}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """State, parts and spans, ready for JSON."""
+        """Return state, parts and spans, ready for JSON."""
         found = self.breakdown()
         return {
             "invocation_id": self.invocation_id,
@@ -244,15 +248,15 @@ class TraceView:
     def _shares(self) -> str:
         found = self.breakdown()
         parts = sorted((part for part in found.parts if part.duration_ns), key=lambda part: -part.duration_ns)
-        said = ", ".join(f"{PART_NAMES[part.name]} {share(part.share)}" for part in parts)
-        return f"Of {milliseconds(found.total_ms)}: {said}."
+        shares = ", ".join(f"{PART_NAMES[part.name]} {percent(part.share)}" for part in parts)
+        return f"Of {milliseconds(found.total_ms)}: {shares}."
 
     def __repr__(self) -> str:
         return f"<Trace of {self._agent_name}: {self.state}, {len(self.trace.spans)} spans. {self._shares()}>"
 
     def __str__(self) -> str:
         parts = [
-            f"{PART_NAMES[part.name]:<20}{milliseconds(part.duration_ms):>10}{share(part.share):>10}"
+            f"{PART_NAMES[part.name]:<20}{milliseconds(part.duration_ms):>10}{percent(part.share):>10}"
             f"  {part.certainty}: {part.derived_from}"
             for part in self.breakdown().parts
         ]

@@ -1,4 +1,4 @@
-"""Traces of stored invocations: from the store where they are kept whole, else collected, and then kept."""
+"""Traces of stored invocations: read from the store where they are complete, else collected and stored."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedInvocation:
-    """A stored invocation with what was collected of its trace.
+    """A stored invocation with its trace.
 
-    `client` is None when it never ended; `use`, its CPU and memory, is None until it is known and kept.
+    `client` is None when the invocation never ended; `use`, its CPU and memory, is None until it is stored.
     """
 
     row: InvocationRow
@@ -40,7 +40,7 @@ class TracedInvocation:
 
 
 class Tracer:
-    """Finds traces for one workbench. `same_clock`: agents read the clock that the client reads."""
+    """Finds traces for one workbench. `same_clock`: agents and the client share one clock."""
 
     def __init__(self, store: Store, clients: Clients, *, patience: PollingPolicy, same_clock: bool) -> None:
         self._store, self._clients, self.patience, self._same_clock = store, clients, patience, same_clock
@@ -55,9 +55,9 @@ class Tracer:
         source: NamedSource | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[TracedInvocation]:
-        """The traces of an agent's invocations, in their order. What is kept for good is not fetched again.
+        """Return the traces of an agent's invocations, in their order. Complete ones are not fetched again.
 
-        With a `source` only what it gave is taken from the store.
+        With a `source`, only traces from that source are taken from the store.
         """
         stored = self._store.traces.get_many([row.id for row in rows])
         kept = {id: row for id, row in stored.items() if row.is_complete and _is_from(row, source)}
@@ -101,7 +101,7 @@ class Tracer:
         return elsewhere.collect(entry.arn, calls, patience, progress=progress)
 
     def _with_start(self, entry: AgentEntry, row: InvocationRow, found: TraceResult) -> InvocationRow:
-        """Where no server's span says when the agent began, its start line may: one look, no waiting."""
+        """Look once for the agent's start line where no server span says when the agent began."""
         if row.agent_start_time is not None or found.trace.of_operation("server") or not found.request.reached_agent:
             return row
         find_agent_start(self._store, self._log_reader, entry.arn, row.id, attempts=0)
@@ -110,7 +110,7 @@ class Tracer:
     def _began(
         self, entry: AgentEntry, collected: Mapping[int, TraceResult], opening: Set[int]
     ) -> dict[int, bool | None]:
-        """Whether each call's process began for it; those that open a session of their own need not be looked up."""
+        """Return whether each call started its process; calls that open a new session need no lookup."""
         calls = [each.request for each in collected.values() if each.request.reached_agent]
         unsure = [call for call in calls if call.invocation_id not in opening]
         found: dict[int, bool | None] = dict.fromkeys(collected)
@@ -118,7 +118,7 @@ class Tracer:
         return found | (processes_began(self._clients, entry.arn, unsure) if unsure else {})
 
     def _others(self, row: InvocationRow) -> dict[int, str | None]:
-        """The trace ids of the session's other calls, by invocation id."""
+        """Return the trace ids of the session's other calls by invocation id."""
         found = self._store.invocations.trace_ids(row.agent_id, row.session_id)
         return {id: trace_id for id, trace_id in found.items() if id != row.id}
 
@@ -136,14 +136,14 @@ class Tracer:
                 records=collected.records,
                 details=details,
             )
-        except StoreError as error:  # it is collected all the same, and can be again
+        except StoreError as error:  # the caller has it, and it can be collected again
             _log.warning(
                 "A collected trace could not be stored: %s", error, extra={"id": collected.request.invocation_id}
             )
 
 
 def _is_ours(row: InvocationRow) -> bool:
-    """Whether Loom made the session's id up: then nobody else can have used it before."""
+    """Return whether Loom created the session's id, so that nobody else can have used it before."""
     return row.session_id.startswith("loom-")
 
 

@@ -1,16 +1,16 @@
-"""Many traces at once: one row an invocation, and what is true of them together."""
+"""Traces of several invocations: one row per invocation, and figures of all together."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
+from ..presentation.formats import milliseconds, percent, plural
+from ..presentation.html import card, table
 from ..telemetry import cost, diagnosis, traces
-from .cards import card, milliseconds
 from .frames import rows_frame
-from .trace_look import PART_NAMES, share
+from .trace_look import PART_NAMES
 from .trace_rows import (
     CAUSE_COLUMNS,
     CYCLE_COLUMNS,
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from .trace_view import TraceView
 
 _MOST_BARS = 50
+_SHOWN = 50
 
 
 class Traces(Sequence["TraceView"]):
-    """The traces of several invocations of one agent, newest first; made by `Agent.traces()`.
+    """Traces of several invocations of one agent, newest first; made by `agent.telemetry.traces()`.
 
     agent.telemetry.traces(last=100).parts()
     """
@@ -56,49 +57,49 @@ class Traces(Sequence["TraceView"]):
         return iter(self._views)
 
     def states(self) -> Mapping[str, int]:
-        """How many traces ended in which state."""
+        """Return how many traces are in each state."""
         return dict(Counter(view.state for view in self._views))
 
     def parts(self) -> pd.DataFrame:
-        """One row an invocation: its state, its duration, and the milliseconds of each part."""
+        """Return one row per invocation: state, duration, and the milliseconds of each part."""
         return rows_frame([_parts_row(view) for view in self._views])
 
     def spans(self) -> pd.DataFrame:
-        """One row a span, with the invocation that it belongs to."""
+        """Return one row per span, with its invocation."""
         return self._rows(lambda view: view.trace.table(), SPAN_COLUMNS)
 
     def model_calls(self) -> pd.DataFrame:
-        """One row a model call."""
+        """Return one row per model call."""
         return self._rows(lambda view: [model_call_row(call) for call in view.case.calls], MODEL_CALL_COLUMNS)
 
     def tool_calls(self) -> pd.DataFrame:
-        """One row a run of a tool."""
+        """Return one row per tool call."""
         return self._rows(lambda view: [tool_call_row(call) for call in view.case.tools], TOOL_CALL_COLUMNS)
 
     def cycles(self) -> pd.DataFrame:
-        """One row a turn of the agent's loop."""
+        """Return one row per cycle of the agent's loop."""
         return self._rows(lambda view: [cycle_row(each) for each in view.case.cycles], CYCLE_COLUMNS)
 
     def findings(self) -> diagnosis.Diagnosis:
-        """Why these invocations took their time, summed up by cause."""
+        """Return the causes of these invocations' durations, summed by cause."""
         return diagnosis.diagnose_study(
             [view.case for view in self._views], rules=self._views[0].rules if self._views else None
         )
 
     def causes(self) -> pd.DataFrame:
-        """One row a finding, the costliest first."""
+        """Return one row per finding, the costliest first."""
         return rows_frame(self.findings().table(), CAUSE_COLUMNS)
 
     def cost(
         self, *, prices: cost.PriceTable | None = None, priced_as: str | None = None, count_missing: bool = False
     ) -> cost.CostTotal:
-        """What these invocations cost together (see `TraceView.cost`)."""
+        """Return what these invocations cost together (see `TraceView.cost`)."""
         return cost.total_cost(
             view.cost(prices=prices, priced_as=priced_as, count_missing=count_missing) for view in self._views
         )
 
     def costs(self) -> pd.DataFrame:
-        """One row an invocation: what it cost, its tokens, and what of it is unknown."""
+        """Return one row per invocation: cost, tokens, and what is unknown."""
         return rows_frame(
             [
                 {
@@ -112,30 +113,30 @@ class Traces(Sequence["TraceView"]):
         )
 
     def shares(self) -> Mapping[str, float]:
-        """Each part's share of all these invocations' time together, of those whose spans were found."""
+        """Return each part's share of the total time of the invocations whose spans were found."""
         known = [view.breakdown() for view in self._views if view.state in ("found", "partial")]
         whole = sum(each.total_ns for each in known)
         return {name: sum(each[name].duration_ns for each in known) / whole if whole else 0.0 for name in traces.PARTS}
 
     def figure(self) -> go.Figure:
-        """A stacked bar for each of the newest invocations: where its time went."""
+        """Return a stacked bar chart of the newest invocations' time by part."""
         from ..telemetry.traces.figures import draw_breakdown
 
         shown = [(f"invocation {view.invocation_id}", view.breakdown()) for view in self._views[:_MOST_BARS]]
         return draw_breakdown(shown, title=f"Where the time went: {self._agent_name}, {len(shown)} newest invocations")
 
     def sentence(self) -> str:
-        """How many were found, and where their time went."""
+        """Return how many traces were found, and where their time went."""
         if not self._views:
-            return 'No invocation is stored. agent.invoke("…") makes one.'
+            return 'No invocation is stored. agent.invoke("…") creates one.'
         known = [view for view in self._views if view.state in ("found", "partial")]
-        told = f"{len(known):,} of {len(self._views):,} invocations have spans"
+        counted = f"{len(known)} of {plural(len(self._views), 'invocation')} have spans"
         if not known:
-            return f"{told}. {self._views[0].sentences()[-1]}"
+            return f"{counted}. {self._views[0].sentences()[-1]}"
         whole_ms = sum(view.breakdown().total_ms for view in known)
         parts = sorted(((value, name) for name, value in self.shares().items() if value), reverse=True)
-        said = ", ".join(f"{PART_NAMES[name]} {share(value)}" for value, name in parts)
-        return f"{told}. Of {milliseconds(whole_ms)} together: {said}."
+        parts_text = ", ".join(f"{PART_NAMES[name]} {percent(value)}" for value, name in parts)
+        return f"{counted}. Of {milliseconds(whole_ms)} in total: {parts_text}."
 
     def __repr__(self) -> str:
         return f"<Traces of {self._agent_name}: {self.sentence()}>"
@@ -143,16 +144,10 @@ class Traces(Sequence["TraceView"]):
     def _repr_html_(self) -> str:
         states = ", ".join(f"{count} {state}" for state, count in self.states().items())
         facts = [("states", states), ("a row each", ".parts()"), ("why", ".causes()")]
-        shown = card(self._agent_name, labels=self._labels, note=self.sentence(), facts=facts)
         frame = self.parts()
-        if frame.empty:
-            return shown
-        head = "".join(f"<th>{escape(str(name))}</th>" for name in frame.columns)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row)}</tr>"
-            for row in frame.head(50).itertuples(index=False)
-        )
-        return f'{shown}<div class="mathjax_ignore" style="overflow-x:auto"><table><tr>{head}</tr>{rows}</table></div>'
+        rows = list(frame.head(_SHOWN).itertuples(index=False, name=None))
+        parts = table([str(name) for name in frame.columns], rows, more=len(frame) - len(rows)) if rows else ""
+        return card(self._agent_name, labels=self._labels, note=self.sentence(), facts=facts, body=parts)
 
     def _rows(
         self, rows_of: Callable[[TraceView], Sequence[Mapping[str, Any]]], columns: Sequence[str]
@@ -178,7 +173,3 @@ def _parts_row(view: TraceView) -> dict[str, Any]:
         "spans": len(view.trace.spans),
         "marks": ", ".join(sorted(found.marks)),
     }
-
-
-def _cell(value: Any) -> str:
-    return f"{value:,.1f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""What a long wait says for itself: a line in the notebook that changes in place, log records everywhere else."""
+"""Progress of a long wait: a line that changes in place in a notebook, log records everywhere else."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..jobs import InPlace, is_watched_notebook
 _log = logging.getLogger(__name__)
 
 _ELAPSED: Final = re.compile(r"\d+ of at most")
-"""The part of a line that every look changes."""
+"""The part of a line that changes with every lookup."""
 
 
 class WaitLine:
-    """Told how a wait stands, it shows that; a wait of less than `quiet_s` needs no words.
+    """Shows the progress of a wait that lasts longer than `quiet_s`.
 
-    A log keeps every line: it gets one for each change, and one every `again_s` seconds while nothing changes.
+    A log gets a line for each change, and one every `again_s` seconds while nothing changes.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class WaitLine:
         self._quiet_s, self._again_s, self._clock = quiet_s, again_s, clock
         self._began = clock()
         self._place = InPlace()
-        self._said, self._said_at = "", self._began
+        self._shown, self._shown_at = "", self._began
 
     def __call__(self, line: str) -> None:
         now = self._clock()
@@ -36,8 +36,8 @@ class WaitLine:
             return
         if not is_watched_notebook():
             state = _ELAPSED.sub("", line)
-            if state != self._said or now - self._said_at >= self._again_s:
-                self._said, self._said_at = state, now
+            if state != self._shown or now - self._shown_at >= self._again_s:
+                self._shown, self._shown_at = state, now
                 _log.info(line)
             return
         self._place.show_line(line)

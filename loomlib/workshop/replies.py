@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..workbench.cards import card
+from ..presentation.html import card
 from .progress import Done
 
 _KINDS = {"right": "good", "not yet": "wait"}

@@ -142,7 +142,7 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(busy: loom.Work
         found = rows(watched, "places")
         assert [row["state"] for row in found] == ["ok", "failed"]
         assert found[1]["why"]
-        assert watched.panel.state["compared"].startswith("1 of 2 places answered.")
+        assert watched.panel.state["compared"].startswith("1 of 2 regions answered.")
         # Its numbers are what is stored; its log's silence is a sentence of the opened agent.
         assert watched.ask("look", place=1) == {}
         assert [row["agent"] for row in rows(watched, "agents")] == ["echo"]

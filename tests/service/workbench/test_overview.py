@@ -77,7 +77,7 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(
         assert bad.figures is None
         assert bad.why
         assert list(found.table()["state"]) == ["ok", "failed"]
-        assert "1 of 2 places answered" in found.sentence()
+        assert "1 of 2 regions answered" in found.sentence()
         json.dumps(found.to_dict())
         assert "failed" in found._repr_html_()
         assert "log could not be read" not in repr(found)
@@ -94,7 +94,7 @@ def test_missing_credentials_and_a_missing_region_are_rows_too(tmp_path: Path, m
     assert [each.state for each in found.places] == ["failed", "failed"]
     assert "credentials" in found.places[0].why
     assert "No AWS region" in found.places[1].why
-    assert "0 of 2 places answered" in repr(found)
+    assert "0 of 2 regions answered" in repr(found)
 
 
 def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> None:
@@ -125,4 +125,4 @@ def test_the_page_of_an_agent_shows_its_newest_sessions_and_says_how_many_more(e
     many = pd.DataFrame([{**row, "session_id": f"number-{place}."} for place in range(30)])
     page = replace(view, sessions=many)._repr_html_()
     assert [place for place in range(30) if f"number-{place}." in page] == list(range(20))
-    assert "10 more in the table" in page
+    assert "10 more rows" in page

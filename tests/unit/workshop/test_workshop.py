@@ -77,7 +77,7 @@ def test_every_exercise_stands_in_its_lesson_and_its_solution_and_has_hints_that
         said = [repr(check.hint(each.id)) for _ in range(len(each.hints) + 2)]
         for given, shown in zip(each.hints, said, strict=False):
             assert shown.endswith(given)  # as it is written: code can be copied from it
-        assert "The last one" in said[-1]
+        assert "This is the last hint" in said[-1]
         assert said[-1] == said[-2]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
-from loomlib.workbench.cards import milliseconds
+from loomlib.presentation.formats import milliseconds
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES, share
 
 from ..kit import Form, action

@@ -159,7 +159,7 @@ def test_a_value_that_was_cut_is_told() -> None:
     records = request()
     records[3]["attributes"]["loom.cut_from_bytes"] = 10_000_000
     shown = view(*records)
-    assert "1 record carries values that were too long to be kept whole" in str(shown)
+    assert "1 record with values cut" in str(shown)
     assert "values_cut" in shown.breakdown().marks
     assert list(shown.spans()["marks"]).count("values_cut") == 1
     assert "values cut" in shown._repr_html_()
@@ -191,7 +191,7 @@ def test_json_of_a_trace_is_json() -> None:
 
 def test_many_traces_tell_their_shares_together() -> None:
     traces = Traces([view(*request()), view(state="exports_nothing")], agent_name="looker")
-    assert traces.sentence().startswith("1 of 2 invocations have spans. Of 1 s together: model 40 %")
+    assert traces.sentence().startswith("1 of 2 invocations have spans. Of 1 s in total: model 40 %")
     assert sum(traces.shares().values()) == pytest.approx(1.0)
     frame = traces.parts()
     parts = [name for name in frame.columns if name.endswith("_ms") and name != "total_ms"]
