@@ -72,7 +72,8 @@ def show(command: CommandContext, name: str, actor: str | None, limit: int) -> N
         )
         return
     say(
-        f"{description.name} is {description.status.lower()} · {description.memory_id} · events expire after {description.event_expiry_days} days"
+        f"{description.name} is {description.status.lower()} · {description.memory_id}"
+        f" · events expire after {description.event_expiry_days} days"
     )
     emit_table(strategies, empty="No strategy: events are stored, no records are extracted.")
     _emit(command, actors_or_sessions)

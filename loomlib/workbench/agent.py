@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..agents import AgentEntry, AsyncEventStream, EventStream
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
+    from ..store import Store
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 _RENAMED = {
     "runtime_id": "entry.runtime_id",
     "qualifiers": "entry.qualifiers",
-    "scope": "context.where",
-    "store": "context.store",
     "approve": "approvals.approve",
     "reject": "approvals.reject",
     "capture": "evals.capture",
@@ -80,6 +79,16 @@ class Agent:
     def labels(self) -> tuple[str, ...]:
         """Provenance labels shown beside every figure of this agent, such as "local AgentCore"."""
         return self.context.labels
+
+    @property
+    def scope(self) -> str:
+        """The environment: "local" or "aws"."""
+        return self.context.where
+
+    @property
+    def store(self) -> Store:
+        """The database of invocations, studies and runs."""
+        return self.context.store
 
     @property
     def sample_prompt(self) -> str:
