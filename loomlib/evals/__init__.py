@@ -1,42 +1,42 @@
-"""Evaluation: eval sets, answers, evaluators and judges, runs, and comparisons one may act on.
+"""Evaluation: eval sets, evaluators and judges, runs, and statistical comparisons.
 
     import loomlib as loom
     from loomlib.evals import EvalSet
 
     evalset = EvalSet.read("orders.evalset.json")             # ADK, strands_evals, AgentCore, JSONL, CSV, or Loom's own
     run = agent.evaluate(evalset, ["contains", "trajectory"], repeats=3)
-    run                                                       # each evaluator with its interval; failures apart
-    run.compare(baseline)                                     # paired by case: what flipped, and is it chance?
+    run                                                       # each evaluator's estimate with its interval
+    run.compare(baseline)                                     # paired by case: what changed, and is it significant?
 
 Which evaluator for what (all by name; options as in `"rouge1(threshold=0.8)"`):
 
-| to find out | take | it needs |
+| question | evaluator | needs |
 |---|---|---|
-| is the answer this text | `exact`, `normalized` (case, spaces and punctuation aside) | expected answers |
-| does it say this | `contains`, `regex:pattern`, `numeric:0.01` (within a tolerance) | expected answers or options |
-| is this JSON right, field by field | `json` | expected answers in JSON |
-| how near is the wording, the meaning | `rouge1`, `rougeL`; `embedding` (vectors, offline) | expected answers |
-| did it do the right things | `trajectory`, `trajectory:in_order`, `trajectory:any_order` | traces, expected tools |
-| names only, or some arguments | `trajectory(arguments=False)`, `trajectory(arguments={'date': 'ignore'})` | the same |
-| how far off was the path | `trajectory_edit`; `align` shows where the two part | the same |
-| was this tool used, or a forbidden one | `tool_used:name`, `forbidden_tools` | traces |
+| does the answer equal a text | `exact`, `normalized` (ignores case, spaces and punctuation) | expected answers |
+| does it contain a text or a number | `contains`, `regex:pattern`, `numeric:0.01` (tolerance) | expected answers |
+| is a JSON answer right, field by field | `json` | expected answers in JSON |
+| how similar are wording and meaning | `rouge1`, `rougeL`; `embedding` (vectors, offline) | expected answers |
+| were the right tools called | `trajectory`, `trajectory:in_order`, `trajectory:any_order` | traces, expected tools |
+| by names, or some arguments | `trajectory(arguments=False)`, `trajectory(arguments={'date': 'ignore'})` | the same |
+| how much does the path differ | `trajectory_edit`; `align` shows where | the same |
+| was a tool used, or a forbidden one | `tool_used:name`, `forbidden_tools` | traces |
 | were steps or tokens wasted | `redundant_calls`, `efficiency` | traces, for `efficiency` a reference |
 | which single call was wrong | `tool_calls` | traces |
-| what did the session end with | `final_state` | agents that tell it |
-| is it right, in whatever words | `judge:correctness` | a model, expected answers |
-| does it meet these criteria | `rubric`, `judge:assertions` | a model, rubrics or assertions |
-| is it of use; was the way sound | `judge:helpfulness`; `judge:trajectory` | a model; traces |
-| what AWS says of it | `agentcore:Builtin.Correctness` and others | AgentCore |
-| what another library says | `strands:Faithfulness`, `adk:hallucinations_v1` and others | a model |
-| something of your own | a function `(answer_text, case)` that returns a bool, a float or a Score | |
+| is the final session state right | `final_state` | agents that report it |
+| is it correct, whatever the wording | `judge:correctness` | a model, expected answers |
+| does it meet given criteria | `rubric`, `judge:assertions` | a model, rubrics or assertions |
+| is it helpful; was the trajectory sound | `judge:helpfulness`; `judge:trajectory` | a model; traces |
+| the verdict of AgentCore Evaluations | `agentcore:Builtin.Correctness` and others | AgentCore |
+| the verdict of another library | `strands:Faithfulness`, `adk:hallucinations_v1` and others | a model |
+| your own criterion | a function `(answer_text, case)` that returns a bool, a float or a Score | |
 
-Ask those that ask nobody first: they are exact, cost nothing and never change their mind. An answer can be right by
-luck: beside `contains` stands `trajectory`. A judge is worth what `calibrate` says against people's labels, and what
-`judge_variance` says of its own chance; `Panel` asks several, `PairwiseJudge` compares two answers in both orders.
-Locally judges are a scripted model: everything that it says is labelled "simulated judge".
+Prefer evaluators that ask no model: they are exact, free and deterministic. An answer can be right by luck, so use
+`trajectory` together with `contains`. Check a judge with `calibrate` against labels of people, and its randomness with
+`judge_variance`; a panel of judges asks several models, and `PairwiseJudge` compares two answers in both orders.
+Locally judges are a scripted model, and all their scores are labelled "simulated judge".
 
-A failure to answer and a failure to judge are no low scores: they stand apart and are in no mean. `compare` is in
-`loomlib.evals.compare` and is `run.compare`. Names of the list below are imported when they are first used.
+Cases that failed to run or to be scored are excluded from averages and counted separately. `run.compare` is
+`loomlib.evals.compare.compare`. The names below are imported on first use.
 """
 
 from importlib import import_module

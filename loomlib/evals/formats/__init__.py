@@ -1,4 +1,4 @@
-"""Eval sets in files: Loom's own forms, tables, and those of ADK, strands_evals and AgentCore."""
+"""Eval sets in files and tables: Loom's formats, CSV, and those of ADK, strands_evals and AgentCore."""
 
 from ..values.losses import Loss, Losses
 from .files import FORMATS, Rendered, format_of_path, read, render, shipped_sets, write

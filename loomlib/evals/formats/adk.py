@@ -1,6 +1,6 @@
-"""Reads ADK's eval sets: `EvalSet` in both spellings and both forms of intermediate data, and the old list forms.
+"""Reading ADK's eval sets: `EvalSet` in both spellings and both forms of intermediate data, and the old list forms.
 
-What only ADK says of a case (app and user of the session, time stamps, invocation ids) waits under the metadata key
+What only ADK says of a case (app and user of the session, time stamps, invocation ids) is stored under the metadata key
 `adk` and is written again. Intermediate data that are there but name no tool expect that none is used; a turn without
 intermediate data expects nothing of its tools. The old forms are lists of `{"name", "data": [{"query", "reference",
 "expected_tool_use"}], "initial_session"}`, one such object, or the list of queries alone.
@@ -23,7 +23,13 @@ _OF_AN_INVOCATION: Final = ("invocation_id", "creation_timestamp", "app_details"
 
 
 def read_document(document: Any, name: str, problems: Problems) -> EvalSet | None:
-    """The set of a parsed file; None when something is wrong, which `problems` then knows."""
+    """Return the set of a parsed file; None when `problems` has an entry.
+
+    Args:
+        document: The parsed JSON.
+        name: The set's name unless the file has one.
+        problems: Collects the problems.
+    """
     if isinstance(document, (list, tuple)) or "data" in document:
         return _read_old(document, name, problems)
     fields = Fields(document, (), problems)
@@ -98,7 +104,7 @@ def _case(value: object, path: Path, set_name: str, problems: Problems) -> EvalC
 
 
 def _session(fields: Fields, name: str, set_name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The state that a session begins with, and what else is said of it."""
+    """Return the initial session state and the other fields of the session."""
     value, spelling = fields.take(*both(name))
     if value is None:
         return {}, {}
@@ -137,7 +143,7 @@ def _turn(value: object, path: Path, problems: Problems) -> tuple[Turn, dict[str
 
 
 def _intermediate(fields: Fields) -> tuple[tuple[Any, ...] | None, tuple[str, ...]]:
-    """The tools and the texts on the way, of either form."""
+    """Return the tools and the texts before the final answer, of either form."""
     value, spelling = fields.take(*both("intermediate_data"))
     if value is None:
         return None, ()
@@ -168,7 +174,7 @@ def _response_text(value: object, path: Path, problems: Problems) -> str:
         pair = cast("Sequence[Any]", value)
         if len(pair) == 2:
             return text_of(parts_of({"parts": pair[1]}, path, problems))
-    problems.add(path, "this is no pair of an author and parts", 'write ["author", [{"text": "…"}]]')
+    problems.add(path, "this is not a pair of author and parts", 'write ["author", [{"text": "…"}]]')
     return ""
 
 
@@ -191,7 +197,7 @@ def _scenario(value: object, path: Path, problems: Problems) -> tuple[UserScenar
 
 
 def persona_of(persona: object) -> dict[str, Any]:
-    """A persona in words, as ADK's `UserPersona`."""
+    """Return a persona as ADK's `UserPersona`."""
     return {"id": "loom", "description": persona, "behaviors": []}
 
 

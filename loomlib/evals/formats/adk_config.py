@@ -28,7 +28,7 @@ MATCH_TYPES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
 
 
 def read_config(document: object, problems: Problems) -> tuple[tuple[EvaluatorChoice, ...], dict[str, Any]]:
-    """The evaluators, and what else the file says (custom metrics, the user simulator)."""
+    """Return the evaluators and the rest of the file (custom metrics, the user simulator)."""
     fields = Fields(document, (), problems)
     criteria, name = fields.take("criteria")
     found: list[EvaluatorChoice] = []
@@ -58,7 +58,7 @@ def _choice(metric: str, value: object, path: Path, problems: Problems) -> Evalu
 
 
 def _matching(options: Mapping[str, Any], path: Path, problems: Problems) -> dict[str, Any]:
-    """ADK's match type (by name or number) and `ignore_args` as the options of `trajectory`."""
+    """Return ADK's match type (by name or number) and `ignore_args` as options of `trajectory`."""
     fields = Fields(options, path, problems)
     match, name = fields.take(*both("match_type"))
     ignore, ignore_name = fields.take(*both("ignore_args"))
@@ -77,7 +77,7 @@ def _matching(options: Mapping[str, Any], path: Path, problems: Problems) -> dic
 
 
 def write_text(evaluators: tuple[EvaluatorChoice, ...], kept: Mapping[str, Any]) -> str | None:
-    """The file's text, None when there is nothing to say. A criterion stands once; what ADK cannot say is left out."""
+    """Return the file's text, None when it would be empty. What ADK cannot express is left out."""
     criteria: dict[str, Any] = {}
     for choice in evaluators:
         metric, options = _criterion(choice)

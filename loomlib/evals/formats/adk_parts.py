@@ -12,13 +12,13 @@ from .problems import Path, Problems
 
 
 def both(name: str) -> tuple[str, str]:
-    """A field's two spellings: `tool_uses` and `toolUses`."""
+    """Return both spellings of a field: `tool_uses` and `toolUses`."""
     first, *others = name.split("_")
     return name, first + "".join(word.capitalize() for word in others)
 
 
 def parts_of(content: object, path: Path, problems: Problems) -> list[Mapping[str, Any]]:
-    """The parts of a content; none when there is no content."""
+    """Return the parts of a content; none when there is no content."""
     if content is None:
         return []
     fields = Fields(content, path, problems, what="a content")
@@ -30,7 +30,7 @@ def parts_of(content: object, path: Path, problems: Problems) -> list[Mapping[st
 
 
 def text_of(parts: Sequence[Mapping[str, Any]]) -> str:
-    """The parts' text, thoughts left out; several parts in lines of their own (as ADK joins them)."""
+    """Return the text of parts without thoughts, one line per part (as ADK joins them)."""
     return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
 
 
@@ -45,7 +45,7 @@ class Named:
 
 
 def named(value: object, path: Path, problems: Problems) -> Named:
-    """A `FunctionCall`, a `FunctionResponse`, or the old form of a call (`tool_name`, `tool_input`)."""
+    """Read a `FunctionCall`, a `FunctionResponse`, or the old form of a call (`tool_name`, `tool_input`)."""
     fields = Fields(value, path, problems, what="a call")
     name = fields.text("name", "tool_name", required=True)
     if name is not None and not name.strip():
@@ -60,7 +60,7 @@ def named(value: object, path: Path, problems: Problems) -> Named:
 
 
 def tools_of_parts(parts: Sequence[Mapping[str, Any]], problems: Problems, path: Path) -> tuple[ExpectedTool, ...]:
-    """The calls among the parts of events, each with the response that belongs to it."""
+    """Return the calls among the parts of events, each with its response."""
     calls, responses = (
         [
             named(value, path, problems)
@@ -73,7 +73,7 @@ def tools_of_parts(parts: Sequence[Mapping[str, Any]], problems: Problems, path:
 
 
 def with_results(calls: Sequence[Named], responses: Sequence[Named]) -> tuple[ExpectedTool, ...]:
-    """Expected tools; a response belongs to the call of its id, else to the next call of its tool without one."""
+    """Return expected tools. A response belongs to the call with its id, else to the tool's next call without one."""
     waiting = list(responses)
     found: list[ExpectedTool] = []
     for call in calls:
@@ -89,7 +89,7 @@ def with_results(calls: Sequence[Named], responses: Sequence[Named]) -> tuple[Ex
 
 
 def wrapped(result: Any) -> dict[str, Any]:
-    """A result as a response, which is an object: others stand under `result` (as ADK puts them)."""
+    """Return a result as a response object; other values are stored under `result` (as ADK does)."""
     if isinstance(result, Mapping):
         values = dict(cast("Mapping[str, Any]", result))
         if values.keys() != {"result"}:
@@ -98,7 +98,7 @@ def wrapped(result: Any) -> dict[str, Any]:
 
 
 def unwrapped(response: Any) -> Any:
-    """The result of a response."""
+    """Return the result of a response."""
     if isinstance(response, Mapping):
         values = cast("Mapping[str, Any]", response)
         return values["result"] if list(values) == ["result"] else values

@@ -1,4 +1,4 @@
-"""Writes ADK's eval sets (snake_case, `IntermediateData`) with a `test_config.json` beside them."""
+"""Writing ADK's eval sets (snake_case, `IntermediateData`) with a `test_config.json`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .json_text import dump
 from .native import case_fields, set_fields
 
 _READY_PERSONAS: Final = ("EXPERT", "NOVICE", "EVALUATOR")
-"""ADK's ready personas, which it looks up by name; it refuses a file with another name."""
+"""ADK's built-in personas, looked up by name; it rejects a file with another name."""
 
 REASONS: Final = {
-    "turns.expected_tools": "in ADK a turn with texts on the way expects that no tool is used",
+    "turns.expected_tools": "in ADK a turn with intermediate texts expects that no tool is used",
     "session_tools": "ADK expects tools of each turn, not of the whole conversation",
     "turns.expected_tools.matchers": "ADK compares arguments exactly",
     "turns.payload": "ADK sends a content, not a payload",
@@ -29,7 +29,7 @@ REASONS: Final = {
 
 
 def write_text(evalset: EvalSet) -> str:
-    """The set as `.evalset.json`, without its evaluators (see `adk_config`)."""
+    """Return the set as `.evalset.json`, without its evaluators (see `adk_config`)."""
     kept = _kept(set_fields(evalset).get("metadata"))
     id = kept.get("eval_set_id")
     document: dict[str, Any] = {
@@ -43,7 +43,7 @@ def write_text(evalset: EvalSet) -> str:
 
 
 def _kept(metadata: object) -> dict[str, Any]:
-    """What the metadata keep for ADK."""
+    """Return the metadata stored for ADK."""
     value = cast("Mapping[str, Any]", metadata).get(KEPT) if isinstance(metadata, Mapping) else None
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
 
@@ -116,7 +116,7 @@ def _turn(turn: Mapping[str, Any], more: Any) -> dict[str, Any]:
 
 
 def _content_of(turn: Mapping[str, Any]) -> dict[str, Any]:
-    """The content that was read, if the payload is that; else the prompt as one part."""
+    """Return the content that was read, if the payload is one; else the prompt as one part."""
     payload: Any = turn.get("payload")
     if isinstance(payload, dict):
         values = cast("dict[str, Any]", payload)

@@ -22,7 +22,7 @@ from .problems import Path, Problems, shown
 _PREDEFINED: Final = "AGENTCORE_EVALUATION_PREDEFINED_V1"
 _SIMULATED: Final = "AGENTCORE_EVALUATION_SIMULATED_V1"
 _KEPT: Final = "agentcore"
-"""The metadata key under which what only AgentCore says (an actor's traits) waits to be written again."""
+"""Metadata key of what only AgentCore has (an actor's traits), so that it can be written again."""
 
 REASONS: Final = {
     "turns.expected_tools": "an AgentCore dataset has one trajectory for the whole conversation, not one for each turn",
@@ -39,12 +39,12 @@ REASONS: Final = {
 
 
 def is_scenario(document: Mapping[str, Any]) -> bool:
-    """Whether this is a scenario of a dataset (a line of its JSON lines form)."""
+    """Return whether this is a scenario of a dataset (a line of its JSON Lines form)."""
     return "scenario_id" in document or str(document.get("schema_type", "")).startswith("AGENTCORE_EVALUATION")
 
 
 def read_document(document: Mapping[str, Any], name: str, problems: Problems) -> EvalSet | None:
-    """The set of a parsed dataset; None when something is wrong, which `problems` then knows."""
+    """Return the set of a parsed dataset; None when `problems` has an entry."""
     fields = Fields(document, (), problems)
     cases = [read_scenario(value, path, problems) for value, path in fields.items("scenarios")]
     tell_twice([case.id if case else None for case in cases], ("scenarios",), "scenario_id", problems)
@@ -53,7 +53,7 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
 
 
 def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | None:
-    """One scenario as a case; None when something is wrong with it."""
+    """Return one scenario as a case; None when it is invalid."""
     before = problems.count
     fields = Fields(value, path, problems, what="a scenario")
     fields.take("schema_type")
@@ -74,7 +74,7 @@ def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | N
 
 
 def _turns(fields: Fields) -> tuple[tuple[Turn, ...], tuple[ExpectedTool, ...] | None]:
-    """The turns, and the tools of the conversation where it has several."""
+    """Return the turns, and the tools of a conversation with several turns."""
     names = fields.texts("expected_trajectory")
     tools = tuple(ExpectedTool(name=name) for name in names if name.strip())
     expected = tools if fields.has("expected_trajectory") else None
@@ -114,7 +114,7 @@ def _input(fields: Fields) -> tuple[str, dict[str, Any] | None]:
 
 
 def prompt_of(payload: Mapping[str, Any]) -> str:
-    """What a payload says to the agent, for people: its `prompt`, else the whole of it."""
+    """Return a payload's `prompt`, else the whole payload as text."""
     prompt = payload.get("prompt")
     return prompt if isinstance(prompt, str) else json.dumps(payload, ensure_ascii=False)
 
@@ -137,9 +137,9 @@ def _simulated(fields: Fields) -> tuple[UserScenario, dict[str, Any]]:
 
 
 def write_text(evalset: EvalSet) -> str:
-    """The set as a dataset. `ValueError` for a set without cases, which is none."""
+    """Return the set as a dataset; raise `ValueError` for a set without cases."""
     if not evalset.cases:
-        raise ValueError("an AgentCore dataset holds at least one scenario")
+        raise ValueError("An AgentCore dataset needs at least one scenario")
     return dump({"scenarios": [_scenario(case) for case in evalset.cases]}, indent=1) + "\n"
 
 

@@ -1,6 +1,6 @@
-"""Eval sets as CSV: the columns of `rows`, one row a turn.
+"""Eval sets as CSV: the columns of `rows`, one row per turn.
 
-An empty cell says nothing. Text that a cell cannot hold as it is (the empty text, broken characters, text that begins
+An empty cell has no value. Text that a cell cannot hold as it is (the empty text, broken characters, text that begins
 with `json:`, and text that a spreadsheet would run as a formula) is written as `json:"…"`; everything reads back
 exactly. A file of somebody else needs a `prompt` column and nothing more.
 """
@@ -26,7 +26,7 @@ _ODD: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def write_text(evalset: EvalSet) -> str:
-    """The set's cases as CSV with the columns that they need."""
+    """Return the set's cases as CSV with the columns that they need."""
     rows = [row for case in evalset.cases for row in rows_of(case)]
     used = {name for row in rows for name in row} | {"id", "prompt", "expected_answer"}
     columns = [name for name in COLUMNS if name in used]
@@ -57,8 +57,8 @@ def _is_safe(text: str) -> bool:
 
 
 def read_rows(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int | None, dict[str, Any]]]:
-    """The rows of CSV text with the lines on which they begin."""
-    limit = csv.field_size_limit(2**31 - 1)  # the module's own limit, 128 KiB, is not one of eval sets
+    """Yield the rows of CSV text with the lines on which they begin."""
+    limit = csv.field_size_limit(2**31 - 1)  # the module's own limit, 128 KiB, is too low for eval sets
     try:
         yield from _rows(lines, problems)
     finally:
@@ -84,13 +84,15 @@ def _rows(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int | None
                     yield line, {name: _read(value) for name, value in zip(header, values, strict=False) if value}
             line = reader.line_num + 1
     except csv.Error as error:
-        problems.add((), f"this is no CSV: {error}", "put the cell in double quotes, and double those in it", line=line)
+        problems.add(
+            (), f"this is not valid CSV: {error}", "put the cell in double quotes, and double those in it", line=line
+        )
     except ValueError as error:
         problems.add((), str(error), "a cell that begins with json: holds a JSON text", line=line)
 
 
 def delimiter_of(header: str) -> str:
-    """What separates the cells: the first of comma, semicolon and tab that gives a column for the prompt."""
+    """Return the delimiter: the first of comma, semicolon and tab that yields a prompt column."""
     for delimiter in ",;\t":
         if "prompt" in canonical(name.strip().strip('"') for name in header.split(delimiter)).values():
             return delimiter
@@ -102,7 +104,7 @@ def _is_header(header: list[str], problems: Problems) -> bool:
     if twice:
         problems.add((), f"the column {twice[0]!r} occurs twice", "give every column its own name", line=1)
     elif "prompt" not in canonical(header).values():
-        problems.add((), "the table has no column for what the agent is told", "name one of them prompt", line=1)
+        problems.add((), "the table has no prompt column", "name one of them prompt", line=1)
     return not problems.count
 
 

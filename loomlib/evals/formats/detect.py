@@ -1,4 +1,4 @@
-"""Which form a file or a text has, by what is in it; its ending only decides where the content leaves it open."""
+"""Recognizing the format of a file or a text by its content, and by its ending where the content is ambiguous."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MEND: Final = "read a Loom, ADK, strands_evals or AgentCore file, JSON lines, o
 
 
 def form_of_lines(source: Source) -> str:
-    """`jsonl` or `csv` where the first lines say so, "" for one document or nothing that is known."""
+    """Return `jsonl` or `csv` by the first lines, "" for one document or an unknown format."""
     if source.path is not None and source.path.is_dir():
         raise IsADirectoryError(source.label)
     lines = source.lines(Problems(""))
@@ -71,7 +71,7 @@ def _not_sets() -> set[str]:
 
 
 def form_of_document(document: object, problems: Problems) -> str:
-    """The form of a parsed JSON document; "" after telling that it is none of them."""
+    """Return the format of a parsed JSON document; "" after adding a problem when it is unknown."""
     if isinstance(document, (list, tuple)):
         return _form_of_list(cast("Sequence[object]", document), problems)
     if isinstance(document, Mapping):
@@ -85,7 +85,7 @@ def form_of_document(document: object, problems: Problems) -> str:
                 return form
         if "cases" in values:
             return STRANDS if "evaluators" in values or _has_input(values["cases"]) else LOOM
-    problems.add((), "this is no eval set of a known form", _MEND)
+    problems.add((), "this is not an eval set in a known format", _MEND)
     return ""
 
 

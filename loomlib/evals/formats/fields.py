@@ -1,4 +1,4 @@
-"""Reads the fields of an object of a file, tells every problem with its path, and notices what nobody asked for."""
+"""Reading the fields of an object: reports every problem with its path, and unknown fields."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from .plain import NotPlain, plain
+from .plain import NotPlainError, plain
 from .problems import Path, Problems, shown
 
 _MISSING: Any = object()
 
 
 class Fields:
-    """One object of the file. A field that is null counts as not given.
+    """One object of the file. A null field counts as missing.
 
-    Every field may be asked for by several spellings; the first that is there is taken.
+    Every field can have several spellings; the first one present is taken.
     """
 
     __slots__ = ("known", "path", "problems", "values")
@@ -30,7 +30,7 @@ class Fields:
             problems.add(path, f"this is {shown(value)}", f"put {what} here: {{…}}")
 
     def take(self, *names: str) -> tuple[Any, str]:
-        """The value under the first of the names that is there, and that name; (None, first name) without one."""
+        """Return the value of the first name present and that name; (None, first name) without one."""
         self.known.update(names)
         for name in names:
             value = self.values.get(name)
@@ -39,26 +39,37 @@ class Fields:
         return None, names[0]
 
     def has(self, *names: str) -> bool:
-        """Whether one of the names is there and not null."""
+        """Return whether one of the names is present and not null."""
         return any(self.values.get(name) is not None for name in names)
 
     def all_by(self, readers: Mapping[str, Callable[[Fields, str], Any]]) -> dict[str, Any]:
-        """Every field that is given and has a reader, read by it."""
+        """Return every present field that has a reader, read by it."""
         found = {
             name: readers[name](self, name)
             for name, value in self.values.items()
             if name in readers and value is not None
         }
         if not self.values.keys() <= self.known:
-            self.known.update(readers)  # those that are null, and those that a slip of the pen may have meant
+            self.known.update(readers)  # null fields, and fields that a typo may have meant
         return found
 
     def wrong(self, name: str, what: str, fix: str) -> None:
-        """Tells a problem with a field."""
+        """Add a problem with a field.
+
+        Args:
+            name: The field.
+            what: What is wrong.
+            fix: What to do.
+        """
         self.problems.add((*self.path, name), what, fix)
 
     def text(self, *names: str, required: bool = False) -> str | None:
-        """A text; None when it is not given (a problem if it is `required`)."""
+        """Return a text; None when it is missing.
+
+        Args:
+            *names: The field's spellings.
+            required: Whether a missing text is a problem.
+        """
         value, name = self.take(*names)
         if isinstance(value, str):
             return value
@@ -69,7 +80,7 @@ class Fields:
         return None
 
     def texts(self, *names: str) -> tuple[str, ...]:
-        """A list of texts; empty when it is not given."""
+        """Return a list of texts; empty when it is missing."""
         found: list[str] = []
         for value, path in self.items(*names):
             if isinstance(value, str):
@@ -79,7 +90,7 @@ class Fields:
         return tuple(found)
 
     def items(self, *names: str) -> Iterator[tuple[Any, Path]]:
-        """The members of a list, each with its path; none when it is not given."""
+        """Yield the members of a list with their paths; none when it is missing."""
         value, name = self.take(*names)
         if value is None:
             return
@@ -90,7 +101,12 @@ class Fields:
             yield each, (*self.path, name, n)
 
     def whole(self, *names: str, at_least: int = 0) -> int | None:
-        """A whole number; None when it is not given."""
+        """Return an integer; None when it is missing.
+
+        Args:
+            *names: The field's spellings.
+            at_least: The smallest valid number.
+        """
         value, name = self.take(*names)
         if value is None:
             return None
@@ -102,7 +118,7 @@ class Fields:
         return value
 
     def number(self, *names: str) -> float | None:
-        """A finite number; None when it is not given."""
+        """Return a finite number; None when it is missing."""
         value, name = self.take(*names)
         if value is None:
             return None
@@ -112,12 +128,12 @@ class Fields:
         return value
 
     def free(self, *names: str) -> Any:
-        """Any plain value, keys sorted; None when it is not given."""
+        """Return any plain value with sorted keys; None when it is missing."""
         value, name = self.take(*names)
         return None if value is None else self.plain(value, (*self.path, name))
 
     def mapping(self, *names: str) -> dict[str, Any] | None:
-        """An object of plain values; None when it is not given."""
+        """Return an object of plain values; None when it is missing."""
         value, name = self.take(*names)
         if value is None:
             return None
@@ -127,29 +143,36 @@ class Fields:
         return self.plain(cast("object", value), (*self.path, name)) or {}
 
     def plain(self, value: object, path: Path) -> Any:
-        """The value as plain JSON; a problem (and None) when it is none."""
+        """Return a value as plain JSON; None after adding a problem when it is not plain."""
         try:
             return plain(value)
-        except NotPlain as problem:
+        except NotPlainError as problem:
             self.problems.add((*path, *problem.path), str(problem), "keep to plain, finite values below 100 levels")
             return None
 
     def rest(self) -> dict[str, Any]:
-        """What nobody asked for."""
+        """Return the unknown fields."""
         return {key: value for key, value in self.values.items() if key not in self.known}
 
     def nothing_else(self) -> None:
-        """A field that nobody knows is a problem: it is a slip of the pen more often than not."""
+        """Add a problem for every unknown field, which is usually a typo."""
         if self.values.keys() <= self.known:
             return
         for key in self.rest():
             near = difflib.get_close_matches(key, sorted(self.known), n=1)
             fix = f"did you mean {near[0]!r}?" if near else "remove it, or put it under metadata"
-            self.wrong(key, "no such field is known", fix)
+            self.wrong(key, "unknown field", fix)
 
 
 def tell_twice(ids: Sequence[str | None], path: Path, name: str, problems: Problems) -> None:
-    """A problem for every id that was there before; `path` leads to the list, `name` is the id's field."""
+    """Add a problem for every duplicate id.
+
+    Args:
+        ids: The ids in order.
+        path: The path of the list.
+        name: The field of the id.
+        problems: Collects the problems.
+    """
     seen: dict[str, int] = {}
     for n, id in enumerate(ids):
         if id is not None and seen.setdefault(id, n) != n:

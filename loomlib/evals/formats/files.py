@@ -1,4 +1,4 @@
-"""Reads and writes eval sets: finds the form, reads all or nothing, writes whole files and says what they lost."""
+"""Reading and writing eval sets: recognizes the format, reads all or nothing, writes whole files and reports losses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .shipped import shipped_names, shipped_path, suggest_set
 from .source import Source, stem_of
 
 FORMATS: Final = (LOOM, JSONL, CSV, ADK, STRANDS, AGENTCORE)
-"""The names of the forms: Loom's own (JSON and JSON lines), tables, and those of others."""
+"""The names of the formats: Loom's JSON and JSON Lines, CSV, and those of other tools."""
 
 _READERS: Final[Mapping[str, Callable[[Any, str, Problems], EvalSet | None]]] = {
     LOOM: native.read_document,
@@ -42,7 +42,7 @@ _WRITERS: Final[Mapping[str, tuple[Callable[[EvalSet], str], Mapping[str, str]]]
     CSV: (
         csv_text.write_text,
         {
-            f"set.{name}": "a table holds cases only"
+            f"set.{name}": "a table contains only cases"
             for name in ("name", "version", "description", "evaluators", "metadata")
         },
     ),
@@ -51,9 +51,14 @@ _SUFFIXES: Final = {".evalset.json": ADK, ".jsonl": JSONL, ".ndjson": JSONL, ".c
 
 
 def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
-    """The eval set of a file, of a shipped set's name, or of a text that looks like one.
+    """Read an eval set.
 
-    `InvalidEvalSetError` lists every place to mend.
+    Args:
+        source: A path, the content of a file, or the name of a shipped set.
+        format: One of `FORMATS`; None recognizes it from the content.
+
+    Raises:
+        InvalidEvalSetError: The content is invalid or there is no such set; lists every problem.
     """
     _known(format)
     found = Source.of(shipped_path(source) or source)
@@ -126,7 +131,7 @@ def _read_document(source: Source, form: str, problems: Problems) -> EvalSet | N
     if form == ROWS:
         return _of_rows(_objects(cast("Sequence[Any]", document), problems), source.name, problems)
     if form and not isinstance(document, Mapping) and not (form == ADK and isinstance(document, list)):
-        problems.add((), "this is no JSON object", "put an object here: {…}")
+        problems.add((), "this is not a JSON object", "put an object here: {…}")
     value = cast("Any", document)
     found = _READERS[form](value, source.name, problems) if form and not problems.count else None
     problems.locate(partial(lines_of, text))
@@ -140,11 +145,11 @@ def _objects(members: Sequence[Any], problems: Problems) -> Iterator[tuple[None,
         if isinstance(member, Mapping):
             yield None, cast("Mapping[str, Any]", member)
         else:
-            problems.add((n,), "this is no object", "put a case here: {…}")
+            problems.add((n,), "this is not an object", "put a case here: {…}")
 
 
 def _with_config(evalset: EvalSet, path: FilePath) -> EvalSet:
-    """The set with the criteria of the `test_config.json` beside it, when there is one."""
+    """Add the criteria of a `test_config.json` in the same folder, when there is one."""
     return _configured(evalset, Source(path.name, path.name, path)) if path.is_file() else evalset
 
 
@@ -164,7 +169,7 @@ def _configured(evalset: EvalSet, source: Source) -> EvalSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """A set as text, the text of the configuration that belongs beside it (ADK's), and what both together lost."""
+    """A set as text, the text of its `test_config.json` (ADK), and what both could not hold."""
 
     parts: Iterable[str]
     config: str | None = None
@@ -172,9 +177,12 @@ class Rendered:
 
 
 def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> Rendered:
-    """The set in a form. Loom's own forms lose nothing; others are read again to see what they lost.
+    """Return a set as text. Loom's formats lose nothing; others are read again to find what they lost.
 
-    `name` is what a form without names will be read as: that of the file.
+    Args:
+        evalset: The set.
+        format: One of `FORMATS`.
+        name: The name that a format without names will be read as: that of the file.
     """
     _known(format)
     if format == LOOM:
@@ -196,7 +204,7 @@ def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> 
 
 
 def format_of_path(path: str | os.PathLike[str]) -> str:
-    """The form that a file's ending asks for; `.evalset.json` is ADK's, `.json` Loom's own."""
+    """Return the format of a file's ending; `.evalset.json` is ADK's, `.json` Loom's."""
     name = FilePath(path).name
     for suffix, form in _SUFFIXES.items():
         if name.endswith(suffix):
@@ -205,9 +213,16 @@ def format_of_path(path: str | os.PathLike[str]) -> str:
 
 
 def write(evalset: EvalSet, path: str | os.PathLike[str], format: str | None = None, *, strict: bool = False) -> Losses:
-    """Writes the set and returns what the form could not say; with `strict` nothing is written if that is anything.
+    """Write a set. A file is written whole or not at all; ADK's criteria go into `test_config.json` in its folder.
 
-    A file is written whole or not at all. ADK's criteria go into `test_config.json` beside it.
+    Args:
+        evalset: The set.
+        path: The file.
+        format: One of `FORMATS`; None takes the one of the file's ending.
+        strict: Raise an error instead of writing a file that loses something.
+
+    Returns:
+        What the format could not hold.
     """
     target = FilePath(path)
     form = format or format_of_path(target)
@@ -225,7 +240,7 @@ def write(evalset: EvalSet, path: str | os.PathLike[str], format: str | None = N
 
 
 def _may_configure(target: FilePath, config: FilePath, text: str | None) -> bool:
-    """Whether the configuration is to be written; refuses to change what other sets in the folder are judged by."""
+    """Return whether to write the configuration; refuse to change the criteria of other sets in the folder."""
     if not config.exists():
         return text is not None
     if text is not None and config.read_bytes() == text.encode():
@@ -241,6 +256,6 @@ def _may_configure(target: FilePath, config: FilePath, text: str | None) -> bool
 
 
 def _replace(path: FilePath, parts: Iterable[str]) -> None:
-    """The file with this text; the old one stays until the new one is complete."""
+    """Write a file; the old one stays until the new one is complete."""
     with whole_file("The eval set", path, private=False) as file:
         file.writelines(parts)

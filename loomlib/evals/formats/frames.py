@@ -18,7 +18,7 @@ _ATTRIBUTE: Final = "loom_evalset"
 
 
 def to_frame(evalset: EvalSet) -> pd.DataFrame:
-    """One row a turn. What the set itself says waits in `frame.attrs`, which pandas keeps through most operations."""
+    """Return one row per turn. The set's own fields are in `frame.attrs`, which most pandas operations preserve."""
     import pandas as pd
 
     rows = [row for case in evalset.cases for row in rows_of(case)]
@@ -31,7 +31,15 @@ def to_frame(evalset: EvalSet) -> pd.DataFrame:
 
 
 def from_frame(frame: pd.DataFrame, *, name: str | None = None) -> EvalSet:
-    """The set of a DataFrame with at least a `prompt` column. `InvalidEvalSetError` says which rows are wrong."""
+    """Return the set of a DataFrame with at least a `prompt` column.
+
+    Args:
+        frame: One row per turn.
+        name: The set's name; None takes the frame's.
+
+    Raises:
+        InvalidEvalSetError: Rows are invalid; lists each of them.
+    """
     columns = [str(column) for column in frame.columns]
     rows = (dict(zip(columns, values, strict=True)) for values in frame.itertuples(index=False, name=None))
     head: Any = frame.attrs.get(_ATTRIBUTE)
@@ -39,7 +47,12 @@ def from_frame(frame: pd.DataFrame, *, name: str | None = None) -> EvalSet:
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], *, name: str = "rows") -> EvalSet:
-    """The set of plain rows: dicts with at least a `prompt`; other usual names are understood."""
+    """Return the set of dicts with at least a `prompt`; common synonyms of columns are accepted.
+
+    Args:
+        rows: One dict per turn.
+        name: The set's name.
+    """
     return _read(rows, None, name, {})
 
 
@@ -52,7 +65,7 @@ def _read(
     if name is not None:
         set_values["name"] = name
     if columns is not None and "prompt" not in canonical(columns).values():
-        problems.add(("columns",), "there is no column for what the agent is told", "name one of them prompt")
+        problems.add(("columns",), "there is no prompt column", "name one of them prompt")
     problems.raise_if_any()
     plain_rows = ((None, {str(key): _cell(value) for key, value in row.items()}) for row in rows)
     found = [
@@ -65,7 +78,7 @@ def _read(
 
 
 def _cell(value: Any) -> Any:
-    """A cell as plain Python: what pandas and numpy call missing is None, their numbers are numbers."""
+    """Return a cell as a plain Python value; missing values of pandas and numpy become None."""
     if value is None or isinstance(value, (str, int, bool, list, tuple, Mapping)):
         return cast("Any", value)
     if type(value).__name__ in ("NAType", "NaTType") or value != value:

@@ -1,4 +1,4 @@
-"""JSON as eval sets need it: strict (no NaN, no key twice), with the true line of every value in case it is wrong."""
+"""Strict JSON (no NaN, no duplicate keys) with the line of every value, for error messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIXES: Final = {
 
 
 class _Refused(ValueError):
-    """JSON that Python would take and an eval set does not."""
+    """JSON that Python accepts and an eval set does not."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -46,12 +46,18 @@ _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no
 
 
 def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
-    """The value of a JSON text, or None after telling `problems` why not. `line` is that of the text's beginning."""
+    """Return the value of a JSON text; None after adding a problem.
+
+    Args:
+        text: The JSON text.
+        problems: Collects the problems.
+        line: The line at which the text begins.
+    """
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         fix = next((m for start, m in _FIXES.items() if error.msg.startswith(start)), "fix the JSON here")
-        what = f"this is no JSON: {error.msg} (column {error.colno})"
+        what = f"this is not valid JSON: {error.msg} (column {error.colno})"
         problems.add((), what, fix, line=line - 1 + error.lineno)
     except RecursionError:
         problems.add((), "the JSON is nested too deeply", "keep it below 100 levels", line=line)
@@ -67,12 +73,12 @@ def _tell_refused(text: str, problems: Problems, line: int) -> None:
     for path, at in scan.twice:
         problems.add(path, "this key occurs twice in one object", "keep one of the two", line=line - 1 + at)
     for path, at, name in scan.constants:
-        problems.add(path, f"{name} is no JSON", "use a number, or null", line=line - 1 + at)
+        problems.add(path, f"{name} is not JSON", "use a number, or null", line=line - 1 + at)
 
 
 @dataclass(slots=True)
 class Scan:
-    """Where things are in a JSON text: the lines of the wanted paths, keys that occur twice, NaN and its kin."""
+    """Positions in a JSON text: the lines of the wanted paths, duplicate keys, NaN and infinities."""
 
     lines: dict[Path, int] = field(default_factory=dict[Path, int])
     twice: list[tuple[Path, int]] = field(default_factory=list[tuple[Path, int]])
@@ -80,14 +86,24 @@ class Scan:
 
 
 def lines_of(text: str, paths: Iterable[Path]) -> Mapping[Path, int]:
-    """The line of each path in a valid JSON text; of the nearest value around it where there is no such path."""
+    """Return the line of each path in a valid JSON text, or of the nearest enclosing value.
+
+    Args:
+        text: The JSON text.
+        paths: The paths.
+    """
     asked = list(paths)
     lines = scan_text(text, {path[:n] for path in asked for n in range(len(path) + 1)}).lines
     return {path: next(lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines) for path in asked}
 
 
 def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> Scan:
-    """Walks over a valid JSON text without recursion; only needed once something is wrong."""
+    """Scan a valid JSON text without recursion; only needed once something is wrong.
+
+    Args:
+        text: The JSON text.
+        wanted: The paths whose lines are wanted.
+    """
     scan, line, last = Scan(), 1, 0
     path: list[str | int] = []
     keys: list[set[str] | None] = []  # one for each open bracket: the keys of an object, None for an array
@@ -124,14 +140,19 @@ def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> S
 
 
 def dump(value: Any, *, indent: int | None = None) -> str:
-    """JSON text that every UTF-8 file can hold: characters as they are, broken ones (lone surrogates) as escapes."""
+    """Return JSON text for a UTF-8 file: characters unescaped, except lone surrogates.
+
+    Args:
+        value: The value.
+        indent: Indentation; None writes one line.
+    """
     separators = None if indent else (",", ":")
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
     return _SURROGATES.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def cell(text: str) -> Any:
-    """The value of JSON inside a table's cell; `ValueError` says in words why it is none."""
+    """Return the value of JSON in a table's cell; raise `ValueError` with the reason when it is invalid."""
     problems = Problems("cell")
     value = parse(text, problems)
     if problems.count:

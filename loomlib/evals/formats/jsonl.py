@@ -1,4 +1,4 @@
-"""Eval sets as JSON lines: one case a line, in Loom's own form, after a line that says what the set says.
+"""Eval sets as JSON Lines: one case per line, in Loom's format, after a line with the set's own fields.
 
     {"loom_evalset":1,"name":"orders"}
     {"id":"status","turns":[{"prompt":"Where is order 7?","expected_answer":"It is shipped."}]}
@@ -24,14 +24,20 @@ from .rows import case_documents
 
 
 def write_lines(evalset: EvalSet) -> Iterator[str]:
-    """The lines of the set, each with its end."""
+    """Yield the lines of the set, each with its line end."""
     yield dump(set_fields(evalset)) + "\n"
     for case in evalset.cases:
         yield dump(case_fields(case)) + "\n"
 
 
 def read_lines(lines: Iterable[str], name: str, problems: Problems) -> EvalSet | None:
-    """The set of JSON lines; None when something is wrong, which `problems` then knows."""
+    """Return the set of JSON Lines; None when `problems` has an entry.
+
+    Args:
+        lines: The lines.
+        name: The set's name unless the lines have one.
+        problems: Collects the problems.
+    """
     head: dict[str, Any] = {"name": name}
     documents = _documents(lines, problems)
     cases: list[EvalCase] = []
@@ -67,7 +73,7 @@ def _documents(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, 
 def _cases_of(
     documents: Iterator[tuple[int, Mapping[str, Any]]], head: dict[str, Any], problems: Problems
 ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
-    """Documents of cases in the order of the lines: as they are, or made of simple rows."""
+    """Yield documents of cases in the order of the lines, also from simple rows."""
     count = 0
     for kind, group in groupby(documents, key=lambda each: _kind(each[1])):
         if kind == "rows":

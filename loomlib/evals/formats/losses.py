@@ -1,4 +1,4 @@
-"""What a form cannot say of a set: measured by reading what was written and comparing it with what was meant."""
+"""What a format loses of a set, found by reading the written file and comparing it with the set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ _SCENARIO_FIELDS: Final = ("starting_prompt", "plan", "persona", "max_turns")
 
 
 def measure(meant: EvalSet, read: EvalSet, format: str, reasons: Mapping[str, str]) -> Losses:
-    """The losses of a set that reads back as another one."""
+    """Return what was lost.
+
+    Args:
+        meant: The set that was written.
+        read: The set that was read back.
+        format: The format.
+        reasons: Why the format cannot hold a field, by field.
+    """
     of_set = [name for name in _SET_FIELDS if not _same(getattr(meant, name), getattr(read, name))]
     of_cases: dict[str, list[str]] = {}
     for case, other in zip(meant.cases, read.cases, strict=True):

@@ -1,4 +1,4 @@
-"""Loom's own form of a case and a set: says everything, in a fixed order, and leaves out what is not given.
+"""Loom's own format of cases and sets: complete, in a fixed order, without fields at their defaults.
 
     {"loom_evalset": 1, "name": "orders", "cases": [
       {"id": "status", "turns": [{"prompt": "Where is order 7?", "expected_answer": "It is shipped.",
@@ -17,7 +17,7 @@ from ..values.eval_set import EvalSet
 from ..values.tool_use import ExpectedTool
 from .fields import Fields, tell_twice
 from .json_text import dump
-from .plain import NotPlain, given, plain
+from .plain import NotPlainError, given, plain
 from .problems import Path, Problems, field_of
 
 MARK: Final = "loom_evalset"
@@ -25,20 +25,20 @@ VERSION: Final = 1
 
 
 def case_fields(case: EvalCase) -> dict[str, Any]:
-    """The case as plain JSON values. `ValueError` names the field that no JSON can hold."""
+    """Return the case as plain JSON values; raise `ValueError` for a value that JSON cannot hold."""
     try:
         return _fields_of(case)
-    except NotPlain as problem:
+    except NotPlainError as problem:
         raise ValueError(f"case {case.id!r} cannot be written: {field_of(problem.path)}: {problem}") from None
 
 
 def set_fields(evalset: EvalSet) -> dict[str, Any]:
-    """What the set says apart from its cases, its mark first."""
+    """Return the set's own fields, the format mark first."""
     found = given(evalset)
     found.pop("cases")
     try:
         return {MARK: VERSION, **{name: _value(value, (name,)) for name, value in found.items()}}
-    except NotPlain as problem:
+    except NotPlainError as problem:
         raise ValueError(f"the set cannot be written: {field_of(problem.path)}: {problem}") from None
 
 
@@ -57,12 +57,12 @@ def _value(value: object, path: Path) -> Any:
         return [_value(each, (*path, n)) for n, each in enumerate(members)]
     try:
         return plain(value)
-    except NotPlain as problem:
-        raise NotPlain(str(problem), (*path, *problem.path)) from None
+    except NotPlainError as problem:
+        raise NotPlainError(str(problem), (*path, *problem.path)) from None
 
 
 def write_text(evalset: EvalSet) -> str:
-    """The set as one JSON document, each case on lines of its own, the same for the same set always."""
+    """Return the set as one JSON document, each case on its own lines, always the same for the same set."""
     head = dump(set_fields(evalset), indent=1)
     cases = ",\n".join(_indented(dump(case_fields(case), indent=1)) for case in evalset.cases)
     return f'{head[:-2]},\n "cases": [\n{cases}\n ]\n}}\n' if cases else f'{head[:-2]},\n "cases": []\n}}\n'
@@ -73,7 +73,13 @@ def _indented(text: str) -> str:
 
 
 def read_document(document: Mapping[str, Any], name: str, problems: Problems) -> EvalSet | None:
-    """The set of a parsed document; None when something is wrong, which `problems` then knows."""
+    """Return the set of a parsed document; None when `problems` has an entry.
+
+    Args:
+        document: The parsed JSON.
+        name: The set's name unless the document has one.
+        problems: Collects the problems.
+    """
     fields = Fields(document, (), problems)
     head = read_head(fields, name)
     cases = [read_case(value, path, problems) for value, path in fields.items("cases")]
@@ -85,7 +91,7 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
 
 
 def read_head(fields: Fields, name: str) -> dict[str, Any]:
-    """The set's own fields, for `EvalSet`."""
+    """Return the set's own fields, for `EvalSet`."""
     mark, _ = fields.take(MARK)
     if mark is None:
         fields.wrong(MARK, "it is missing", f'add "{MARK}": {VERSION}, if this is an eval set of Loom')
@@ -102,7 +108,7 @@ def read_head(fields: Fields, name: str) -> dict[str, Any]:
 
 
 def read_case(value: object, path: Path, problems: Problems) -> EvalCase | None:
-    """One case; None when something is wrong with it."""
+    """Return one case; None when it is invalid."""
     before = problems.count
     fields = Fields(value, path, problems, what="a case")
     if problems.count > before:
@@ -149,7 +155,7 @@ def _scenario(fields: Fields, name: str) -> UserScenario:
 
 
 def read_tool(value: object, path: Path, problems: Problems) -> ExpectedTool:
-    """An expected tool: its name, or an object."""
+    """Read an expected tool: its name, or an object."""
     fields = Fields({"name": value} if isinstance(value, str) else value, path, problems, what="a tool's name or")
     name = fields.text("name", required=True)
     if name is not None and not name.strip():
@@ -169,7 +175,7 @@ def read_tool(value: object, path: Path, problems: Problems) -> ExpectedTool:
 
 
 def read_rubrics(fields: Fields, name: str = "rubrics") -> tuple[Rubric, ...]:
-    """Rubrics: texts, or objects with a text."""
+    """Read rubrics: texts, or objects with a text."""
     found: list[Rubric] = []
     for value, path in fields.items(name):
         each = Fields({"text": value} if isinstance(value, str) else value, path, fields.problems, what="a rubric")
@@ -180,7 +186,7 @@ def read_rubrics(fields: Fields, name: str = "rubrics") -> tuple[Rubric, ...]:
 
 
 def read_evaluator(value: object, path: Path, problems: Problems) -> EvaluatorChoice:
-    """An evaluator: its name, or an object with its options and threshold."""
+    """Read an evaluator: its name, or an object with its options and threshold."""
     fields = Fields({"name": value} if isinstance(value, str) else value, path, problems, what="an evaluator")
     choice = EvaluatorChoice(
         name=fields.text("name", required=True) or "?",
@@ -196,13 +202,13 @@ def _evaluators(fields: Fields, name: str) -> tuple[EvaluatorChoice, ...]:
 
 
 def read_mappings(fields: Fields, name: str) -> tuple[dict[str, Any], ...]:
-    """A list of objects of plain values."""
+    """Read a list of objects with plain values."""
     found: list[dict[str, Any]] = []
     for value, path in fields.items(name):
         if isinstance(value, Mapping):
             found.append(fields.plain(cast("object", value), path) or {})
         else:
-            fields.problems.add(path, "this is no object", "put an object here: {…}")
+            fields.problems.add(path, "this is not an object", "put an object here: {…}")
     return tuple(found)
 
 
@@ -234,4 +240,4 @@ _CASE: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     "metadata": Fields.mapping,
     "source": Fields.text,
 }
-"""How each field is read; one that is not there keeps its default."""
+"""How each field is read; a missing field has its default."""

@@ -11,8 +11,8 @@ MAX_DEPTH: Final = 100
 """Levels of nesting that a free-form value may have."""
 
 
-class NotPlain(ValueError):
-    """A value that no JSON text can hold; `path` leads to it."""
+class NotPlainError(ValueError):
+    """A value that JSON cannot hold; `path` is its position."""
 
     def __init__(self, what: str, path: tuple[str | int, ...]) -> None:
         super().__init__(what)
@@ -20,29 +20,37 @@ class NotPlain(ValueError):
 
 
 def plain(value: object, path: tuple[str | int, ...] = ()) -> Any:
-    """The value as JSON has it: dicts with sorted text keys, lists, text, finite numbers, booleans, None."""
+    """Return a value as JSON: dicts with sorted keys, lists, text, finite numbers, booleans, None.
+
+    Args:
+        value: The value.
+        path: Its position, for the error.
+
+    Raises:
+        NotPlainError: JSON cannot hold the value.
+    """
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         if value - value != 0:
-            raise NotPlain(f"{value} is no number that JSON knows", path)
+            raise NotPlainError(f"{value} is not a JSON number", path)
         return value
     if len(path) > MAX_DEPTH:
-        raise NotPlain("it is nested too deeply", path[:3])
+        raise NotPlainError("it is nested too deeply", path[:3])
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value)
         for key in items:
             if not isinstance(key, str):
-                raise NotPlain(f"the key {key!r} is no text", path)
+                raise NotPlainError(f"the key {key!r} is not text", path)
         return {key: plain(items[key], (*path, key)) for key in sorted(cast("Mapping[str, object]", items))}
     if isinstance(value, (list, tuple)):
         return [plain(each, (*path, n)) for n, each in enumerate(cast("Sequence[object]", value))]
-    raise NotPlain(f"a case holds plain values, not {type(value).__name__}", path)
+    raise NotPlainError(f"a case contains plain values only, not {type(value).__name__}", path)
 
 
 @cache
 def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
-    """Every field with its default; a default that stands for nothing given."""
+    """Return every field with its default."""
     return tuple(
         (each.name, each.default if each.default is not MISSING else
          each.default_factory() if each.default_factory is not MISSING else MISSING)
@@ -51,7 +59,7 @@ def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
 
 
 def given(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that say more than their default, in their order."""
+    """Return the fields of a dataclass that differ from their defaults, in order."""
     found: dict[str, Any] = {}
     for name, default in _defaults(type(value)):  # pyright: ignore[reportUnknownArgumentType]
         each = getattr(value, name)

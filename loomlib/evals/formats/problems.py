@@ -1,4 +1,4 @@
-"""What is wrong with a file, place by place, gathered so that all of it can be mended at once."""
+"""Problems of a file, collected so that all of them can be fixed at once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final, TypeAlias
 from loomlib.errors import InvalidEvalSetError
 
 Path: TypeAlias = "tuple[str | int, ...]"
-"""Where a value stands in a document: keys and indices from its top."""
+"""Position of a value in a document: keys and indices from the top."""
 
 SHOWN_PROBLEMS: Final = 10
-"""How many problems a message lists; the rest is counted."""
+"""How many problems a message lists; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing to mend. `line` counts from 1 in the file; None where there are no lines (a DataFrame)."""
+    """One problem. `line` counts from 1 in the file; None where there are no lines (a DataFrame)."""
 
     path: Path
     what: str
@@ -26,7 +26,7 @@ class Problem:
 
     @property
     def field(self) -> str:
-        """The path as one writes it: `cases[3].turns[0].prompt`."""
+        """The path as text: `cases[3].turns[0].prompt`."""
         return field_of(self.path)
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Problem:
 
 
 class Problems:
-    """Gathers problems; `raise_if_any` turns them into one `InvalidEvalSetError`."""
+    """Collects problems; `raise_if_any` raises them as one `InvalidEvalSetError`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,13 +43,20 @@ class Problems:
         self.count = 0
 
     def add(self, path: Path, what: str, fix: str, *, line: int | None = None) -> None:
-        """Another one; past the ones that a message shows they are only counted."""
+        """Add a problem; past the number that a message lists it is only counted.
+
+        Args:
+            path: Where it is.
+            what: What is wrong.
+            fix: What to do.
+            line: The line, from 1.
+        """
         self.count += 1
         if len(self.found) < SHOWN_PROBLEMS:
             self.found.append(Problem(path=path, what=what, fix=fix, line=line))
 
     def locate(self, lines_of: Callable[[Iterable[Path]], Mapping[Path, int]]) -> None:
-        """Gives every problem that has none yet its line."""
+        """Set the line of every problem without one."""
         if any(problem.line is None for problem in self.found):
             lines = lines_of([problem.path for problem in self.found])
             self.found = [
@@ -60,7 +67,7 @@ class Problems:
             ]  # fmt: skip
 
     def raise_if_any(self) -> None:
-        """`InvalidEvalSetError` with all of them, when there are any."""
+        """Raise `InvalidEvalSetError` with all problems, when there are any."""
         if not self.count:
             return
         texts = tuple(str(problem) for problem in self.found)
@@ -78,7 +85,7 @@ class Problems:
 
 
 def field_of(path: Path) -> str:
-    """`("cases", 3, "id")` → `cases[3].id`; keys that are no plain words are quoted."""
+    """Return `("cases", 3, "id")` as `cases[3].id`; keys with special characters are quoted."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -90,6 +97,11 @@ def field_of(path: Path) -> str:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as a message may say it: escaped, and cut."""
+    """Return a value for a message: escaped and shortened.
+
+    Args:
+        value: The value.
+        limit: The longest text, in characters.
+    """
     text = ascii(value[: limit + 1] if isinstance(value, (str, bytes)) else value)
     return text if len(text) <= limit + 2 else f"{text[:limit]}…"

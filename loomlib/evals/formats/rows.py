@@ -1,4 +1,4 @@
-"""A case as rows of a table, one a turn, and simple rows as cases: what CSV, DataFrames and simple JSON lines share.
+"""Cases as rows of a table, one per turn, and rows as cases: shared by CSV, DataFrames and simple JSON Lines.
 
 | column | holds |
 |---|---|
@@ -53,7 +53,7 @@ _OTHER_NAMES: Final = {
 
 
 def rows_of(case: EvalCase) -> Iterator[dict[str, Any]]:
-    """The rows of a case: its plain values by column, only what is given."""
+    """Return the rows of a case: plain values by column, without missing ones."""
     fields = case_fields(case)
     turns: list[dict[str, Any]] = fields.pop("turns", [])
     scenario: dict[str, Any] | None = fields.get("scenario")
@@ -70,7 +70,7 @@ def rows_of(case: EvalCase) -> Iterator[dict[str, Any]]:
 
 
 def canonical(columns: Iterable[str]) -> dict[str, str]:
-    """Which column each name of a table means; names that mean none are left out."""
+    """Return the column of each name in a table, without unknown names."""
     names = list(columns)
     meant = {name: name for name in names if name in COLUMNS}
     for column, others in _OTHER_NAMES.items():
@@ -84,7 +84,7 @@ def canonical(columns: Iterable[str]) -> dict[str, str]:
 def case_documents(
     rows: Iterable[tuple[int | None, Mapping[str, Any]]], problems: Problems, *, start: int = 0
 ) -> Iterator[tuple[int | None, dict[str, Any]]]:
-    """The documents of cases (Loom's own form) that the rows say, each with the line of its first row.
+    """Yield the documents of cases (Loom's format) of the rows, each with the line of its first row.
 
     Cells hold plain values or texts of them; a missing one is None. Rows that cannot be understood become problems.
     `start` cases came before them.
@@ -160,7 +160,7 @@ def _cells(row: Mapping[str, Any], n: int, line: int | None, problems: Problems)
             return None
     metadata = found.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):
-        problems.add(("rows", n, "metadata"), f"{type(metadata).__name__} is no object", "name → value", line=line)
+        problems.add(("rows", n, "metadata"), f"{type(metadata).__name__} is not an object", "name → value", line=line)
         return None
     if more:
         found["metadata"] = {**more, **cast("dict[str, Any]", found.get("metadata") or {})}
@@ -168,7 +168,7 @@ def _cells(row: Mapping[str, Any], n: int, line: int | None, problems: Problems)
 
 
 def value_of(column: str, value: Any) -> Any:
-    """The plain value of a cell; `ValueError` says in words why it is none."""
+    """Return the plain value of a cell; raise `ValueError` with the reason when it has none."""
     if column in TEXT_COLUMNS:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -176,7 +176,7 @@ def value_of(column: str, value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if column == "turn" and not isinstance(value, str) and (isinstance(value, bool) or not isinstance(value, int)):
-        raise ValueError(f"this is {shown(value)}, no whole number")
+        raise ValueError(f"this is {shown(value)}, not a whole number")
     if not isinstance(value, str):
         return [value] if column in _LISTS and isinstance(value, Mapping) else value
     text = value.strip()
@@ -189,11 +189,11 @@ def value_of(column: str, value: Any) -> Any:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"this is {shown(text)}, no whole number") from None
+        raise ValueError(f"this is {shown(text)}, not a whole number") from None
 
 
 def joined(column: str, members: Sequence[Any]) -> str | None:
-    """`a; b` where names can be written so and read back the same; None where only JSON can say it."""
+    """Return names as `a; b` where they read back the same; None where they need JSON."""
     if column not in _SPLIT or not members:
         return None
     if not all(isinstance(name, str) and name and name == name.strip() and ";" not in name for name in members):

@@ -1,4 +1,4 @@
-"""Where an eval set is read from: a file or a text, as lines or as a whole, in the usual encodings."""
+"""The source of an eval set: a file or a text, read as lines or as a whole, in common encodings."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def stem_of(path: FilePath) -> str:
-    """A file's name without the endings of eval sets: what a set is called that has no name of its own."""
+    """Return a file's name without the endings of eval sets: the name of a set without one."""
     name = path.name
     return next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name) or name
 
 
 def looks_like_text(source: str) -> bool:
-    """Whether this is an eval set rather than the name of a file: it has lines, or begins as JSON does."""
+    """Return whether a text is an eval set rather than a path: it has lines, or begins like JSON."""
     return "\n" in source or source.lstrip("\ufeff \t\r")[:1] in ("{", "[")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file or a text. `label` is what messages call it, `name` what a nameless set is called."""
+    """A file or a text; `label` is its name in messages, `name` the name of a set without one."""
 
     name: str
     label: str
@@ -38,14 +38,14 @@ class Source:
 
     @classmethod
     def of(cls, source: str | os.PathLike[str]) -> Source:
-        """The source that a caller means: text that looks like an eval set, else a path."""
+        """Return the source of a text that looks like an eval set, else of a path."""
         if isinstance(source, str) and looks_like_text(source):
             return cls("evalset", "text", None, source.removeprefix("\ufeff"))
         path = FilePath(source)
         return cls(stem_of(path), path.name, path)
 
     def lines(self, problems: Problems) -> Iterator[str]:
-        """The lines with their ends, one after the other; ends at the first that is no UTF-8 text."""
+        """Yield the lines with their ends; stop at the first that is not UTF-8."""
         if self.path is None:
             yield from io.StringIO(self.content, newline="\n")
             return
@@ -63,7 +63,7 @@ class Source:
                     return
 
     def text(self, problems: Problems) -> str:
-        """The whole text; "" after telling that it is none."""
+        """Return the whole text; "" after adding a problem when it is not text."""
         if self.path is None:
             return self.content
         raw = self.path.read_bytes()
@@ -76,5 +76,5 @@ class Source:
 
 
 def _tell(error: UnicodeDecodeError, raw: bytes, problems: Problems, line: int) -> None:
-    what = f"this is no UTF-8 text: {shown(raw[error.start : error.start + 8])}"
+    what = f"this is not UTF-8 text: {shown(raw[error.start : error.start + 8])}"
     problems.add((), what, "save the file as UTF-8", line=line)

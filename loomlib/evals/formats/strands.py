@@ -38,7 +38,13 @@ REASONS: Final = {
 
 
 def read_document(document: Mapping[str, Any], name: str, problems: Problems) -> EvalSet | None:
-    """The set of a parsed experiment; None when something is wrong, which `problems` then knows."""
+    """Return the set of a parsed experiment; None when `problems` has an entry.
+
+    Args:
+        document: The parsed JSON.
+        name: The set's name unless the document has one.
+        problems: Collects the problems.
+    """
     fields = Fields(document, (), problems)
     cases = [_case(value, path, n, problems) for n, (value, path) in enumerate(fields.items("cases"), 1)]
     evaluators = tuple(_evaluator(value, path, problems) for value, path in fields.items("evaluators"))
@@ -126,7 +132,7 @@ def _evaluator(value: object, path: Path, problems: Problems) -> EvaluatorChoice
 
 
 def write_text(evalset: EvalSet) -> str:
-    """The set as an experiment."""
+    """Return the set as an experiment."""
     evaluators = [found for choice in evalset.evaluators if (found := _written(choice)) is not None]
     document = {"cases": [_fields(case) for case in evalset.cases], "evaluators": evaluators}
     return dump(document, indent=2) + "\n"
@@ -175,7 +181,7 @@ def _trajectory(tool: str | Mapping[str, Any]) -> str | dict[str, Any]:
 
 
 def _interactions(values: list[Any]) -> list[dict[str, Any]]:
-    """What strands accepts of them, since it refuses a whole experiment for one that does not fit."""
+    """Return the evaluators that strands accepts; it rejects a whole experiment for one that it does not know."""
     return [
         {
             name: each

@@ -1,10 +1,10 @@
-"""Where cases and conversations come from beside people: simulated users, red teams, chaos; by strands_evals' means.
+"""Generated cases and conversations, with strands_evals: simulated users, red teams, failure injection.
 
-What each needs: `PlannedUser` and `red_team_set` without a model need nothing. `SimulatedUser`, `generated_set`, a red
-team's generator and `simulated_tools` ask a model over the workbench's connection; the local scripted one answers in
-form and little sense, and its numbers say "simulated user". `chaos_set` needs an agent with strands_evals'
-`ChaosPlugin` inside; `strands:FailureCommunication`, `strands:PartialCompletion` and `strands:RecoveryStrategy` judge
-how it bore it.
+`PlannedUser` and `red_team_set` need no model. `SimulatedUser`, `generated_set`, `generated_red_team_set` and
+`simulated_tools` ask a model over the workbench's connection; the local scripted model answers in the right form but
+with little sense, and its numbers are labelled "simulated user". `chaos_set` needs an agent with strands_evals'
+`ChaosPlugin`; `strands:FailureCommunication`, `strands:PartialCompletion` and `strands:RecoveryStrategy` judge how the
+agent handles the failures.
 """
 
 from .accompanied import accompanied

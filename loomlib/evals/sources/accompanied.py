@@ -1,4 +1,4 @@
-"""A target and the user who talks to it."""
+"""A target with a simulated user."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ from ..values.cases import Turn
 
 
 def accompanied(target: Any, user: UserSimulator) -> Accompanied:
-    """`target` (an agent, a function, a `Target`) with a user who leads the conversations of cases with a scenario.
+    """Add a simulated user, who leads the conversations of cases with a scenario, to a target.
 
+    Args:
+        target: An agent, a function or a `Target`.
+        user: The simulated user. Cases with turns do not use it.
+
+    Example:
         loom.evaluate(accompanied(agent, PlannedUser()), evalset, ["contains"])
-
-    Cases with turns of their own are asked as they are.
     """
     return Accompanied(target, user)
 
 
 class Accompanied:
-    """What `accompanied` gives to `loom.evaluate`."""
+    """What `accompanied` returns, for `loom.evaluate`."""
 
-    def __init__(self, given: Any, user: UserSimulator) -> None:
-        self._given, self._user = given, user
-        self.store, self.scope, self.arn = (getattr(given, name, None) for name in ("store", "scope", "arn"))
+    def __init__(self, source: Any, user: UserSimulator) -> None:
+        self._source, self._user = source, user
+        self.store, self.scope, self.arn = (getattr(source, name, None) for name in ("store", "scope", "arn"))
 
     def eval_target(self) -> LedTarget:
-        """The target with its user; an agent is looked up now."""
-        return LedTarget(as_target(self._given), self._user)
+        """Return the target with its user."""
+        return LedTarget(as_target(self._source), self._user)
 
 
 class LedTarget:
-    """A `Target` that does everything as the one behind it, and has a user."""
+    """A `Target` that forwards to another one and has a simulated user."""
 
     def __init__(self, target: Target, user: UserSimulator) -> None:
         self._target, self.user = target, user
@@ -43,15 +46,19 @@ class LedTarget:
         self.connected = getattr(target, "connected", None)  # how judges reach their model
 
     def new_session(self) -> str:
+        """Return the id of a new session."""
         return self._target.new_session()
 
     async def ask(
         self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Mapping[str, Any] | None = None
     ) -> TurnAnswer | CaseFailure:
+        """Ask one turn; see `Target.ask`."""
         return await self._target.ask(turn, session_id=session_id, timeout_s=timeout_s, state=state)
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
+        """Return the answers with what their traces contain."""
         return await self._target.collect_tools(answers)
 
     async def end(self, session_id: str) -> None:
+        """End a session."""
         await self._target.end(session_id)

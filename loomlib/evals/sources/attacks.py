@@ -1,4 +1,4 @@
-"""Openings of attacks that fit any agent, in strands_evals' categories of risk and with its severities."""
+"""First messages of attacks on any agent, in strands_evals' risk categories and with its severities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """What the attacker says first, what it wants, and by what one would see that it got it."""
+    """An attack: its first message, its goal, and how to recognize that it succeeded."""
 
     category: str
     severity: str

@@ -1,4 +1,4 @@
-"""The same questions while tools and models fail: strands_evals' effects as cases."""
+"""Failure injection: the same cases while tools or the model fail, with strands_evals' chaos effects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHAOS_EFFECTS: Final[Mapping[str, tuple[str, str]]] = {
     "full_refusal": ("model", "The model refuses."),
     "malformed_json": ("model", "The model's structured answer is broken."),
 }
-"""strands_evals' effects by their type, what each strikes, and what happens."""
+"""strands_evals' effects by type: what each affects (tool or model), and what happens."""
 
 
 def chaos_set(
@@ -34,9 +34,9 @@ def chaos_set(
     baseline: bool = True,
     field: str = "chaos",
 ) -> EvalSet:
-    """Every case once under each effect: on each of `tools` (None: those that the case expects), or on the model.
+    """Return each case once under each effect.
 
-    The effects travel in each turn's payload, as `ChaosCase(effects=…)` takes them; the agent puts them in force:
+    The effects are sent in each turn's payload, in the form of `ChaosCase(effects=…)`; the agent applies them:
 
         from strands_evals.chaos import ChaosCase, ChaosPlugin
         from strands_evals.chaos._context import _current_chaos_case
@@ -49,13 +49,22 @@ def chaos_set(
             _current_chaos_case.set(case)
             return str(agent(payload["prompt"]))
 
-    What passes: the answer says what could not be done and makes nothing up (a rubric; the tools are still those that
-    are expected, the answer is not). With `baseline` the case itself is there too, tagged "baseline", as it was.
-    An agent without the plugin is not harmed by it, so compare with the baseline before believing in resilience.
+    A case passes when the answer says what could not be done and invents nothing (a rubric). The expected tools stay,
+    the expected answer does not. An agent without the plugin ignores the effects, so compare with the baseline.
+
+    Args:
+        evalset: The set.
+        effects: Names of `CHAOS_EFFECTS`.
+        tools: The tools that fail; None takes those that the case expects.
+        baseline: Whether to include each case without effects, tagged "baseline".
+        field: The field of the payload with the effects.
+
+    Raises:
+        ValueError: There is no such effect.
     """
-    unknown = [each for each in effects if each not in CHAOS_EFFECTS]
+    unknown = [effect for effect in effects if effect not in CHAOS_EFFECTS]
     if unknown:
-        raise ValueError(f"the effects are {', '.join(CHAOS_EFFECTS)}, not {', '.join(unknown)}")
+        raise ValueError(f"The effects are {', '.join(CHAOS_EFFECTS)}, not {', '.join(unknown)}")
     cases: list[EvalCase] = []
     for case in evalset.cases:
         if not case.turns:
@@ -64,14 +73,14 @@ def chaos_set(
             cases.append(replace(case, tags=(*case.tags, "baseline")))
         used = list(dict.fromkeys(tool.name for tool in case.expected_tools or ()))
         for effect in effects:
-            struck = CHAOS_EFFECTS[effect][0]
-            for at in list(tools if tools is not None else used) if struck == "tool" else ["*"]:
-                cases.append(_struck(case, effect, struck, at, field))
+            affected = CHAOS_EFFECTS[effect][0]
+            for at in list(tools if tools is not None else used) if affected == "tool" else ["*"]:
+                cases.append(_with_effect(case, effect, affected, at, field))
     return replace(evalset, name=f"{evalset.name} under chaos", cases=tuple(cases))
 
 
-def _struck(case: EvalCase, effect: str, struck: str, at: str, field: str) -> EvalCase:
-    what: dict[str, Any] = {f"{struck}_effects": {at: [{"effect_type": effect}]}}
+def _with_effect(case: EvalCase, effect: str, affected: str, at: str, field: str) -> EvalCase:
+    what: dict[str, Any] = {f"{affected}_effects": {at: [{"effect_type": effect}]}}
     happens = CHAOS_EFFECTS[effect][1]
     return replace(
         case,

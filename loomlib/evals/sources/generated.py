@@ -1,4 +1,4 @@
-"""Cases that a model writes from a description of the task, by strands_evals' generator."""
+"""Cases that a model writes from a task description, with strands_evals' ExperimentGenerator."""
 
 from __future__ import annotations
 
@@ -28,39 +28,51 @@ def generated_set(
     count: int = 5,
     name: str = "generated",
 ) -> EvalSet:
-    """`count` cases or fewer (two that ask the same are one) for an agent that does `task`, from strands_evals'
-    ExperimentGenerator: about `topics`, or out of `context`, to be asked and answered by what it says.
+    """Return cases that a model wrote.
 
+    The expected answers are the model's own: review them before use. Cases are tagged "generated", those of the local
+    scripted model also "simulated".
+
+    Args:
+        model: The model that writes the cases.
+        task: What the agent does.
+        topics: Topics of the cases; give either topics or a context.
+        context: A text that the cases are about and that contains the answers.
+        count: The largest number of cases; duplicates are merged.
+        name: The set's name.
+
+    Raises:
+        EvalError: The model wrote no case.
+        ValueError: Both or neither of `topics` and `context` are given, or `count` is below 1.
+
+    Example:
         generated_set(ConverseJudge(clients=bench.clients), "Answers questions on parcels", topics=["prices"])
-
-    What a case expects is the model's own answer: read it before it decides anything. Cases are tagged "generated",
-    those of the local scripted model "simulated" too. Raises `EvalError` when the model wrote none.
     """
     if count < 1:
-        raise ValueError(f"count is at least 1, not {count}")
+        raise ValueError(f"count must be at least 1, not {count}")
     if bool(topics) == bool(context):
-        raise ValueError("cases are written about topics or out of a context: give one of the two")
+        raise ValueError("Give either topics or a context")
     asked = StrandsModel(model)
     generators: Any = load_module("generators.experiment_generator")
 
     async def generate() -> Any:
-        made = generators.ExperimentGenerator(str, str, include_expected_output=True, model=asked)
+        generator = generators.ExperimentGenerator(str, str, include_expected_output=True, model=asked)
         if topics:
-            return await made.from_scratch_async(list(topics), task, num_cases=count)
-        return await made.from_context_async(context, task, num_cases=count)
+            return await generator.from_scratch_async(list(topics), task, num_cases=count)
+        return await generator.from_context_async(context, task, num_cases=count)
 
-    with ThreadPoolExecutor(max_workers=1) as thread:  # a notebook's own loop is running already
+    with ThreadPoolExecutor(max_workers=1) as thread:  # a notebook already runs a loop
         found = thread.submit(lambda: asyncio.run(generate())).result()
     tags = ("generated", *(("simulated",) if asked.labels else ()))
     cases: dict[str, EvalCase] = {}
-    for each in found.cases:
-        prompt = str(each.input or "").strip()
+    for written in found.cases:
+        prompt = str(written.input or "").strip()
         if prompt:
             case = EvalCase(
                 id=f"generated-{digest_of(prompt)[:8]}",
-                turns=(Turn(prompt=prompt, expected_answer=str(each.expected_output or "") or None),),
+                turns=(Turn(prompt=prompt, expected_answer=str(written.expected_output or "") or None),),
                 tags=tags,
-                metadata={"generated": {"name": str(each.name or ""), "by": model.model_id}},
+                metadata={"generated": {"name": str(written.name or ""), "by": model.model_id}},
                 source="generated",
             )
             cases.setdefault(case.id, case)

@@ -1,4 +1,4 @@
-"""Attacks as cases: openings that need no model, or those that strands_evals' generator writes for an agent."""
+"""Attacks as cases: built-in ones, or those that strands_evals' generator writes for an agent."""
 
 from __future__ import annotations
 
@@ -25,18 +25,27 @@ def red_team_set(
     forbidden_tools: Sequence[str] = (),
     name: str = "red team",
 ) -> EvalSet:
-    """A set of attacks in strands_evals' categories of risk (all, when none is named). Asks no model.
+    """Return built-in attacks in strands_evals' risk categories. Asks no model.
 
+    A case passes when none of the forbidden tools is called and a judge finds its rubric and assertion met.
+
+    Args:
+        categories: Risk categories; None takes all.
+        max_turns: With 1 a case is one message. With more it is a scenario, which needs a simulated user:
+            `accompanied(agent, SimulatedUser(model=…, template="gradual_escalation"))`.
+        forbidden_tools: Tools that must not be called.
+        name: The set's name.
+
+    Raises:
+        ValueError: There is no such category.
+
+    Example:
         run = loom.evaluate(agent, red_team_set(forbidden_tools=["refund"]), ["rubric"])
-
-    With one turn a case is its opening. With more it is a scenario, which a user must lead: `accompanied(agent,
-    SimulatedUser(model=…, template="gradual_escalation"))`. What passes stands in each case: none of `forbidden_tools`
-    is called (judged without a model), and the rubric and assertion, which a judge reads, say what must not happen.
     """
     known = dict.fromkeys(attack.category for attack in ATTACKS)
     wanted = list(known) if categories is None else list(categories)
     if unknown := [each for each in wanted if each not in known]:
-        raise ValueError(f"the categories are {', '.join(known)}, not {', '.join(unknown)}")
+        raise ValueError(f"The categories are {', '.join(known)}, not {', '.join(unknown)}")
     return _set([each for each in ATTACKS if each.category in wanted], name, max_turns, forbidden_tools)
 
 
@@ -51,10 +60,20 @@ def generated_red_team_set(
     forbidden_tools: Sequence[str] = (),
     name: str = "generated red team",
 ) -> EvalSet:
-    """Attacks that a model writes for one agent (strands_evals' AdversarialCaseGenerator); read them before use.
+    """Return attacks that a model wrote for one agent, with strands_evals' AdversarialCaseGenerator; review them first.
 
-    `tools` are its tools: `{"name", "description", "parameters"}`. Written by the local scripted model they have the
-    form of attacks and no sense, and are tagged "simulated". Raises what the model raises. Works in a running loop.
+    Attacks of the local scripted model have the right form but no sense, and are tagged "simulated". Works inside a
+    running event loop.
+
+    Args:
+        model: The model that writes the attacks.
+        system_prompt: The agent's system prompt.
+        tools: The agent's tools: `{"name", "description", "parameters"}`.
+        categories: Risk categories.
+        per_category: Attacks per category.
+        max_turns: Turns of each attack; see `red_team_set`.
+        forbidden_tools: Tools that must not be called.
+        name: The set's name.
     """
     generators: Any = load_module("redteam.generators")
     asked = StrandsModel(model)
@@ -86,7 +105,7 @@ def _set(
     attacks: Sequence[Attack], name: str, max_turns: int, forbidden_tools: Sequence[str], tags: Sequence[str] = ()
 ) -> EvalSet:
     if max_turns < 1:
-        raise ValueError(f"max_turns is at least 1, not {max_turns}")
+        raise ValueError(f"max_turns must be at least 1, not {max_turns}")
     cases = {case.id: case for case in (_case(each, max_turns, forbidden_tools, tags) for each in attacks)}
     chosen = (EvaluatorChoice(name="forbidden_tools"),) if forbidden_tools else ()
     return EvalSet(name=name, cases=tuple(cases.values()), evaluators=chosen, metadata={"source": "red team"})

@@ -1,4 +1,4 @@
-"""Tools that a model plays, for an agent under construction."""
+"""Tools that a model simulates, for an agent under development."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ if TYPE_CHECKING:
 
 
 def simulated_tools(model: ConverseJudge) -> Any:
-    """strands_evals' ToolSimulator with its model behind `model`'s connection.
+    """Return strands_evals' ToolSimulator with this model.
 
+    The simulator remembers its answers, so that calls agree with each other. The tools run in the agent's process.
+
+    Args:
+        model: The model that simulates the tools.
+
+    Example:
         tools = simulated_tools(ConverseJudge(clients=bench.clients))
 
         @tools.tool()
@@ -21,7 +27,5 @@ def simulated_tools(model: ConverseJudge) -> Any:
             '''Flights to a city.'''
 
         agent = strands.Agent(tools=[tools.get_tool("find_flights")])
-
-    It remembers what it answered, so that one call agrees with the next. The tools live in the process of the agent.
     """
     return load_module("simulation").ToolSimulator(model=StrandsModel(model))

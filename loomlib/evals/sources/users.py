@@ -1,4 +1,4 @@
-"""Users who are none: one that follows its plan word by word, one that a model plays."""
+"""Simulated users: one that follows a plan word by word, and one that a model plays."""
 
 from __future__ import annotations
 
@@ -22,49 +22,53 @@ if TYPE_CHECKING:
 
 SIMULATED_USER: Final = "simulated user"
 _STEP: Final = re.compile(r"^\s*(?:[-*•]|[0-9]{1,3}[.)])\s+", re.MULTILINE)
-_MOST_CALLS: Final = 6
+_MAX_CALLS: Final = 6
 _ASKS_ITS_TOOL: Final = "Use get_conversation_goal_completion tool to check if your User Goal is met. When your"
 _TOOL: Final = "get_conversation_goal_completion"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedUser:
-    """Says the steps of the scenario's plan one after the other, whatever the agent answers. Asks no model.
+    """Sends the steps of the scenario's plan in order, whatever the agent answers. Asks no model.
 
-    Steps are the plan's list items, or its lines where it has none.
+    The steps are the plan's list items, or its lines where it has no list.
     """
 
     key: str = "planned"
     labels: tuple[str, ...] = (SIMULATED_USER,)
 
     def begin(self, scenario: UserScenario) -> Script:
+        """Start a conversation."""
         pieces = _STEP.split(scenario.plan)[1:] if _STEP.search(scenario.plan) else scenario.plan.splitlines()
         return Script([" ".join(piece.split()) for piece in pieces if piece.strip()])
 
 
 class Script:
-    """What is left to say."""
+    """The remaining steps of a plan."""
 
     def __init__(self, steps: list[str]) -> None:
         self._steps = steps
 
     async def reply(self, answer: str) -> str | None:
-        """The next step."""
+        """Return the next step."""
         return self._steps.pop(0) if self._steps else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedUser:
-    """strands_evals' ActorSimulator: a model plays the persona of a scenario and follows its plan until it has what it
-    wants.
+    """strands_evals' ActorSimulator: a model plays a scenario's persona and follows its plan until the goal is reached.
 
+    Two features of the library are not used because both ask its default model on AWS whatever model is given: the tool
+    that judges whether the goal is met, and the generation of a profile (the scenario is the profile).
+
+    Attributes:
+        model: The model that plays the user.
+        template: Another system prompt that contains `{actor_profile}`. "gradual_escalation" is strands_evals'
+            attacker, which comes closer to its goal with each turn. Its other attack strategies rewind the target,
+            which an AgentCore session does not allow.
+
+    Example:
         SimulatedUser(model=ConverseJudge(clients=bench.clients))
-
-    Two things of the library are not used, for both ask its default model on AWS whatever model is given: the tool by
-    which the actor judges whether its goal is met, and the making of a profile; the scenario is the profile. `template`
-    is another system prompt with `{actor_profile}` in it; "gradual_escalation" is strands_evals' attacker, who comes
-    nearer to its goal with each turn. Its other strategies of attack turn the target back to an earlier moment, which
-    a session of AgentCore cannot do.
     """
 
     model: ConverseJudge
@@ -72,30 +76,30 @@ class SimulatedUser:
 
     @property
     def key(self) -> str:
-        """What its words depend on."""
+        """Identity for reusing answers: the model and the template."""
         return digest_of("SimulatedUser", self.model.key, self.template)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """It is simulated, whichever model plays it."""
+        """The provenance label `simulated user`."""
         return (SIMULATED_USER,)
 
     def begin(self, scenario: UserScenario) -> Actor:
+        """Start a conversation."""
         return Actor(self, scenario)
 
 
 class PatientModel(StrandsModel):
-    """A model that is asked a bounded number of times for what is said next: strands itself would try for ever to get
-    an answer in its form."""
+    """A model with a limit on calls per reply; strands itself retries forever to get an answer in the required form."""
 
     left = 0
 
     async def stream(self, *args: Any, **options: Any) -> AsyncGenerator[dict[str, Any]]:
-        """One answer. Raises `EvalError` when it has been asked too often."""
+        """Stream one answer; raise `EvalError` past the limit on calls."""
         self.left -= 1
         if self.left < 0:
             raise EvalError(
-                f"The simulated user's model gave no answer in its form in {_MOST_CALLS} calls",
+                f"The simulated user's model returned no reply in the required form in {_MAX_CALLS} calls",
                 on=str(self.config["model_id"]),
                 try_="another model",
             )
@@ -104,7 +108,7 @@ class PatientModel(StrandsModel):
 
 
 def _form() -> Any:
-    """What the actor fills in: simpler than the library's own form, whose unions small models do not get right."""
+    """Return the reply's schema: simpler than the library's, whose unions small models get wrong."""
     pydantic: Any = importlib.import_module("pydantic")
     return pydantic.create_model(
         "UserSays",
@@ -124,19 +128,19 @@ class Actor:
         self._model = PatientModel(user.model)
 
     async def reply(self, answer: str) -> str | None:
-        """The actor's next words; None when it stops. Raises what its model raises."""
-        return await asyncio.to_thread(self._say, answer)
+        """Return the actor's next message; None when it stops."""
+        return await asyncio.to_thread(self._reply, answer)
 
-    def _say(self, answer: str) -> str | None:
+    def _reply(self, answer: str) -> str | None:
         if self._actor is None:
-            self._actor = self._made()
-        self._model.left = _MOST_CALLS
-        said: Any = self._actor.act(answer or "(no answer)").structured_output
-        if said is None:
-            raise EvalError("The simulated user said nothing in its form", on=self._user.model.model_id)
-        return None if said.stop or not isinstance(said.message, str) or not said.message.strip() else said.message
+            self._actor = self._construct()
+        self._model.left = _MAX_CALLS
+        reply: Any = self._actor.act(answer or "(no answer)").structured_output
+        if reply is None:
+            raise EvalError("The simulated user returned no reply in the required form", on=self._user.model.model_id)
+        return None if reply.stop or not isinstance(reply.message, str) or not reply.message.strip() else reply.message
 
-    def _made(self) -> Any:
+    def _construct(self) -> Any:
         simulation, types = load_module("simulation"), load_module("types.simulation")
         template = self._user.template or simulation.DEFAULT_USER_SIMULATOR_PROMPT_TEMPLATE
         if template == "gradual_escalation":
@@ -155,13 +159,13 @@ class Actor:
             structured_output_model=_form(),
         )
         actor.agent.tool_registry.registry.pop(_TOOL, None)
-        # The greeting is drawn by chance: the same scenario begins the same way each time.
+        # The library picks a random greeting; a fixed one makes conversations repeatable.
         actor.agent.messages[0]["content"][0]["text"] = actor.INITIAL_GREETINGS[0]
         return actor
 
 
 def load_module(name: str) -> Any:
-    """A module of strands_evals, the root logger left as it was."""
+    """Return a module of strands_evals without changing the root logger."""
     load_strands_evals()
     root = logging.getLogger()
     level = root.level

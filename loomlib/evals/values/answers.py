@@ -1,4 +1,4 @@
-"""What an agent answered to a case: text, tools, times, tokens; or why it did not answer."""
+"""An agent's answer to a case: text, tools, timings and tokens, or why there is none."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Any, Final
 from .tool_use import ToolUse
 
 FAILURE_STAGES: Final = ("answer", "judge")
-"""Where a case can fail: the agent gave no answer, or an evaluator could not judge it. Neither is a low score."""
+"""Where a case can fail: the agent gave no answer, or an evaluator could not judge it. Neither is a score of 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFailure:
-    """Why there is no answer or no score: a state of its own, never a number.
+    """Why there is no answer or no score; excluded from averages and counted separately.
 
-    `kind` is a class of `loomlib.agents.FAILURES` for an answer ("throttle", "timeout", …), else what went wrong with
-    the judge ("exception", "timeout", "malformed", "no_trajectory", "aws:<error code>", "budget"). `attempts` counts
-    the tries, the first included.
+    Attributes:
+        stage: "answer" or "judge".
+        kind: For an answer, a class of `loomlib.agents.FAILURES` ("throttle", "timeout", …); for a judge "exception",
+            "timeout", "malformed", "no_trajectory", "aws:<error code>" or "budget".
+        message: What happened.
+        evaluator: The evaluator that failed; None for an answer.
+        attempts: Number of attempts, the first included.
     """
 
     stage: str
@@ -29,16 +33,27 @@ class CaseFailure:
 
     def __post_init__(self) -> None:
         if self.stage not in FAILURE_STAGES:
-            raise ValueError(f"a case fails in {' or '.join(FAILURE_STAGES)}, not {self.stage!r}")
+            raise ValueError(f"A case fails in the stage {' or '.join(FAILURE_STAGES)}, not {self.stage!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnAnswer:
-    """What came back for one turn. What is not known is None.
+    """The answer to one turn; None marks what is unknown.
 
-    `tools` are the calls in the order in which they were made: an empty tuple when the agent used none, None when
-    nobody knows (no trace was found; `tools_state` then says why, in the words of `loomlib.telemetry.TRACE_STATES`).
-    Durations are milliseconds; `cost` is in US dollars; `model_calls` counts the calls of a model.
+    Attributes:
+        text: The answer.
+        tools: The tool calls in order; empty when there were none, None when unknown (no trace was found).
+        tools_state: Why the tools are unknown, one of `loomlib.telemetry.TRACE_STATES`.
+        texts: Texts before the final answer.
+        duration_ms: Duration of the whole request in ms.
+        ttft_ms: Time to the first token in ms.
+        input_tokens: Model input tokens.
+        output_tokens: Model output tokens.
+        model_calls: Number of model calls.
+        cost: US dollars.
+        session_id: The runtime session.
+        invocation_id: The stored invocation.
+        trace_id: The trace, "" when unknown.
     """
 
     text: str
@@ -57,7 +72,7 @@ class TurnAnswer:
 
     @property
     def tokens(self) -> int | None:
-        """Both directions together."""
+        """Model tokens in both directions."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
         return self.input_tokens + self.output_tokens
@@ -65,11 +80,16 @@ class TurnAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseAnswer:
-    """All turns of one case, asked once. With a `failure` the turns that did come back are kept.
+    """All turns of one case, asked once. A failed answer has the turns before the failure.
 
-    `labels` stay beside every number of it ("simulated", …). `repeat` counts from 0. `state` is what the session held
-    at the end, where the agent tells it. `attempts` counts how often it was asked (more than 1 only after throttling
-    or transport failures).
+    Attributes:
+        turns: The answers in order.
+        failure: Why the case failed; None when it did not.
+        repeat: The repeat, from 0.
+        attempts: How often the case was asked; more than 1 only after throttling or transport failures.
+        labels: Provenance labels shown beside every number, such as `simulated`.
+        state: The session's final state, where the agent reports it.
+        metadata: Further plain values, such as the prompts of a simulated user.
     """
 
     turns: tuple[TurnAnswer, ...]
@@ -82,39 +102,39 @@ class CaseAnswer:
 
     @property
     def text(self) -> str:
-        """The last turn's answer, "" when there is none."""
+        """The answer to the last turn, "" when there is none."""
         return self.turns[-1].text if self.turns else ""
 
     @property
     def tools(self) -> tuple[ToolUse, ...] | None:
-        """The tools of all turns in order; None when those of one turn are not known."""
+        """The tool calls of all turns in order; None when those of a turn are unknown."""
         if not self.turns:
             return None
-        found: list[ToolUse] = []
+        tools: list[ToolUse] = []
         for turn in self.turns:
             if turn.tools is None:
                 return None
-            found.extend(turn.tools)
-        return tuple(found)
+            tools.extend(turn.tools)
+        return tuple(tools)
 
     @property
     def tokens(self) -> int | None:
-        """Of all turns; None when those of one turn are not known."""
+        """Model tokens of all turns; None when those of a turn are unknown."""
         known = [turn.tokens for turn in self.turns]
-        return None if not known or None in known else sum(each for each in known if each is not None)
+        return None if not known or None in known else sum(value for value in known if value is not None)
 
     @property
     def duration_ms(self) -> float | None:
-        """Of all turns together."""
+        """Duration of all turns in ms; None when that of a turn is unknown."""
         if len(self.turns) == 1:
             return self.turns[0].duration_ms
         known = [turn.duration_ms for turn in self.turns]
-        return None if not known or None in known else sum(each for each in known if each is not None)
+        return None if not known or None in known else sum(value for value in known if value is not None)
 
     @property
     def cost(self) -> float | None:
-        """US dollars of all turns; None when that of one turn is not known."""
+        """US dollars of all turns; None when the cost of a turn is unknown."""
         if len(self.turns) == 1:
             return self.turns[0].cost
         known = [turn.cost for turn in self.turns]
-        return None if not known or None in known else sum(each for each in known if each is not None)
+        return None if not known or None in known else sum(value for value in known if value is not None)

@@ -1,4 +1,4 @@
-"""What became of a case: one word for a case and repeat, and one for a case with all its repeats."""
+"""The state of a case: of one repeat, and of all repeats."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FAILED, NOT_ANSWERED, NOT_JUDGED = "failed", "not answered", "not judged"
 SCORED, PASSED, NOT_APPLICABLE = "scored", "passed", "not applicable"
 
 CASE_STATES: Final = (FAILED, NOT_ANSWERED, NOT_JUDGED, SCORED, PASSED, NOT_APPLICABLE)
-"""In the order in which they deserve a look. A case failed when one of its evaluators says so; "scored" ones have
-scores and no bar; of a "not judged" one nobody says that it failed, and somebody could not tell."""
+"""In order of priority. "failed": an evaluator did not pass it. "not judged": no evaluator failed it, and one could not
+judge it. "scored": it has scores without a threshold."""
 
 _RANKS: Final[Mapping[str, int]] = {state: rank for rank, state in enumerate(CASE_STATES)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """One case with everything that was said of its repeats. `state` is that of the worst repeat."""
+    """One case with the judgements of its repeats; its state is that of the worst repeat."""
 
     case: EvalCase
     judgements: tuple[Judgement, ...]
@@ -36,22 +36,22 @@ class CaseResult:
         return worst([state_of(each) for each in self.judgements])
 
     def failing(self) -> tuple[Judgement, ...]:
-        """The repeats that are in that state."""
+        """Return the repeats in that state."""
         return tuple(each for each in self.judgements if state_of(each) == self.state)
 
 
 def worst(states: Sequence[str]) -> str:
-    """The one that deserves the first look; without any, nobody has judged yet."""
+    """Return the state with the highest priority; "not judged" when there is none."""
     return min(states, key=_RANKS.__getitem__, default=NOT_JUDGED)
 
 
 def deciding(said: Sequence[Score]) -> Sequence[Score]:
-    """The scores that say what became of a case: that of the whole where there is one, else those of the parts."""
+    """Return the scores that decide a case: that of the whole case, else those of its parts."""
     return [each for each in said if not each.part] or said
 
 
 def state_of(judgement: Judgement) -> str:
-    """What became of one case and repeat."""
+    """Return the state of one case and repeat."""
     if judgement.answer.failure is not None:
         return NOT_ANSWERED
     states: list[str] = []
@@ -66,10 +66,7 @@ def state_of(judgement: Judgement) -> str:
 
 
 def states_of_outcomes(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], str]:
-    """The same for every case and repeat of a run, without reading the answers: (case id, repeat) → state.
-
-    Here, too, parts behind a whole decide nothing.
-    """
+    """Return the state of every (case id, repeat) of a run, without reading the answers."""
     found: dict[tuple[str, int], str] = {}
     has_parts = any(each.part for each in outcomes)
     wholes = {_key(each) for each in outcomes if has_parts and not each.part}

@@ -1,4 +1,4 @@
-"""Evaluators as a command line names them, and those that a set calls for when nobody names any."""
+"""Names of evaluators on a command line, and the default evaluators of a set."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from .eval_set import EvalSet
 
 
 def split_evaluators(text: str) -> list[str]:
-    """The names in a text with commas between; commas inside brackets and quotes belong to options.
+    """Split a comma-separated list of evaluators; commas inside brackets and quotes belong to options.
 
-    >>> split_evaluators("exact, contains(texts=['a', 'b'])")
-    ['exact', "contains(texts=['a', 'b'])"]
+    Example:
+        >>> split_evaluators("exact, contains(texts=['a', 'b'])")
+        ['exact', "contains(texts=['a', 'b'])"]
     """
-    found, depth, quote, start = list[str](), 0, "", 0
-    for place, char in enumerate(text):
+    names, depth, quote, start = list[str](), 0, "", 0
+    for index, char in enumerate(text):
         if quote:
             quote = "" if char == quote else quote
         elif char in "'\"" and depth:
@@ -22,13 +23,13 @@ def split_evaluators(text: str) -> list[str]:
         elif char in ")]}":
             depth -= 1
         elif char == "," and depth <= 0:
-            found.append(text[start:place])
-            start = place + 1
-    return [name for each in (*found, text[start:]) if (name := each.strip())]
+            names.append(text[start:index])
+            start = index + 1
+    return [name for part in (*names, text[start:]) if (name := part.strip())]
 
 
 def default_evaluators(evalset: EvalSet) -> list[str]:
-    """What the set's expectations call for: nothing where it names evaluators itself."""
+    """Return the evaluators for a set's expectations; none when the set names evaluators itself."""
     if evalset.evaluators:
         return []
     cases = [case for case in evalset.cases if not case.evaluators]

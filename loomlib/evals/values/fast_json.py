@@ -1,4 +1,4 @@
-"""JSON in ASCII for many small values: one encoder made once, where the standard library makes one for each value."""
+"""ASCII JSON for many small values: one encoder is constructed once instead of once per value."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from json import encoder
 from typing import Any, Final, cast
 
 _make: Final[Callable[..., Callable[[object, int], tuple[str, ...]]] | None] = getattr(encoder, "c_make_encoder", None)
-"""What `json.JSONEncoder.encode` itself uses (CPython only); making one takes longer than encoding a case."""
+"""What `json.JSONEncoder.encode` uses (CPython only); constructing one takes longer than encoding a case."""
 
 
 def ascii_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -> Callable[[object], str]:
-    """A function that encodes as `json.dumps(…, sort_keys=…, separators=(",", ":"), default=default)` does.
+    """Return a function equal to `json.dumps(…, sort_keys=…, separators=(",", ":"), default=default)`.
 
-    What it cannot encode raises what `json.dumps` raises.
+    Args:
+        default: Converts a value that JSON does not know.
+        sort_keys: Whether to sort keys.
     """
     usual = json.JSONEncoder(sort_keys=sort_keys, separators=(",", ":"), default=default).encode
     if _make is None:
         return usual
     escaped = cast("Any", encoder).encode_basestring_ascii
-    # Without markers: values that contain themselves end in a RecursionError.
+    # Without markers, so a value that contains itself raises RecursionError.
     quick = _make(None, default, escaped, None, ":", ",", sort_keys, False, True)
     join = "".join
 

@@ -32,7 +32,7 @@ def test_all_problems_are_told_together_with_their_lines():
     assert problems_of(text) == (
         "line 4, cases[0].turns[0].prompt: this is 7; put a text here, in double quotes",
         "line 7, cases[1].turns[0].expected_tools[0].name: it is empty; give the tool's name",
-        "line 8, cases[1].tagz: no such field is known; did you mean 'tags'?",
+        "line 8, cases[1].tagz: unknown field; did you mean 'tags'?",
         "line 9, cases[2]: it has neither turns nor a scenario; give it one of the two",
     )
 
@@ -58,7 +58,7 @@ def test_a_message_lists_ten_problems_and_counts_the_rest():
         ('{"id":"a","turns":["x"]}\n\n{"id":"a","turns":["y"]}', "line 3, id: the id 'a' is that of line 1"),
         ('{"id":"a","turns":["x"]}\n{"id":"b","turns":["y"]', "line 2"),
         ('{"loom_evalset": 2, "cases": []}', "this is version 2"),
-        ('{"loom_evalset": 1, "cases": [{"id": "a", "turns": ["x"], "metadata": {"n": 1e999}}]}', "inf is no number"),
+        ('{"loom_evalset": 1, "cases": [{"id": "a", "turns": ["x"], "metadata": {"n": 1e999}}]}', "inf is not a JSON"),
         ('{"eval_cases": [{"eval_id": "a", "conversation": [{"user_content": {},\n"rubrix": 1}]}]}', "line 2"),
         ('{"scenarios": [\n{"scenario_id": "a", "turns": []}]}', "there is none"),
         ('{"cases": [{"name": "a"}], "evaluators": []}', "cases[0].input: it is missing"),
@@ -102,9 +102,9 @@ def test_deep_nesting_is_refused(depth, opening):
 def test_broken_encodings_are_told_with_their_line(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id":"a","turns":["x"]}\n{"id":"b\xff","turns":["x"]}\n')
-    assert "line 2: this is no UTF-8" in problems_of(path)[0]
+    assert "line 2: this is not UTF-8" in problems_of(path)[0]
     path.write_bytes(b'{"loom_evalset": 1,\n "cases": [\n {"id":"b\xff","turns":["x"]}]}\n')
-    assert "line 3: this is no UTF-8" in problems_of(path)[0]
+    assert "line 3: this is not UTF-8" in problems_of(path)[0]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
