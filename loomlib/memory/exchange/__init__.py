@@ -1,9 +1,12 @@
 """Memories as files: exported without secrets, previewed and imported once."""
 
+from ...dispatch import register
 from .exporting import Exported, ExportPreview, export_memory, preview_export
+from .imported import Imported
 from .importing import ImportPreview, preview_import
 from .reading import read_lines, read_manifest
-from .writing import Imported
+
+register("ImportPreview.confirm", "loomlib.memory.exchange.writing:write_import")
 
 __all__ = [
     "ExportPreview",

@@ -8,18 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ...aws import memory_writing as writing
+from ...dispatch import call
 from ...errors import SettingsError
 from ...jobs.written import written
 from ..faces import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
+from .imported import Imported
 from .journal import Journal
 from .reading import check_whole, read_lines, read_manifest
-
-if TYPE_CHECKING:
-    from .writing import Imported
 
 Progress = Callable[[str], None]
 COLUMNS: Final = ("what", "in the export", "here already", "to write")
@@ -57,10 +56,8 @@ class ImportPreview:
 
         An import that was stopped goes on where it stopped, also from a copy of this preview made later.
         """
-        from .writing import write_import
-
         with written("What was imported, noted beside the export,", self.path):
-            return write_import(self, extract=extract, progress=progress or self.told)
+            return call("ImportPreview.confirm", self, extract=extract, progress=progress or self.told)
 
     def rows(self) -> list[dict[str, Any]]:
         """Events and records."""

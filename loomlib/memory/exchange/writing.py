@@ -9,69 +9,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from ...aws import memory_writing as service
 from ...aws.memory_shapes import SOURCE_EVENTS_KEY, metadata_event_id
 from ...errors import LoomError
-from ..faces import frame_of, html_rows, text_rows
-from .importing import moment_of
+from .imported import Imported
+from .importing import ImportPreview, moment_of
 from .journal import Journal
 from .reading import read_lines, read_manifest
 
-if TYPE_CHECKING:
-    from .importing import ImportPreview
-
 Progress = Callable[[str], None]
-COLUMNS: Final = ("what", "written", "here before", "failed")
 _TOLD_EVERY: Final = 100
 _EVENTS_AT_ONCE: Final = 64
 _WRITERS: Final = 8
 _MOST_FAILURES: Final = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Imported:
-    """What an import wrote, and what it found here before."""
-
-    name: str
-    events: int
-    records: int
-    events_before: int
-    records_before: int
-    failures: tuple[str, ...] = ()
-    failed_events: int = 0
-    failed_records: int = 0
-    labels: tuple[str, ...] = ()
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything of the export is in the memory now."""
-        return not self.failed_events and not self.failed_records
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Events and records."""
-        return [
-            dict(zip(COLUMNS, ("events", self.events, self.events_before, self.failed_events), strict=True)),
-            dict(zip(COLUMNS, ("records", self.records, self.records_before, self.failed_records), strict=True)),
-        ]
-
-    def frame(self) -> Any:
-        """Events and records."""
-        return frame_of(self.rows(), COLUMNS)
-
-    def note(self) -> str:
-        """Whether all is there."""
-        failed = f"failed: {'; '.join(self.failures[:3])}; import again to go on" if self.failures else "complete"
-        return " · ".join([failed, *self.labels])
-
-    def __repr__(self) -> str:
-        return text_rows(f"Imported into {self.name}", self.note(), self.rows(), COLUMNS)
-
-    def _repr_html_(self) -> str:
-        return html_rows(f"Imported into {self.name}", self.note(), self.rows(), COLUMNS)
 
 
 def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | None) -> Imported:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from ...dispatch import call
 from ...redaction import Redactor
 from ..faces import frame_of, html_rows, safe_id, text_rows
 from ..reading import MemoryReader
 from .belongings import UNSURE, belongings, event_ids, session_ids, shared_templates
+from .forgotten import Forgotten
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .execution import Forgotten
 
 Progress = Callable[[str], None]
 COLUMNS: Final = ("what", "where", "how", "count", "sample")
@@ -66,11 +66,11 @@ class ForgetPreview:
         return sum(each.count for each in self.parts if each.how == UNSURE)
 
     def confirm(self, *, progress: Progress | None = None) -> Forgotten:
-        """Delete everything of the actor that is there now, in pages, and look again afterwards. There is no way back:
-        `memory.export(path, actors=[...])` keeps a copy."""
-        from .execution import forget_all
+        """Delete everything that belongs to the actor now, and check the result.
 
-        return forget_all(self, progress=progress or self.told)
+        This cannot be undone; `memory.export(path, actors=[...])` makes a copy first.
+        """
+        return call("ForgetPreview.confirm", self, progress=progress or self.told)
 
     def note(self) -> str:
         """What must be known beside it."""

@@ -1,10 +1,11 @@
 """A memory's health: what should not be in it, what contradicts itself, what leaks, and what it costs."""
 
 from .check import check_health
-from .finding import KINDS, SEVERITIES, Evidence, Finding, HealthReport
+from .finding import KINDS, SEVERITIES, Evidence, Finding
 from .growth import Growth, MemoryPrices, memory_prices
 from .leaks import tenant_of
 from .presidio import presidio_finder
+from .report import HealthReport
 
 __all__ = [
     "KINDS",

@@ -10,10 +10,11 @@ from ...redaction import DEFAULT_RULES, Redactor
 from ..reading import MemoryReader
 from .contradictions import find_contradictions
 from .duplicates import find_duplicates
-from .finding import KINDS, SEVERITIES, Finding, HealthReport
+from .finding import KINDS, SEVERITIES, Finding
 from .growth import find_growth, growth_of, memory_prices
 from .leaks import find_leaks, tenant_of
 from .presidio import presidio_finder
+from .report import HealthReport
 from .seen import SCANNED, see
 from .sensitive import find_sensitive
 from .stale import EXTRACTION, UNTOUCHED, find_stale

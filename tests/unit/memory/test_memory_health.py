@@ -11,10 +11,10 @@ from healthy import NOW, event, record, seen, strategy
 from loomlib.errors import MissingExtraError
 from loomlib.memory.health.contradictions import find_contradictions
 from loomlib.memory.health.duplicates import find_duplicates
-from loomlib.memory.health.finding import HealthReport
 from loomlib.memory.health.growth import find_growth, growth_of, memory_prices
 from loomlib.memory.health.leaks import find_leaks
 from loomlib.memory.health.presidio import presidio_finder
+from loomlib.memory.health.report import HealthReport
 from loomlib.memory.health.sensitive import find_sensitive
 from loomlib.memory.health.stale import find_stale
 from loomlib.redaction import Redactor
