@@ -33,7 +33,7 @@ from ..values.answers import CaseAnswer
 from ..values.cases import EvalCase, Rubric
 from ..values.digests import digest_of
 from ..values.evaluator import Evaluator, NotApplicable, Score
-from .adk_kinds import ASKED_ONCE, EXACT, JUDGES, WITHOUT_COUNTERPART
+from .adk_kinds import ASKED_ONCE, EXACT, JUDGES, WITHOUT_COUNTERPART, WITHOUT_COUNTERPART_DIGESTS
 from .judge import ModelJudge
 from .model import DEFAULT_MODEL
 from .panel import JudgePanel
@@ -157,8 +157,8 @@ class NoCounterpart:
 
     @property
     def digest(self) -> str:
-        """Hash of the criterion and the reason."""
-        return digest_of("NoCounterpart", self.criterion, self.reason)
+        """Hash that identifies the criterion in stored results."""
+        return WITHOUT_COUNTERPART_DIGESTS[self.criterion]
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> NotApplicable:
         """Return why there is no score."""

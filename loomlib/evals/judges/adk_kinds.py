@@ -99,3 +99,12 @@ WITHOUT_COUNTERPART: Final[Mapping[str, str]] = {
     "invocation_duration_v1": "it is a duration without a threshold; see the column duration_ms of run.rows()",
 }
 """Criteria without a counterpart, and why."""
+
+WITHOUT_COUNTERPART_DIGESTS: Final[Mapping[str, str]] = {
+    "per_turn_user_simulator_quality_v1": "2ddb14208e39c96ab81b26deb65047c0",
+    "tool_call_count_v1": "9dbb29e5b22b270c0891b65dcfc8ef1c",
+    "inference_call_count_v1": "7a2e8c376114355a469fa2afca0d3eb9",
+    "token_usage_v1": "edce79fd679b06372f5a0395c55a6183",
+    "invocation_duration_v1": "f664dadc5136e1f38b0a5f3544ca1731",
+}
+"""Digests of these criteria, fixed so that stored results stay valid when a reason is reworded."""
