@@ -70,7 +70,7 @@ class Comparison:
     _by_name: Mapping[str, EvaluatorComparison] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {each.evaluator: each for each in self.evaluators})
+        object.__setattr__(self, "_by_name", {comparison.evaluator: comparison for comparison in self.evaluators})
 
     def __getitem__(self, evaluator: str) -> EvaluatorComparison:
         return self._by_name[evaluator]
@@ -82,7 +82,7 @@ class Comparison:
             margin: Largest accepted loss, by default the comparison's.
         """
         allowed = self.margin if margin is None else margin
-        return tuple(gate_not_worse(each, allowed) for each in self.evaluators)
+        return tuple(gate_not_worse(comparison, allowed) for comparison in self.evaluators)
 
     @property
     def exit_code(self) -> int:
@@ -100,11 +100,11 @@ class Comparison:
         if not wanted <= {WON, LOST, SAME}:
             raise ValueError(f"verdict must be {WON!r}, {LOST!r} or {SAME!r}, not {verdict!r}")
         chosen = self.evaluators if evaluator is None else (self[evaluator],)
-        return tuple(flip for each in chosen for flip in each.flips if flip.verdict in wanted)
+        return tuple(flip for comparison in chosen for flip in comparison.flips if flip.verdict in wanted)
 
     def sentences(self) -> list[str]:
         """Return the headline, then each evaluator's evidence, then the notes."""
-        return [self.headline(), *(each.sentence() for each in self.evaluators), *self.notes()]
+        return [self.headline(), *(comparison.sentence() for comparison in self.evaluators), *self.notes()]
 
     def headline(self) -> str:
         """Summarize the comparison in one sentence."""
@@ -130,23 +130,23 @@ class Comparison:
         """Return what was left out of the comparison and why, and what to consider when reading it."""
         notes: list[str] = []
         left_out: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for each in self.evaluators:
-            for reason, ids in each.unpaired.counted():
-                left_out.setdefault((reason, ids), []).append(each.evaluator)
+        for comparison in self.evaluators:
+            for reason, ids in comparison.unpaired.counted():
+                left_out.setdefault((reason, ids), []).append(comparison.evaluator)
         for (reason, ids), evaluators in left_out.items():
             by = "" if len(evaluators) == len(self.evaluators) else f" by {', '.join(evaluators)}"
             notes.append(f"Not compared{by}: {plural(len(ids), 'case')} {reason} ({_ids(ids)}).")
         for run_name, names in ((self.names[0], self.only_new), (self.names[1], self.only_baseline)):
             if names:
                 notes.append(f"Judged in {run_name} only: {', '.join(names)}.")
-        tests = sum(each.p_adjusted is not None for each in self.evaluators)
+        tests = sum(comparison.p_adjusted is not None for comparison in self.evaluators)
         if tests > 1:
             notes.append(f"p-values are adjusted over {tests} evaluators (Holm).")
         return notes
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return one row of text for each evaluator, in the order of `COLUMNS`."""
-        return [_row(each) for each in self.evaluators]
+        return [_row(comparison) for comparison in self.evaluators]
 
     def flip_rows(self, verdict: str | None = None) -> list[tuple[str, ...]]:
         """Return one row of text for each changed case, in the order of `FLIP_COLUMNS`, lost ones first.
@@ -169,13 +169,15 @@ class Comparison:
 
         rows = [
             {
-                "evaluator": each.evaluator, "measure": each.measure, "verdict": each.verdict, "n": each.n,
-                "baseline": each.baseline.value, "value": each.value.value, "difference": each.difference.value,
-                "difference_low": each.difference.low, "difference_high": each.difference.high,
-                "p_value": each.test.p_value, "p_adjusted": each.p_adjusted, "effect": each.effect,
-                "won": each.won, "lost": each.lost, "same": each.same,
+                "evaluator": comparison.evaluator, "measure": comparison.measure, "verdict": comparison.verdict,
+                "n": comparison.n,
+                "baseline": comparison.baseline.value, "value": comparison.value.value,
+                "difference": comparison.difference.value,
+                "difference_low": comparison.difference.low, "difference_high": comparison.difference.high,
+                "p_value": comparison.test.p_value, "p_adjusted": comparison.p_adjusted, "effect": comparison.effect,
+                "won": comparison.won, "lost": comparison.lost, "same": comparison.same,
             }
-            for each in self.evaluators
+            for comparison in self.evaluators
         ]  # fmt: skip
         numeric = ("baseline", "value", "difference", "difference_low", "difference_high", "p_value", "p_adjusted",
                    "effect")  # fmt: skip
@@ -188,7 +190,7 @@ class Comparison:
 
         names = ("case_id", "evaluator", "verdict", "baseline", "value", "difference", "tags", "trace_ids",
                  "baseline_trace_ids")  # fmt: skip
-        flips = [flip for each in self.evaluators for flip in each.flips]
+        flips = [flip for comparison in self.evaluators for flip in comparison.flips]
         return pd.DataFrame([[getattr(flip, name) for name in names] for flip in flips], columns=list(names))
 
     def summary(self) -> dict[str, object]:
@@ -198,7 +200,7 @@ class Comparison:
             "names": list(self.names),
             "run_ids": list(self.evidence.run_ids) if self.evidence else None,
             "margin": self.margin,
-            "evaluators": [each.summary() for each in self.evaluators],
+            "evaluators": [comparison.summary() for comparison in self.evaluators],
             "gates": [gate.summary() for gate in self.gates()],
             "notes": self.notes(),
             "exit_code": self.exit_code,
@@ -219,7 +221,7 @@ class Comparison:
             [self.headline(), *(gate.sentence() for gate in self.gates())],
             table(COLUMNS, self.rows()),
             *self._flip_pages(),
-            folded("Evidence by evaluator", listed([each.sentence() for each in self.evaluators])),
+            folded("Evidence by evaluator", listed([comparison.sentence() for comparison in self.evaluators])),
             folded("Notes", listed(self.notes())),
         )
 

@@ -178,14 +178,14 @@ def _evaluator(gathered: Mapping[str, Mapping[str, EvaluatorResults]], wanted: s
 
 def _shared(results: Sequence[EvaluatorResults]) -> tuple[list[str], int]:
     """Return the ids of cases with equal content and a score in all runs, and the total number of cases."""
-    first, *others = (each.cases for each in results)
+    first, *others = (result.cases for result in results)
     ids = [
         id
         for id, case in first.items()
         if case.scored
         and all((o := other.get(id)) and o.scored and o.case_digest == case.case_digest for other in others)
     ]
-    applicable = {id for each in results for id, case in each.cases.items() if case.is_applicable}
+    applicable = {id for result in results for id, case in result.cases.items() if case.is_applicable}
     return ids, len(applicable)
 
 

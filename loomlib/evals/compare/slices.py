@@ -168,7 +168,7 @@ def compare_slices(
             if pairs:
                 sliced = Pairing(pairs=pairs, unpaired=Unpaired(), measure=whole.measure)
                 comparisons.append((tag, compare_pairs(sliced, new[name], baseline[name], bounds=bounds, seed=seed)))
-    p_values = [(index, each[1].test.p_value) for index, each in enumerate(comparisons)]
+    p_values = [(index, item[1].test.p_value) for index, item in enumerate(comparisons)]
     tested = [(index, p) for index, p in p_values if p is not None]
     values = dict(zip((index for index, _ in tested), benjamini_hochberg([p for _, p in tested]), strict=True))
     adjusted = [

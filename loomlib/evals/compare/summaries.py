@@ -137,11 +137,11 @@ class Summary:
 
     def sentences(self) -> list[str]:
         """Return one sentence for each evaluator."""
-        return [each.sentence() for each in self.evaluators] or ["No case was judged."]
+        return [summary.sentence() for summary in self.evaluators] or ["No case was judged."]
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return one row of text for each evaluator, in the order of `COLUMNS`."""
-        return [_row(each) for each in self.evaluators]
+        return [_row(summary) for summary in self.evaluators]
 
     def table(self) -> pd.DataFrame:
         """Return the summary as a DataFrame of text for reading; `frame()` has numbers."""
@@ -156,9 +156,9 @@ class Summary:
         names = ("evaluator", "level", *_COUNTS, "mean", "mean_low", "mean_high", "pass_rate", "pass_rate_low",
                  "pass_rate_high")  # fmt: skip
         rows = [
-            (each.evaluator, each.level, *(getattr(each, name) for name in _COUNTS), each.mean.value, each.mean.low,
-             each.mean.high, each.pass_rate.value, each.pass_rate.low, each.pass_rate.high)
-            for each in self.evaluators
+            (summary.evaluator, summary.level, *(getattr(summary, name) for name in _COUNTS), summary.mean.value,
+             summary.mean.low, summary.mean.high, summary.pass_rate.value, summary.pass_rate.low, summary.pass_rate.high)
+            for summary in self.evaluators
         ]  # fmt: skip
         table = pd.DataFrame(rows, columns=list(names)).set_index("evaluator")
         return table.astype(dict.fromkeys(names[-6:], "float64"))
@@ -168,7 +168,7 @@ class Summary:
         return {
             "cases": self.cases,
             "repeats": self.repeats,
-            "evaluators": [each.summary() for each in self.evaluators],
+            "evaluators": [summary.summary() for summary in self.evaluators],
         }
 
     @classmethod
@@ -180,7 +180,7 @@ class Summary:
             title: A title for display.
         """
         return cls(
-            evaluators=tuple(EvaluatorSummary.read(each) for each in stored["evaluators"]),
+            evaluators=tuple(EvaluatorSummary.read(summary) for summary in stored["evaluators"]),
             cases=int(stored["cases"]),
             repeats=int(stored["repeats"]),
             title=title,
@@ -223,7 +223,7 @@ def summarize_gathered(
     return Summary(
         evaluators=summaries,
         cases=len(cases),
-        repeats=max((each.repeats for each in summaries), default=0),
+        repeats=max((summary.repeats for summary in summaries), default=0),
         title=title,
     )
 
@@ -266,12 +266,12 @@ def summarize_cases(
     )
 
 
-def no_score_words(each: EvaluatorSummary) -> str:
+def no_score_words(summary: EvaluatorSummary) -> str:
     """Describe attempts without a score, such as `3 not answered, 1 not judged, 12 not applicable`; "" without any."""
     counted = (
-        (each.answer_failed, "not answered"),
-        (each.judge_failed, "not judged"),
-        (each.not_applicable, "not applicable"),
+        (summary.answer_failed, "not answered"),
+        (summary.judge_failed, "not judged"),
+        (summary.not_applicable, "not applicable"),
     )
     return ", ".join(f"{number(count, 0)} {why}" for count, why in counted if count)
 
@@ -288,18 +288,18 @@ def _without_bar(n: int) -> Estimate:
     return Estimate.missing(reason, n=n, confidence=0.95, method="")
 
 
-def _row(each: EvaluatorSummary) -> tuple[str, ...]:
-    name = f"{each.evaluator} ({', '.join(each.labels)})" if each.labels else each.evaluator
+def _row(summary: EvaluatorSummary) -> tuple[str, ...]:
+    name = f"{summary.evaluator} ({', '.join(summary.labels)})" if summary.labels else summary.evaluator
     return (
         name,
-        number(each.cases, 0),
-        estimate_cell(each.mean),
-        estimate_cell(each.pass_rate, percent=True),
-        _by_k(each.pass_at),
-        _by_k(each.pass_all),
-        no_score_words(each) or "–",
+        number(summary.cases, 0),
+        estimate_cell(summary.mean),
+        estimate_cell(summary.pass_rate, percent=True),
+        _by_k(summary.pass_at),
+        _by_k(summary.pass_all),
+        no_score_words(summary) or "–",
     )
 
 
 def _by_k(estimates: Mapping[int, Estimate]) -> str:
-    return "; ".join(f"k={k}: {estimate_cell(each, percent=True)}" for k, each in estimates.items()) or "–"
+    return "; ".join(f"k={k}: {estimate_cell(summary, percent=True)}" for k, summary in estimates.items()) or "–"
