@@ -157,7 +157,8 @@ class Summary:
                  "pass_rate_high")  # fmt: skip
         rows = [
             (summary.evaluator, summary.level, *(getattr(summary, name) for name in _COUNTS), summary.mean.value,
-             summary.mean.low, summary.mean.high, summary.pass_rate.value, summary.pass_rate.low, summary.pass_rate.high)
+             summary.mean.low, summary.mean.high, summary.pass_rate.value, summary.pass_rate.low,
+             summary.pass_rate.high)
             for summary in self.evaluators
         ]  # fmt: skip
         table = pd.DataFrame(rows, columns=list(names)).set_index("evaluator")
