@@ -18,9 +18,14 @@ def report_notebooks() -> dict[str, Path]:
 
 
 def find_report(name_or_path: str | Path) -> Path:
-    """The notebook file of a report, by the report's name or by a path.
+    """Return the notebook file of a report.
 
-    Raises `ReportError` naming the close match, and `PluginError` for the report of a broken plugin.
+    Args:
+        name_or_path: The report's name, or the path of a notebook.
+
+    Raises:
+        ReportError: There is no such report; the message names a close match.
+        PluginError: The plugin that provides it is broken.
     """
     plugins = find_plugins("reports")
     known = plugins.names("reports")
@@ -33,6 +38,6 @@ def find_report(name_or_path: str | Path) -> Path:
         raise ReportError("No such notebook", on=str(name_or_path), try_="a path to an existing .ipynb file")
     close = difflib.get_close_matches(str(name_or_path), known, n=1)
     if not close and plugins.may_have("reports", str(name_or_path)):
-        plugins.get("reports", str(name_or_path))  # raises, repeating what is broken and its mend
+        plugins.get("reports", str(name_or_path))  # raises the plugin's error with its fix
     hint = f"{close[0]} (did you mean that?), or a path to a notebook" if close else ", ".join([*known, "a path"])
     raise ReportError("No such report", on=str(name_or_path), try_=hint)

@@ -166,11 +166,11 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
     ]  # fmt: skip
     if any("simulated" in label for label in run.labels):
         items.append(
-            ("Not told:", "how a real model answers: the scripted one stands in for it.", "the same set on AWS")
+            ("Not covered:", "how a real model answers: this run used the scripted model.", "the same set on AWS")
         )
     if comparison is not None:
         items += [(f"{each.evaluator}:", each.power_advice(), "") for each in comparison.evaluators[:_SHOWN_SENTENCES]]
-    items.append(("Not told:", "anything about questions unlike these cases.", "Capture cases from production."))
+    items.append(("Not covered:", "questions unlike these cases.", "Capture cases from production."))
     return Listing(items=items)
 
 

@@ -37,9 +37,9 @@ _ON_THEIR_WAY_S = 120
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ARROW = re.compile(r"^-+> *\d+ (.+)$", re.M)
 _NARRATION = (
-    "--IPKernelApp.exec_lines=import logging as _logging; _told = _logging.StreamHandler(); "
-    "_told.setFormatter(_logging.Formatter('%(message)s')); _logging.getLogger('loomlib').addHandler(_told); "
-    "_logging.getLogger('loomlib').setLevel(_logging.INFO); del _logging, _told"
+    "--IPKernelApp.exec_lines=import logging as _logging; _handler = _logging.StreamHandler(); "
+    "_handler.setFormatter(_logging.Formatter('%(message)s')); _logging.getLogger('loomlib').addHandler(_handler); "
+    "_logging.getLogger('loomlib').setLevel(_logging.INFO); del _logging, _handler"
 )
 """What Loom logs in the kernel, such as a study's progress, goes to the cell's stderr and from there to `say`."""
 

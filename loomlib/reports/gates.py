@@ -1,4 +1,4 @@
-"""A limit on the 90th percentile of some calls' durations, judged with its doubt."""
+"""A gate on the 90th percentile of calls' durations, decided on its confidence interval."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from loomlib.statistics.percentiles import estimate_percentile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationGate:
-    """Missed when the estimate and its whole 95 % interval lie above the limit; doubt is "unclear", no alarm."""
+    """Missed when the whole 95 % interval is above the limit; unclear when the interval contains the limit."""
 
     outcome: str
     limit_ms: float
     p90: Estimate
 
     def sentence(self) -> str:
-        """The verdict in a sentence."""
+        """Return the verdict in a sentence."""
         limit = milliseconds(self.limit_ms)
         if self.p90.value is None:
             few = f"{plural(self.p90.n, 'answered call')}, {self.p90.needed_n} are needed"
@@ -31,7 +31,7 @@ class DurationGate:
         return f"Gate passed: {found}." if self.outcome == PASSED else f"Gate unclear: {found}."
 
     def summary(self) -> dict[str, object]:
-        """The verdict as JSON-ready values."""
+        """Return the verdict, ready for JSON."""
         return {
             "outcome": self.outcome,
             "limit_ms": self.limit_ms,
@@ -41,6 +41,11 @@ class DurationGate:
 
 
 def judge_durations(durations_ms: Sequence[float], max_p90_ms: float) -> DurationGate:
-    """How these calls stand to `max_p90_ms`."""
+    """Compare the 90th percentile of durations (ms) with a limit.
+
+    Args:
+        durations_ms: Durations of answered calls.
+        max_p90_ms: The limit, in milliseconds.
+    """
     p90 = estimate_percentile(durations_ms, 0.9, seed=0)
     return DurationGate(outcome=outcome_at_most(p90, max_p90_ms, allow_open=True), limit_ms=max_p90_ms, p90=p90)

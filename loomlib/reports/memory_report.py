@@ -113,16 +113,23 @@ class CrossingGate:
 def memory_verdict(
     memory: Memory, health: HealthReport, gate: CrossingGate, isolation: IsolationReport | None = None
 ) -> Verdict:
-    """The answer: how healthy the memory is, and whether anything crosses."""
+    """Return the verdict: how healthy the memory is, and whether reads cross between actors.
+
+    Args:
+        memory: The memory.
+        health: Its health report.
+        gate: The gate on crossing reads.
+        isolation: The isolation test, if it ran.
+    """
     worst = [each.what for each in health.findings if each.severity != "note"][:3]
     cost = health.growth.sentence() if health.growth else ""
     looked_at = (("record", health.records), ("event", health.events), ("actor", health.actors))
     seen = ", ".join(plural(count, what) for what, count in looked_at)
-    said = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in health.counts().items())
-    state = "is in order" if health.is_healthy else "has something to mend"
-    noted = f": {said}" if said else ""
-    tried = [f"{isolation.sentence()}."] if isolation else []
-    sentences = [f"This memory {state}{noted} ({seen} looked at).", *worst, *tried]
+    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in health.counts().items())
+    state = "is healthy" if health.is_healthy else "has findings to fix"
+    noted = f": {counts}" if counts else ""
+    isolated = [f"{isolation.sentence()}."] if isolation else []
+    sentences = [f"This memory {state}{noted} ({seen} checked).", *worst, *isolated]
     return Verdict(
         title=" · ".join([f"memory {memory.name}", *memory.labels, f"{health.looked_at:%d %b %Y %H:%M} UTC"]),
         sentences=[*sentences, *([cost] if cost else [])],
@@ -145,21 +152,21 @@ def memory_verdict(
 
 
 def memory_notes(health: HealthReport, isolation: IsolationReport | None = None) -> Listing:
-    """How it was looked at, and what that cannot tell."""
+    """Return how the memory was checked, and what the checks cannot find."""
     notes = [
         "Events and records were read page by page with the operations that agents use; nothing was changed.",
-        "Findings are told where they stand in the memory or the service says so, and inferred where a rule on "
-        "language or similarity says so: read the evidence.",
-        "What is shown of secrets and personal data is redacted.",
+        "A finding is stated where the memory or the service shows it, and inferred where a rule on language or "
+        "similarity suggests it: read the evidence.",
+        "Secrets and personal data are redacted.",
     ]
     if isolation is not None:
         notes.append(
-            f"Isolation was tried with {len(isolation.actors)} scratch actors (seed {isolation.seed}) and "
-            f"{isolation.reads} reads; what was written for it was deleted again."
+            f"Isolation was tested with {len(isolation.actors)} test actors (seed {isolation.seed}) and "
+            f"{isolation.reads} reads; the test data was deleted afterwards."
         )
     limits = [
-        "What an agent made of its records: inv.telemetry.memories_used() shows that, answer by answer.",
-        "Contradictions in words that no rule knows.",
-        *(f"Not looked at: {each}" for each in health.skipped),
+        "How an agent uses its records: inv.telemetry.memories_used() shows that for each answer.",
+        "Contradictions that no rule recognizes.",
+        *(f"Not checked: {each}" for each in health.skipped),
     ]
-    return Listing(items=[*(("", note, "") for note in notes), *(("Not told:", each, "") for each in limits)])
+    return Listing(items=[*(("", note, "") for note in notes), *(("Not covered:", each, "") for each in limits)])

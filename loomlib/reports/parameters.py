@@ -77,10 +77,16 @@ def describe_parameters(parameters: Sequence[Parameter]) -> str:
 def bind_parameters(
     parameters: Sequence[Parameter], given: Mapping[str, Value], *, report: str = "report"
 ) -> dict[str, Value]:
-    """`given` as values of the parameters' types. What is not given is not in the result.
+    """Convert given values to the parameters' types; parameters that are not given are not in the result.
 
-    Raises `UnknownParameterError` for a name that the notebook does not have, `ReportError` for a value of the wrong
-    type or for something that looks like a credential (parameters stay readable in the executed notebook).
+    Args:
+        parameters: The notebook's parameters.
+        given: Values by name.
+        report: The report's name, for messages.
+
+    Raises:
+        UnknownParameterError: The notebook has no parameter of that name.
+        ReportError: A value has the wrong type, or looks like a credential (the executed notebook shows parameters).
     """
     known = {parameter.name: parameter for parameter in parameters}
     bound: dict[str, Value] = {}

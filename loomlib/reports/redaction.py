@@ -1,8 +1,7 @@
-"""Keeping secrets out of what a report leaves behind.
+"""Redaction of secrets in the files of a report.
 
-Two kinds: values that are known (the credentials in the environment and the local service's own keys) are removed
-wherever they appear; forms that mean nothing but a secret (`loomlib.redaction.KNOWN_FORMS`) are removed although nobody
-told us the value.
+Known values (the credentials in the environment and the local service's keys) are removed wherever they appear; texts
+in the form of a secret (`loomlib.redaction.KNOWN_FORMS`) are removed as well.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def secrets_in(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_of_home(home: Path) -> Iterator[str]:
-    """The keys of the local AgentCore that keeps its state under `home`; nothing when there is none."""
+    """Return the keys of the local AgentCore of a home folder; nothing when there is none."""
     try:
         state = json.loads((home / "service.json").read_text("utf-8"))
     except (OSError, ValueError):
