@@ -82,13 +82,18 @@ class Calls(Procedure[Measurement]):
         )
 
     async def _outcome(self, unit: Measurement, answer: Answer, *, timed: bool) -> UnitOutcome:
-        stop = await gone(self._agent, answer, f'LatencyStudy.resume(agent, "{self._study_id}").run()')
+        stop = await gone(
+            self._agent,
+            answer,
+            study_id=self._study_id,
+            resume=f'LatencyStudy.resume(agent, "{self._study_id}").run()',
+        )
         if stop is not None and answer.bytes_received == 0:
             raise stop  # nobody answered: the call stays planned
         return call_outcome(answer, stop) if timed else opening_outcome(answer, stop)
 
 
-async def gone(agent: MeasuredAgent, answer: Answer, resume: str) -> StudyInterruptedError | None:
+async def gone(agent: MeasuredAgent, answer: Answer, *, study_id: str, resume: str) -> StudyInterruptedError | None:
     """Return the error that ends a study whose service accepts no connections any more; None while it does.
 
     Going on would only count refused connections as failures of the agent.
@@ -96,13 +101,14 @@ async def gone(agent: MeasuredAgent, answer: Answer, resume: str) -> StudyInterr
     Args:
         agent: The agent.
         answer: What came of the last call.
+        study_id: The study.
         resume: Python that resumes the study.
     """
     if answer.failure != "transport" or await agent.is_alive():
         return None
     return StudyInterruptedError(
         "The service behind the agent accepts no connections any more; the study's measurements are stored",
-        on=agent.name,
+        on=f"{agent.name}, study {study_id}",
         try_=f"start the service again, then {resume}",
     )
 

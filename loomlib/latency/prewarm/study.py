@@ -72,7 +72,12 @@ class Gaps(Procedure[GapCall]):
         return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
     async def _gone(self, answer: Answer) -> StudyInterruptedError | None:
-        return await gone(self._agent, answer, f'PrewarmStudy.resume(agent, "{self._study_id}").run()')
+        return await gone(
+            self._agent,
+            answer,
+            study_id=self._study_id,
+            resume=f'PrewarmStudy.resume(agent, "{self._study_id}").run()',
+        )
 
 
 class PrewarmStudy(Study[GapCall, PrewarmResult]):

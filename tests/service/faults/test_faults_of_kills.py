@@ -70,13 +70,13 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(buil
     wait_until(lambda: not processes_of(lab.home), "the end of every agent process")
 
     (error,) = raised
-    assert "takes no connections" in error.what
+    assert "accepts no connections" in error.what
     assert "service" in error.on
     assert 'LatencyStudy.resume(agent, "service")' in error.try_
     stopped = study.result()
     assert stopped.state == "interrupted"
     assert any("not finished" in sentence for sentence in stopped.sentences())
-    kept = {call.position: call.invocation_id for call in stopped.calls if not call.is_owed}
+    kept = {call.position: call.invocation_id for call in stopped.calls if not call.is_pending}
     assert len(kept) >= 3
 
     again = lab.open()

@@ -113,7 +113,7 @@ def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(lab: 
     )
     assert "Try: " in said
     study = LatencyStudy.resume(slow, "full")
-    kept = {call.position: call.invocation_id for call in study.result().calls if not call.is_owed}
+    kept = {call.position: call.invocation_id for call in study.result().calls if not call.is_pending}
     assert 3 <= len(kept) < 8
     result = study.run(Silent())
     assert [call.state for call in result.calls] == ["done"] * 8
