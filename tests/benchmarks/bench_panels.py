@@ -168,7 +168,7 @@ def _streaming(page: Page, kernel: psutil.Process) -> Iterator[Row]:
         expect(panel.locator(".loom-turn")).to_have_count(count + 1)
         expect(panel.locator(".loom-turn").last).to_contain_text("complete", timeout=30_000)
         firsts.append(page.evaluate("() => window.loomSeen[0]"))
-        expect(panel.get_by_role("tabpanel")).not_to_contain_text("looking …", timeout=60_000)
+        expect(panel.get_by_role("tabpanel")).not_to_contain_text("looking up …", timeout=60_000)
     firsts = firsts[1:]  # the first one brings the agent up
     middle = median(firsts)
     yield Row(

@@ -190,7 +190,7 @@ def operate(page: Page) -> None:
     keys.press("Enter")
     keys.spoken("invocations in")
     keys.kept()
-    opened = keys.panel.get_by_role("region", name="the opened agent")
+    opened = keys.panel.get_by_role("region", name="selected agent")
     keys.open_row("agents and their numbers", opened)
     keys.keeps_row("agents and their numbers", keys.button("Refresh"), "invocations in")
     keys.to(opened.get_by_role("tab", name="Numbers"))
@@ -210,7 +210,7 @@ def evaluate(page: Page) -> None:
         if chosen.input_value() == "file:":
             break
         keys.press("ArrowDown")
-    keys.to(keys.panel.get_by_label("Path of the set's file"))
+    keys.to(keys.panel.get_by_label("Path of the eval set"))
     keys.type("keys.json")
     keys.press("Enter")
     keys.spoken("keys: 1 case")
@@ -225,8 +225,8 @@ def evaluate(page: Page) -> None:
     expect(keys.panel.get_by_role("tab", name="Results")).to_have_attribute("aria-selected", "true")
     expect(keys.rows("cases of this run")).to_have_count(1)
     keys.kept()
-    keys.open_row("cases of this run", keys.panel.get_by_role("table", name="what each evaluator says"))
-    keys.to(keys.button("Its trace"))
+    keys.open_row("cases of this run", keys.panel.get_by_role("table", name="verdict of each evaluator"))
+    keys.to(keys.button("Show trace"))
     keys.press("Enter")
     expect(keys.panel.get_by_role("grid", name="waterfall of")).to_be_visible()
     keys.kept()

@@ -42,7 +42,7 @@ def test_an_agent_is_deployed_looked_at_and_removed(page: Page, watched: Watched
     expect(agents.locator("tr[data-index]")).to_have_count(1)
     for cell in ("calculator", "READY", "us-east-1", "DEFAULT"):
         expect(agents.locator("tr[data-index]")).to_contain_text(cell)
-    expect(panel.get_by_label("a first question as Python")).to_contain_text("bench.agent('calculator').invoke(")
+    expect(panel.get_by_label("a first invocation as Python")).to_contain_text("bench.agent('calculator').invoke(")
     panel.get_by_text("As Python", exact=True).click()
     expect(panel.locator(".loom-code")).to_contain_text("bench.deploy('calculator')")
     screenshot(page, "build-deployed", tmp_path)

@@ -38,7 +38,7 @@ def page(lab: Lab, watched: Watched) -> Iterator[Page]:
 def test_a_set_is_run_looked_into_compared_and_a_case_is_captured(page: Page, watched: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Evaluate")
     panel.get_by_label("Set", exact=True).select_option("file:")
-    panel.get_by_label("Path of the set's file").fill("sums.json")
+    panel.get_by_label("Path of the eval set").fill("sums.json")
     page.keyboard.press("Tab")
     expect(panel).to_contain_text("sums: 2 cases, judged by contains, trajectory")
     for name in ("calculator", "calculator_guessing"):
@@ -49,7 +49,7 @@ def test_a_set_is_run_looked_into_compared_and_a_case_is_captured(page: Page, wa
     expect(panel.get_by_role("progressbar", name="answered")).to_be_visible()
 
     # Two agents: the comparison opens by itself, its verdict first; a case opens to both answers.
-    flips = panel.get_by_role("grid", name="cases that went differently")
+    flips = panel.get_by_role("grid", name="cases with different outcomes")
     expect(flips).to_contain_text("lost", timeout=120_000)
     flips.focus()
     page.keyboard.press("ArrowDown")
@@ -68,8 +68,8 @@ def test_a_set_is_run_looked_into_compared_and_a_case_is_captured(page: Page, wa
     expect(cases.locator("tr[data-index]")).to_have_count(1)
     expect(cases).to_contain_text(_HOSTILE)
     cases.locator("tr[data-index]").click()
-    expect(panel.get_by_role("table", name="what each evaluator says").last).to_contain_text("contains")
-    panel.get_by_role("tabpanel").get_by_role("button", name="Its trace").click()
+    expect(panel.get_by_role("table", name="verdict of each evaluator").last).to_contain_text("contains")
+    panel.get_by_role("tabpanel").get_by_role("button", name="Show trace").click()
     expect(panel.get_by_role("grid", name="waterfall of")).to_contain_text("calculator")
     screenshot(page, "evaluate-case", tmp_path)
     found = Axe().run(page, context=".loom-panel")
@@ -79,7 +79,7 @@ def test_a_set_is_run_looked_into_compared_and_a_case_is_captured(page: Page, wa
     panel.get_by_role("tab", name="Capture").click()
     panel.get_by_role("tabpanel").get_by_label("Agent", exact=True).select_option("calculator")
     panel.get_by_role("tabpanel").get_by_role("button", name="Refresh").click()
-    panel.get_by_role("grid", name="what the agent was asked").get_by_text("What is 6 * 7?").click()
+    panel.get_by_role("grid", name="invocations of the agent").get_by_text("What is 6 * 7?").click()
     panel.get_by_role("button", name="Capture as case").click()
     expect(panel.get_by_text("is case 1 of captured.json").first).to_be_visible()
     panel.get_by_text("As Python", exact=True).click()

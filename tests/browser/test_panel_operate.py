@@ -34,7 +34,7 @@ def test_numbers_an_agent_places_and_alerts_are_looked_at(page: Page, watched: W
     tiles = panel.get_by_role("group", name="numbers").first
     for title in ("agents", "invocations", "average cold start", "p90 cold start", "error rate", "cost"):
         expect(tiles).to_contain_text(title)
-    panel.get_by_role("button", name="Look them up").click()
+    panel.get_by_role("button", name="Look up now").click()
     expect(panel.get_by_text(re.compile(r"\d+ of \d+ starts? found"))).to_be_visible(timeout=60_000)
     panel.get_by_label("Time", exact=True).select_option("1h")
     expect(panel.locator(".loom-hint").filter(has_text="since ")).to_be_visible()
@@ -42,7 +42,7 @@ def test_numbers_an_agent_places_and_alerts_are_looked_at(page: Page, watched: W
     # By keyboard into the agent, whose row is among those of other tests' agents.
     agents = panel.get_by_role("grid", name="agents and their numbers")
     agents.get_by_text("operated", exact=True).click()
-    opened = panel.get_by_role("region", name="the opened agent")
+    opened = panel.get_by_role("region", name="selected agent")
     expect(opened).to_contain_text("8 invocations in 1 session, none failed.", timeout=30_000)
     expect(opened).to_contain_text("log group")
     opened.get_by_role("tab", name="Numbers").focus()

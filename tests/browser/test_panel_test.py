@@ -55,7 +55,7 @@ def test_an_agent_is_asked_watched_stopped_and_looked_into(page: Page, watched: 
         "cost",
     ):
         expect(figures).to_contain_text(name)
-    expect(figures).not_to_contain_text("looking …", timeout=60_000)
+    expect(figures).not_to_contain_text("looking up …", timeout=60_000)
     screenshot(page, "test-figures", tmp_path)
 
     panel.get_by_role("tab", name="Waterfall").focus()

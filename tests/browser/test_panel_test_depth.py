@@ -193,8 +193,8 @@ def test_decisions_runs_views_and_odd_answers(page: Page, watched: Watched, tmp_
     expect(turn).to_contain_text("complete", timeout=60_000)
     expect(turn).to_contain_text("4\u2009800\u2009000 more characters")
     turn.get_by_role("button", name="Show all 200").click()
-    expect(turn.get_by_role("button", name="Fold it")).to_be_visible()
-    turn.get_by_role("button", name="Fold it").click()
+    expect(turn.get_by_role("button", name="Collapse")).to_be_visible()
+    turn.get_by_role("button", name="Collapse").click()
     screenshot(page, "test-odd", tmp_path)
 
     # Views that try everything reach nothing.

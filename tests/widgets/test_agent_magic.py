@@ -92,7 +92,7 @@ def test_an_answer_is_streamed_and_its_invocation_named(ran: dict[str, Any]) -> 
 
 def test_of_an_answer_of_5_mb_a_cell_prints_the_beginning_and_says_where_all_of_it_is(ran: dict[str, Any]) -> None:
     assert len(text(ran["long"])) == LONGEST_SHOWN + 1
-    assert "4,800,000 more characters are left out here; all of them are in whole.text" in text(ran["long"], "stderr")
+    assert "4,800,000 more characters are not shown; all of them are in whole.text" in text(ran["long"], "stderr")
     assert value(ran["whole"]) == "(5000000, True, True)"
 
 
@@ -121,12 +121,12 @@ def test_a_failed_call_is_a_value_and_a_line(ran: dict[str, Any]) -> None:
     [
         ("nobody", "nobody"),
         ("no name", "Try: %%agent calculator"),
-        ("nothing", "asks nothing"),
+        ("nothing", "has no prompt"),
         ("no option", "unrecognized arguments: --loud"),
-        ("no variable", "--to 1st is no name of a variable"),
+        ("no variable", "--to 1st is not a variable name"),
         ("no endpoint", "no such endpoint"),
         ("no session", "Try: without --session"),
-        ("no bench", "nothing is no workbench"),
+        ("no bench", "nothing is not a workbench"),
         ("gone", "agent"),
     ],
 )

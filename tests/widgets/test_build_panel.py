@@ -77,7 +77,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
     assert watched.ask("refresh", arn=arn)["facts"]["status"] == "READY"
     assert watched.ask("remove", arn=arn, delete_runtime=False) == {}
     assert "calculator" not in names(watched)
-    assert "still runs" in watched.panel.status
+    assert "stays deployed" in watched.panel.status
     assert watched.ask("register", arn=f"  {arn}\n")["name"] == "calculator"
     assert "calculator" in names(watched)
     # Deleted behind the panel's back, then refreshed: it says so and goes on.

@@ -81,7 +81,7 @@ def test_actors_sessions_events_and_an_event_in_full(told: Watched) -> None:
     assert sorted(row["session"] for row in page(told, "sessions")) == ["s1", "s2"]
     assert told.panel.status == "2 sessions of anna."
     assert told.ask("events") == {"count": 2, "whole": True}
-    assert told.panel.status == "2 events read, all there are."
+    assert told.panel.status == "2 events read (all)."
     told.ask("choose", actor="anna", session="s1")
     assert told.ask("events", days="7") == {"count": 1, "whole": True}
     assert "session='s1'" in told.panel.code
@@ -154,7 +154,7 @@ def test_copies_are_redacted_unless_asked_and_never_written_over(told: Watched, 
     assert "ben@example.com" in file.read_text()
     assert told.ask("import_now") == {"failed": True}
     assert told.ask("import_preview", path=str(file))["rows"][0]["to write"] == 0
-    assert "Nothing is written yet." in told.panel.status
+    assert "Nothing has been written yet." in told.panel.status
     assert told.ask("import_now")["note"].startswith("complete")
     assert told.ask("import_preview", path=str(tmp_path / "none")) == {"failed": True}
 

@@ -164,7 +164,7 @@ def test_large_states_and_floods_of_events_are_cut() -> None:
     deep: Any = "end"
     for _ in range(200):
         deep = [deep]
-    assert "deeper" in tree_json(deep)
+    assert "nested too deeply" in tree_json(deep)
     turn = Turn(id=1, prompt="x")
     for n in range(3_000):
         data = json.dumps({"type": "CUSTOM", "name": f"n{n}", "value": n}).encode()

@@ -106,7 +106,7 @@ def test_stop_ends_the_stream_and_keeps_what_came(watched: Watched) -> None:
     assert watched.ask("stop", lane="invoke") == {"stopped": True}
     assert watched.answer(number)["stopped"] is True
     turn = turns(watched)[-1]
-    assert (turn["status"], turn["sentence"]) == ("stopped", "Stopped; what had come is kept.")
+    assert (turn["status"], turn["sentence"]) == ("stopped", "Stopped. The part received so far is stored.")
     assert turn["notes"] == [{"kind": "tool", "name": "nap"}]
     assert ask(watched, "still here")["text"] == "still here"
 

@@ -40,7 +40,7 @@ class AgentMagics(Magics):
 
     @magic_arguments()
     @argument("name", help="an agent of the catalog, a blueprint (which is deployed), or a variable with an Agent")
-    @argument("-s", "--session", default="", help="go on in this session; `last` is the one of the cell before")
+    @argument("-s", "--session", default="", help="continue this session; `last` is that of the previous %%agent cell")
     @argument("-q", "--qualifier", default="", help="the endpoint to ask (default: DEFAULT)")
     @argument("-b", "--bench", default="", help="the variable with the workbench (default: bench, else a local one)")
     @argument("-t", "--to", default="", help="put the Invocation into this variable instead of showing it")
@@ -50,12 +50,12 @@ class AgentMagics(Magics):
         try:
             said = parse_argstring(self.agent, line)
         except UsageError as error:
-            raise UsageError(f"{error}. Try: %%agent calculator; %%agent? tells the options") from None
+            raise UsageError(f"{error}. Try: %%agent calculator; %%agent? shows the options") from None
         prompt = cell.strip("\n")
         if not prompt.strip():
-            raise UsageError("The cell asks nothing. Try: the question on the lines below %%agent")
+            raise UsageError("The cell has no prompt. Try: write the question below the %%agent line")
         if said.to and not said.to.isidentifier():
-            raise UsageError(f"--to {said.to} is no name of a variable. Try: --to inv")
+            raise UsageError(f"--to {said.to} is not a variable name. Try: --to inv")
         try:
             asked = self._agent(said.name, said.bench)
             if said.qualifier:
@@ -88,7 +88,7 @@ class AgentMagics(Magics):
             if came:
                 _write("\n")
             if came > LONGEST_SHOWN:
-                left = f"{came - LONGEST_SHOWN:,} more characters are left out here"
+                left = f"{came - LONGEST_SHOWN:,} more characters are not shown"
                 _say(f"{left}; all of them are in {variable or '_'}.text")
             if stream.record is not None:
                 answer = Invocation(stream.record, agent.context, agent.entry)
@@ -118,7 +118,7 @@ class AgentMagics(Magics):
         if isinstance(given, Workbench):
             return given
         if variable:
-            raise UsageError(f"{variable} is no workbench. Try: {variable} = loom.connect()")
+            raise UsageError(f"{variable} is not a workbench. Try: {variable} = loom.connect()")
         if self._own is None:
             self._own = connect()
             atexit.register(self.close)
@@ -140,4 +140,4 @@ def _write(text: str) -> None:
 
 def _plain(text: str) -> str:
     """An agent's text without control characters: it must not drive the reader's terminal."""
-    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

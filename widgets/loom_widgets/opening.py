@@ -35,7 +35,7 @@ def evaluate(bench: Workbench, **options: Any) -> Panel:
 
 
 def memory(bench: Workbench, **options: Any) -> Panel:
-    """Look into a memory: actors, sessions, events, records, search."""
+    """Inspect a memory: actors, sessions, events, records, search."""
     return _open("memory", "MemoryPanel", bench, options)
 
 

@@ -53,7 +53,7 @@ class Display(Panel):
         """What is shown. Raises `LoomError` when it is gone."""
         found = self._kept()
         if found is None:
-            raise LoomError("What was shown here is gone", on=self.title, try_="run the cell again")
+            raise LoomError("The object of this view no longer exists", on=self.title, try_="run the cell again")
         return found
 
     def fill(self) -> Mapping[str, Any]:
@@ -121,7 +121,7 @@ class Display(Panel):
         frame, source = self._frame(form.text("table"))
         place = form.count("at", most=2**53)
         if place >= len(frame):
-            raise LoomError("The row is not there", on=str(place), try_="run the cell again")
+            raise LoomError("There is no such row", on=str(place), try_="run the cell again")
         self.show_code(f"{source}\ntable.iloc[{place}]")
         return {"cells": FrameRows(frame).whole(place, LONGEST_TEXT)}
 
@@ -130,7 +130,7 @@ class Display(Panel):
     def _frame(self, name: str) -> tuple[pd.DataFrame, str]:
         found = self._frames.get(name)
         if found is None:
-            raise LoomError("What was shown here is gone", on=self.title, try_="run the cell again")
+            raise LoomError("The object of this view no longer exists", on=self.title, try_="run the cell again")
         return found
 
     def _look_again(self) -> None:

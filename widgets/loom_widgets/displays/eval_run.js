@@ -25,7 +25,7 @@ export default {
       list(head.sentences), folded("Each evaluator's numbers", plainTable("each evaluator's numbers", summary)));
       word.options([["", `all (${formatNumber(head.answered)})`], ...Object.entries(head.states).map(([each, count]) => [each, `${each} (${formatNumber(count)})`])], "");
       cases = table({
-        model, table: "cases", given: first, label: "cases of this run", onOpen: open, height: 320, empty: "No case fits.",
+        model, table: "cases", given: first, label: "cases of this run", onOpen: open, height: 320, empty: "No case matches.",
         columns: [
           { key: "case", width: "18em" }, { key: "state", width: "8.5em", show: (row) => dot(row.state) }, { key: "asked", width: "20em" },
           ...head.evaluators.map((name, at) => ({ key: `e${at}`, name, width: "7em", show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
@@ -34,7 +34,7 @@ export default {
         ],
       });
       refill(below, h("div", { class: "loom-row" }, word, text, said), cases,
-        hint("Failed cases come first; a row opens: Enter or a click. ✓ passed, ▼ low, ? the judge failed."));
+        hint("Failed cases come first. Press Enter or click to open a row. ✓ passed, ▼ low score, ? the judge failed."));
     };
     put(body, [top, below, detail]);
     let drawn = "";

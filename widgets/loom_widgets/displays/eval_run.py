@@ -72,7 +72,7 @@ class EvalRunDisplay(Display):
         run: EvalRun = self.value
         found = run.judgements_at([(form.count("place"), form.count("repeat"))])
         if not found:
-            raise EvalError("The case is not answered yet", on=run.id)
+            raise EvalError("The case has no answer yet", on=run.id)
         self.show_code(f"{self._line(run)}\nrun[{found[0].case_id!r}][{found[0].repeat}]")
         # Its trace is the workbench's to read, which a run does not know: the Evaluate panel has it.
         return {**case_told(run, found[0]), "invocation": None}

@@ -10,7 +10,7 @@ function answerView(state) {
     isFolded = yes;
     for (const [name, value] of Object.entries(yes ? { "max-height": "18em", overflow: "auto" } : { "max-height": "none", overflow: "visible" })) text.style.setProperty(name, value);
     if (yes) text.tabIndex = 0; else text.removeAttribute("tabindex");
-    fold.textContent = yes ? `Show all ${formatNumber(state.answer.length)} characters` : "Fold it";
+    fold.textContent = yes ? `Show all ${formatNumber(state.answer.length)} characters` : "Collapse";
   };
   folding(state.answer.length > FOLDED_AT);
   return h("div", null, text, fold, state.left_out > 0 && hint(`${formatNumber(state.left_out)} more characters are in .text`));
@@ -33,9 +33,9 @@ export default {
     const parts = tabs([
       ["Figures", h("div", null, figures, h("div", { class: "loom-row" }, button("When did the agent start?", () => act(model, "start"))))],
       ["Trace", wanted("Read the trace", "trace", spans, "Its spans arrive within a second here, after minutes on AWS.")],
-      ["Events", wanted("Read the events", "events", pieces, "When each piece of the answer came, and its typed events.")],
+      ["Events", wanted("Read the events", "events", pieces, "When each chunk of the answer arrived, and its typed events.")],
       ["Logs", wanted("Read the logs", "logs", logs, "The log lines of its session.")],
-    ], { label: "what is known of the answer" });
+    ], { label: "details of the answer" });
     put(body, [
       h("p", null, statusDot(state.status), h("span", { class: "loom-hint" }, ` session ${state.session}${state.labels.map((each) => ` · ${each}`).join("")}`)),
       folded(`Asked: ${short(calm(state.prompt), 100)}`, block("the prompt", state.prompt)),
@@ -51,7 +51,7 @@ export default {
       once("logs", asked.logs, (found) => refill(logs, frameTable(model, found, { label: "log lines of its session", empty: "No log lines yet." })));
       once("pieces", asked.pieces, (found) => refill(pieces,
         asked.events && [head4("Events"), frameTable(model, asked.events, { label: "events of the answer" })],
-        head4("Pieces"), frameTable(model, found, { label: "pieces of the answer", height: 200, filter: false, empty: "No pieces are kept." })));
+        head4("Pieces"), frameTable(model, found, { label: "pieces of the answer", height: 200, filter: false, empty: "No chunks are stored." })));
     }));
     body.keep(onState(model, "busy", () => { stopping.hidden = !model.get("busy"); }));
   }),

@@ -76,10 +76,10 @@ class InvocationDisplay(Traced):
         invocation: Invocation = self.value
         line = f"{self._line(invocation)}\n"
         offsets = invocation.record.chunk_offsets_ms
-        pieces = pd.DataFrame({"piece": range(1, len(offsets) + 1), "after_ms": [float(each) for each in offsets]})
+        pieces = pd.DataFrame({"piece": range(1, len(offsets) + 1), "after_ms": [float(offset) for offset in offsets]})
         named = "import pandas as pd\ntable = pd.DataFrame({'after_ms': inv.record.chunk_offsets_ms})"
         stored = invocation.protocols.events()
-        typed = pd.DataFrame({"kind": [_kind(each) for each in stored], "event": [str(each) for each in stored]})
+        typed = pd.DataFrame({"kind": [_kind(run) for run in stored], "event": [str(run) for run in stored]})
         kept = "table = inv.protocols.events()"
         self.show_code(f"{line}inv.record.chunk_offsets_ms")
         self._ask(

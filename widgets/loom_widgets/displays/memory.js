@@ -24,38 +24,38 @@ export default {
       const from = h("div");
       open(card("Record", {}, block("the record", record.text), facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", formatTime(record.created)],
         record.extractor && ["extracted by", record.extractor], ["record id", record.id], ...(record.metadata ?? [])].filter(Boolean)),
-      h("div", { class: "loom-row" }, button("Where does it come from?", async () => {
+      h("div", { class: "loom-row" }, button("Show the source", async () => {
         const found = await act(model, "provenance", { id: record.id });
         if (found?.sentence) refill(from, h("p", null, statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
-          table({ rows: found.rows, label: "sources of this record", height: 180, empty: "No source is known.", columns: [
+          table({ rows: found.rows, label: "sources of this record", height: 180, empty: "No source found.", columns: [
             { key: "certainty", width: "7em" }, { key: "score", kind: "score", width: "5em" }, { key: "said", width: "26em" }, AT, { key: "session", width: "12em" }] }));
       })), from));
     };
 
-    const events = table({ model, table: "events", given: { rows: [], total: 0 }, label: "events", onOpen: openEvent, empty: "No events are read yet, or there are none.", columns: [
+    const events = table({ model, table: "events", given: { rows: [], total: 0 }, label: "events", onOpen: openEvent, empty: "No events have been read yet, or there are none.", columns: [
       AT, { key: "actor", width: "9em" }, { key: "session", width: "10em" }, { key: "role", width: "8em" }, { key: "text", name: "said", width: "30em", show: (each) => short(calm(each.text), 400) },
       { key: "metadata", width: "12em" }] });
-    const records = table({ model, table: "records", given: { rows: [], total: 0 }, label: "records", onOpen: openRecord, empty: "No records are read yet, or there are none.", columns: [
+    const records = table({ model, table: "records", given: { rows: [], total: 0 }, label: "records", onOpen: openRecord, empty: "No records have been read yet, or there are none.", columns: [
       RECORD, { key: "namespace", width: "16em" }, { key: "strategy", width: "9em" }, { ...AT, key: "created", name: "created" }] });
     const reader = (what, list) => {
       const said = live({ class: "loom-hint" });
       const more = button("Read more", () => act(model, "more", { what, count: 10000 }), { hidden: true });
       const read = button(`Read the ${what}`, () => act(model, what));
       const node = h("div", null, h("div", { class: "loom-row" }, read, more, said), list);
-      node.show = ({ count, whole }) => { more.hidden = whole; said.say(`${formatNumber(count)} read${whole ? ", all there are" : "; there are more"}.`); list.reload(); };
+      node.show = ({ count, whole }) => { more.hidden = whole; said.say(`${formatNumber(count)} read${whole ? " (all)" : "; there are more"}.`); list.reload(); };
       return node;
     };
     const readers = { events: reader("events", events), records: reader("records", records) };
 
-    const query = field("Question", { placeholder: "What does anna eat?" }), hits = live({ class: "loom-hint" });
+    const query = field("Question", { placeholder: "What does Anna eat?" }), hits = live({ class: "loom-hint" });
     query.classList.add("loom-wide");
-    const found = table({ rows: [], label: "what was found", onOpen: openRecord, empty: "Ask in plain words: the records nearest in meaning come first.", columns: [
+    const found = table({ rows: [], label: "search results", onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
       { key: "score", kind: "score", width: "6em" }, RECORD, { key: "namespace", width: "16em" }, { key: "strategy", width: "9em" }] });
     const search = async () => {
       const answer = await act(model, "search", { query: query.value });
       if (!answer?.rows) return;
       found.rows(answer.rows);
-      hits.say(answer.rows.length ? `${formatNumber(answer.rows.length)} found.` : "Nothing was found here.");
+      hits.say(answer.rows.length ? `${formatNumber(answer.rows.length)} found.` : "No record was found.");
     };
     query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") search(); });
 
@@ -64,19 +64,19 @@ export default {
       const names = now.actors ?? [], sessions = now.sessions ?? [];
       refill(people, now.actors ? h("div", { class: "loom-columns" },
         table({ model, table: "actors", given: { rows: names.slice(0, 100).map((actor) => ({ actor })), total: now.actors_total }, label: "actors", height: 180, onOpen: (each) => choose({ actor: each.actor }),
-          columns: [{ key: "actor" }], empty: "Nobody has said anything yet." }),
+          columns: [{ key: "actor" }], empty: "No actors yet." }),
         h("div", null, table({ model, table: "sessions", given: sessions.length > 100 ? null : { rows: sessions.map((session) => ({ session })), total: sessions.length }, label: "sessions of the actor", height: 180, onOpen: (each) => choose({ session: each.session }),
-          columns: [{ key: "session" }], empty: "Choose an actor: its sessions appear here." })))
+          columns: [{ key: "session" }], empty: "Choose an actor to see its sessions." })))
         : hint("Reading the actors …"),
-      now.actor && h("p", null, h("strong", null, "Of "), calm(now.actor), now.session && `, session ${calm(now.session)}`, " ", button("of everybody", () => choose({ actor: "" }), { class: "loom-quiet" })));
+      now.actor && h("p", null, h("strong", null, "Of "), calm(now.actor), now.session && `, session ${calm(now.session)}`, " ", button("all actors", () => choose({ actor: "" }), { class: "loom-quiet" })));
     };
     put(body, [
       h("p", null, statusDot(about.status.toLowerCase(), about.status === "ACTIVE" ? "good" : about.status === "FAILED" ? "bad" : "wait"), h("span", { class: "loom-hint" }, ` ${first.labels.join(" · ")} · ${about.id}`)),
       about.failure && h("p", null, about.failure),
       about.strategies.length ? folded(`${about.strategies.length} ${about.strategies.length === 1 ? "strategy" : "strategies"}`, plainTable("strategies", { head: ["strategy", "kind", "namespaces"], rows: about.strategies.map(([name, kind, places]) => [name, kind, places.join(", ")]) }))
-        : hint("No strategy: events are kept, nothing is extracted."),
+        : hint("No strategy: events are stored, nothing is extracted."),
       people,
-      tabs([["Events", readers.events], ["Records", readers.records], ["Search", h("div", null, h("div", { class: "loom-row" }, query, button("Search", search, { kind: "main" }), hits), found)]], { label: "what is remembered" }),
+      tabs([["Events", readers.events], ["Records", readers.records], ["Search", h("div", null, h("div", { class: "loom-row" }, query, button("Search", search, { kind: "main" }), hits), found)]], { label: "parts of the memory" }),
       detail,
     ]);
     let drawn = "";

@@ -88,7 +88,7 @@ def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any
             import logging
 
             log = logging.getLogger(__name__)
-            log.warning("no view of %s: %s; its static face is shown", type(value).__name__, type(error).__name__)
+            log.warning("no view of %s: %s; its static display is shown", type(value).__name__, type(error).__name__)
             return None
         cells.add(display)
         return display.view()

@@ -54,7 +54,7 @@ class FrameRows(Sequence[Mapping[str, Any]]):
             ordered = values.sort_values(**options)
         except TypeError:  # of several kinds
             ordered = values.sort_values(key=lambda each: each.map(str, na_action="ignore"), **options)
-        return FrameRows(self._frame, [self._places[each] for each in ordered.index])
+        return FrameRows(self._frame, [self._places[label] for label in ordered.index])
 
     def holding(self, text: str) -> FrameRows:
         """Those rows that hold a text in any column, whatever its case."""
@@ -98,13 +98,13 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
     if plain_index:
         return kept
     index = kept.index.to_frame(index=False)
-    index.columns = ["" if each is None else str(each) for each in kept.index.names]
+    index.columns = ["" if item is None else str(item) for item in kept.index.names]
     return pd.concat([index, kept.reset_index(drop=True)], axis=1)
 
 
 def names_of(frame: pd.DataFrame) -> list[str]:
     """The columns' names as texts."""
-    return [well_formed(str(each)) for each in frame.columns]
+    return [well_formed(str(column)) for column in frame.columns]
 
 
 def cell(value: Any) -> Any:

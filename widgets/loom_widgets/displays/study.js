@@ -33,7 +33,7 @@ export default {
         ["Intervals", state.intervals.length ? intervalChart(state.intervals, state.dots.map((each) => each.name)) : hint("Too few calls for a percentile.")],
         ["Each call", chart.dots({ title: "Each call's duration", series: state.dots, x: { name: "position in the plan", kind: "number" }, y: { name: "duration", kind: "ms" }, height: 220, empty: "No call was answered." })],
         ["Calls", frameTable(model, state.calls, { label: "calls of the study", height: 320 })],
-        [`What to look at (${found.length})`, h("div", null, found.length === 0 && hint("Nothing stands out."),
+        [`Findings (${found.length})`, h("div", null, found.length === 0 && hint("No findings."),
           found.map((each) => card(each.title, { level: 5 }, h("p", null, calm(each.evidence)), hint(each.advice))))],
         ["How it was measured", h("ul", null, state.notes.map((each) => h("li", null, each)))],
       ], { label: "parts of the study" }),

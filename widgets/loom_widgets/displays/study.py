@@ -35,7 +35,7 @@ class StudyDisplay(Display):
         method, table = result.method(), result.text_table()
         load = f"from loomlib import StudyResult\n\nresult = StudyResult.load(bench.store, {result.study_id!r})"
         self.show_code(f"{load}\nresult.sentences()\n\n# the same again:\n{method.run_again}")
-        dots: dict[str, list[list[float]]] = {each.value: [] for each in Scenario}
+        dots: dict[str, list[list[float]]] = {item.value: [] for item in Scenario}
         for call in result.calls:
             if call.is_done and call.duration_ms is not None:
                 dots[call.scenario.value].append([call.position + 1, call.duration_ms])
@@ -51,16 +51,16 @@ class StudyDisplay(Display):
             ],
             "intervals": [
                 {
-                    "scenario": each.scenario.value, "quantile": name, "value": found.value, "low": found.low,
+                    "scenario": item.scenario.value, "quantile": name, "value": found.value, "low": found.low,
                     "high": found.high, "open": found.open_above,
                 }
-                for each in estimates.scenarios
+                for item in estimates.scenarios
                 for name in _QUANTILES
-                if (found := getattr(each, name)).value is not None
+                if (found := getattr(item, name)).value is not None
             ],
             "findings": [
-                {"title": each.title, "evidence": well_formed(each.evidence), "advice": each.advice}
-                for each in result.findings()
+                {"title": finding.title, "evidence": well_formed(finding.evidence), "advice": finding.advice}
+                for finding in result.findings()
             ],
             "notes": [*method.notes, *method.limits],
             "calls": self.put_frame("calls", flat(result.measurements()), f"{load}\ntable = result.measurements()"),

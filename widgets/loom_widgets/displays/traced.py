@@ -62,7 +62,7 @@ class Traced(Display):
                 {
                     "title": well_formed(cause.title),
                     "stake": f"{milliseconds(cause.ms_at_stake)} at stake, {cause.confidence} confidence",
-                    "evidence": well_formed("; ".join(each.text for each in cause.evidence)),
+                    "evidence": well_formed("; ".join(item.text for item in cause.evidence)),
                     "try": "; ".join(cause.try_),
                 }
                 for cause in trace.findings().findings[:_MOST_CAUSES]
@@ -77,7 +77,7 @@ class Traced(Display):
         trace, id = self._known_trace(), form.text("id")
         span = trace.trace.span(id)
         if span is None:
-            raise LoomError("The span is not there", on=id, try_="run the cell again")
+            raise LoomError("There is no such span", on=id, try_="run the cell again")
         self.show_code(f"{self._source}\ntrace.trace.span({id!r})")
         said = trace.trace.records_by_span().get(span.span_id, [])
         return {
@@ -104,7 +104,7 @@ class Traced(Display):
                 ]
                 for event in span.events[:_MOST_VALUES]
             ],
-            "said": [[well_formed(each.event_name), short_text(each.body)] for each in said[:_MOST_VALUES]],
+            "said": [[well_formed(item.event_name), short_text(item.body)] for item in said[:_MOST_VALUES]],
         }
 
     @action(lane="look")
@@ -113,14 +113,14 @@ class Traced(Display):
         trace = self._known_trace()
         self.show_code(f"{self._source}\ntrace.cost().total, trace.costs()")
         cost = trace.cost()
-        simulated = " · simulated tokens, nobody is billed" if cost.is_simulated else ""
+        simulated = " · simulated tokens, not billed" if cost.is_simulated else ""
         rows = trace.costs()
-        lines = small_table([str(each) for each in rows.columns], rows.astype(str).to_numpy().tolist())
+        lines = small_table([str(column) for column in rows.columns], rows.astype(str).to_numpy().tolist())
         return {"sentence": f"model {cost.model} · runtime {cost.runtime}{simulated}", "lines": lines}
 
     def _known_trace(self) -> TraceView:
         if self._trace is None:
-            raise LoomError("The trace is not here any more", on=self.title, try_="read it, or run the cell again")
+            raise LoomError("The trace is no longer loaded", on=self.title, try_="read it, or run the cell again")
         return self._trace
 
     def _drop(self) -> None:

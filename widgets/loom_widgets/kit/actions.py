@@ -68,18 +68,18 @@ class Form(dict[str, Any]):
         if value is None:
             return default
         if not isinstance(value, str):
-            raise ValueError(f"{name} is a text, not {type(value).__name__}")
+            raise ValueError(f"{name} must be a text, not {type(value).__name__}")
         return well_formed(value)
 
     def path(self, name: str) -> Path | None:
         """The path that a field names, `~` resolved; None where the field is empty."""
         text = self.text(name).strip()
         if "\0" in text:
-            raise ValueError("a path has no null character in it")
+            raise ValueError("a path must not contain a null character")
         try:
             return Path(text).expanduser() if text else None
         except RuntimeError:
-            raise ValueError(f"{text.partition('/')[0]} is nobody's home on this machine") from None
+            raise ValueError(f"{text.partition('/')[0]} names no user of this machine") from None
 
     def number(self, name: str, default: float = 0.0) -> float:
         """A finite number; a text is read as one."""
@@ -87,13 +87,13 @@ class Form(dict[str, Any]):
         if value is None or value == "":
             return default
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError(f"{name} is a number, not {type(value).__name__}")
+            raise ValueError(f"{name} must be a number, not {type(value).__name__}")
         try:
             number = float(value)
         except ValueError:
-            raise ValueError(f"{name} is a number, and {str(value)[:40]!r} is none") from None
+            raise ValueError(f"{name} must be a number, not {str(value)[:40]!r}") from None
         if number != number or number in (float("inf"), float("-inf")):
-            raise ValueError(f"{name} is a finite number")
+            raise ValueError(f"{name} must be a finite number")
         return number
 
     def count(self, name: str, default: int = 0, *, most: int = 1_000_000) -> int:
@@ -110,9 +110,9 @@ class Form(dict[str, Any]):
         if value is None:
             return []
         listed = cast("list[object]", value) if isinstance(value, list) else None
-        if listed is None or not all(isinstance(each, str) for each in listed):
-            raise ValueError(f"{name} is a list of texts")
-        return [well_formed(str(each)) for each in listed]
+        if listed is None or not all(isinstance(item, str) for item in listed):
+            raise ValueError(f"{name} must be a list of texts")
+        return [well_formed(str(item)) for item in listed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ function ticks(low, high, count = 4) {
   return found;
 }
 
-function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180, empty = "Nothing to draw yet." }) {
+function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180, empty = "No data yet." }) {
   const good = series.map((each) => ({ ...each, points: each.points.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)) }));
   const all = good.flatMap((each) => each.points);
   const figure = h("figure", { class: "loom-chart" }, title && h("figcaption", null, title));

@@ -19,12 +19,12 @@ def told(error: BaseException, *, doing: str = "") -> dict[str, str]:
         return {
             "what": f"{error.strerror}.",
             "on": _safe(place) or doing,
-            "try": "Name another place, or free this one.",
+            "try": "Choose another path, or free this one.",
         }
     return {
-        "what": f"{type(error).__name__} came up where none was expected.",
+        "what": f"{type(error).__name__} was raised unexpectedly.",
         "on": doing,
-        "try": "Run the action's code (Copy as Python) in a cell to see where.",
+        "try": "Copy the action as Python and run it in a cell to see where it failed.",
     }
 
 

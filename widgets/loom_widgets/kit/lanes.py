@@ -38,8 +38,8 @@ class Lanes:
         """Cancel what runs and waits in a lane (in all of them); True when there was something."""
         with self._lock:
             chosen = [*self._running] if lane is None else [lane]
-            tokens = [self._running[each][1] for each in chosen if each in self._running]
-            tokens += [cancel for each in chosen for _, cancel in self._waiting.get(each, ())]
+            tokens = [self._running[item][1] for item in chosen if item in self._running]
+            tokens += [cancel for item in chosen for _, cancel in self._waiting.get(item, ())]
         for token in tokens:
             token.set()
         return bool(tokens)

@@ -236,7 +236,7 @@ class Panel(anywidget.AnyWidget):
 def script_of(panel: type[Panel]) -> str:
     """The whole script of a panel's view: the kit, the parts that it shares, its own."""
     kit = (("loom_widgets.kit", name) for name in KIT)
-    return "\n".join(text_of(*each) for each in (*kit, *panel.parts, panel.script))
+    return "\n".join(text_of(*item) for item in (*kit, *panel.parts, panel.script))
 
 
 @cache

@@ -14,7 +14,7 @@ const ROW_PX = 28, SETTLED_MS = 60;
  *   height   in px (default 280); empty: the sentence when there is no row; label: the table's name for screen readers
  * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
  */
-function table({ columns, rows = null, model = null, table: name = "", given = null, key = [], onOpen = null, height = 280, empty = "Nothing yet.", label = "table" }) {
+function table({ columns, rows = null, model = null, table: name = "", given = null, key = [], onOpen = null, height = 280, empty = "No rows yet.", label = "table" }) {
   let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0, near = -1, sought = null, known = false;
   const pages = new Map(), fresh = new Set(), keys = [key].flat();
   const PAGE = 100;

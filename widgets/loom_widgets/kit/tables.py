@@ -43,9 +43,9 @@ class Tables:
         table = f"{kind} {name}"
         with self._lock:
             self._rows.pop(table, None)
-            for each in [each for each in self._rows if each.startswith(f"{kind} ")][: -most + 1 or None]:
-                del self._rows[each]
-                self._sorted.pop(each, None)
+            for item in [item for item in self._rows if item.startswith(f"{kind} ")][: -most + 1 or None]:
+                del self._rows[item]
+                self._sorted.pop(item, None)
         self.put(table, rows)
         return table
 

@@ -6,10 +6,10 @@ export default {
   render: (given) => panel(given, (body, model) => {
     const what = select("Blueprint");
     const path = field("Path", { placeholder: "my_agent/agent.py" });
-    const name = field("Name", { placeholder: "the blueprint's or the folder's" });
+    const name = field("Name", { placeholder: "default: name of the blueprint or folder" });
     const memory = field("Memory", { placeholder: "none (a name, id or ARN)" });
     const environment = textarea("Environment", {
-      rows: 2, placeholder: "QUERY_SECONDS=2", hint: "NAME=value, one a line. Loom neither shows nor stores the values.",
+      rows: 2, placeholder: "QUERY_SECONDS=2", hint: "One NAME=value per line. Loom neither shows nor stores the values.",
     });
     const about = h("p", { class: "loom-hint" });
     const deploy = button("Deploy", () => begin(), { kind: "main" });
@@ -20,7 +20,7 @@ export default {
     const detail = h("div");
     const agents = table({
       model, table: "agents", key: "arn", label: "agents of the catalog", height: 312,
-      empty: "No agents yet. Choose a blueprint above and press Deploy: half a second later it is here. In code: bench.deploy(\"calculator\").",
+      empty: "No agents yet. Choose a blueprint above and press Deploy; it takes half a second. In code: bench.deploy(\"calculator\").",
       onOpen: (row) => choose(row.arn),
       columns: [
         { key: "name", name: "name", width: "17%" }, { key: "status", name: "status", kind: "status", width: "8.5em" },
@@ -37,7 +37,7 @@ export default {
       path.hidden = !own;
       const found = blueprints.find((each) => each.name === what.value);
       about.textContent = own
-        ? "An agent.py, or a folder with one (and its requirements.txt), as this kernel sees it."
+        ? "An agent.py, or a folder that contains one and its requirements.txt. The path is read by this kernel."
         : found ? `${found.title}. ${found.description}` : "";
     };
     const begin = async () => {
@@ -73,11 +73,11 @@ export default {
       const values = Object.entries(found.facts).map(([key, value]) => [key, key === "status" ? statusDot(value) : value]);
       refill(detail, card(found.name, {},
         facts(values),
-        !found.gone && [h("p", { class: "loom-hint" }, "Ask it in a cell, or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first question as Python" }, found.try)],
+        !found.gone && [h("p", { class: "loom-hint" }, "Invoke it in a cell or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first invocation as Python" }, found.try)],
         h("div", { class: "loom-row" },
           button("Refresh", () => refresh(found.arn), { "aria-label": `Refresh ${short(found.name)}` }),
-          confirmButton("Remove from the catalog", `Take ${short(found.name, 40)} out of the catalog? Its runtime stays.`, () => remove(found.arn, false)),
-          !found.gone && confirmButton("Delete the runtime too", `Delete the deployed runtime of ${short(found.name, 40)} for good?`, () => remove(found.arn, true), { kind: "danger" }),
+          confirmButton("Remove from the catalog", `Remove ${short(found.name, 40)} from the catalog? Its runtime stays deployed.`, () => remove(found.arn, false)),
+          !found.gone && confirmButton("Delete the runtime too", `Delete the deployed runtime of ${short(found.name, 40)}? This cannot be undone.`, () => remove(found.arn, true), { kind: "danger" }),
           button("Close", close))));
     };
 
@@ -103,7 +103,7 @@ export default {
       labels.textContent = [...(state.labels ?? []), state.where === "aws" ? `AWS ${state.region}` : ""].filter(Boolean).join(" · ");
       if (blueprints.length !== (state.blueprints ?? []).length || !blueprints.length) {
         blueprints = state.blueprints ?? [];
-        what.options([...blueprints.map((each) => [each.name, each.of ? `${each.name} (a variant)` : each.name]), [OWN_CODE, "a file or folder of mine …"]], what.value || "calculator");
+        what.options([...blueprints.map((each) => [each.name, each.of ? `${each.name} (a variant)` : each.name]), [OWN_CODE, "my own file or folder …"]], what.value || "calculator");
         describe();
       }
       const now = state.deployment;

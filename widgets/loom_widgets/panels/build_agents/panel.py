@@ -51,7 +51,7 @@ class BuildPanel(Panel):
     @action(lane="deploy")
     def deploy(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Deploy a blueprint, a file or a folder, and tell each step."""
-        what, name, memory = (form.text(each).strip() for each in ("what", "name", "memory"))
+        what, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
         if not what:
             raise LoomError("There is nothing to deploy", on="no path is given", try_="the path of your agent.py")
         environment = _variables(form.text("environment"))
@@ -77,7 +77,11 @@ class BuildPanel(Panel):
                 what, name=name or None, environment=environment or None, memory=memory or None, progress=step
             )
         except Cancelled:
-            end("stopped", "Stopped waiting. A runtime that was begun goes on: deploying again brings it in here.")
+            end(
+                "stopped",
+                "Stopped waiting. A deployment that has started continues; deploy again to add its runtime to the "
+                "catalog.",
+            )
             raise
         except Exception as error:
             end("failed", told(error)["what"])
@@ -110,7 +114,7 @@ class BuildPanel(Panel):
         failures: list[LoomError] = []
         for number, entry in enumerate(entries, 1):
             cancel.check()
-            self.say(f"Asking about {entry.name} ({number} of {len(entries)}) …")
+            self.say(f"Refreshing {entry.name} ({number} of {len(entries)}) …")
             try:
                 self.bench.agent(str(entry.arn)).refresh()
             except LoomError as error:
@@ -119,7 +123,7 @@ class BuildPanel(Panel):
         if failures:
             first = failures[0]
             more = f" ({len(failures)} of {plural(len(entries), 'agent')} did not answer)" if len(entries) > 1 else ""
-            self.say("The table shows what was known before.")
+            self.say("The table shows the last known state.")
             raise LoomError(f"{first.what}{more}", on=first.on, try_=first.try_)
         return self._about(self.bench.agent(arn)) if arn else {}
 
@@ -132,9 +136,9 @@ class BuildPanel(Panel):
         agent.remove(delete_runtime=runtime_too)
         self._put_agents()
         self.say(
-            f"{agent.name} is out of the catalog, and its runtime is deleted."
+            f"{agent.name} was removed from the catalog, and its runtime was deleted."
             if runtime_too
-            else f"{agent.name} is out of the catalog; its runtime still runs."
+            else f"{agent.name} was removed from the catalog; its runtime stays deployed."
         )
 
     @action(lane="look")
@@ -191,9 +195,9 @@ def _variables(text: str) -> dict[str, str]:
         name, equals, value = line.partition("=")
         if not equals or not _VARIABLE.fullmatch(name.strip()):
             raise LoomError(
-                "An environment variable is written NAME=value",
+                "An environment variable must have the form NAME=value",
                 on=f"line {number} of the environment",
-                try_="one variable a line, such as QUERY_SECONDS=2",
+                try_="one variable per line, such as QUERY_SECONDS=2",
             )
         found[name.strip()] = value.strip()
     return found

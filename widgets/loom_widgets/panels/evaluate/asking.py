@@ -69,7 +69,7 @@ class RunRequest:
     def evalset(self, bench: Workbench) -> EvalSet:
         """The cases that are meant; `EvalError` where there are none."""
         if not self.source:
-            raise EvalError("No set is chosen", try_="a shipped set, or the path of a file")
+            raise EvalError("No eval set is chosen", try_="a shipped set, or the path of a file")
         found = bench.evals.run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
         chosen = found.where(tags=self.tags) if self.tags else found
         if not chosen.cases:
@@ -91,9 +91,9 @@ class RunRequest:
     def check(self) -> None:
         """`LoomError` for what cannot be begun."""
         if not self.agents:
-            raise LoomError("No agent is chosen", try_="tick one; the Build panel deploys some")
+            raise LoomError("No agent is chosen", try_="select one, or deploy one in the Build panel")
         if self.repeats < 1:
-            raise ValueError("repeats is 1 or more")
+            raise ValueError("repeats must be 1 or more")
 
     def code(self, bench: Workbench, evaluators: list[str]) -> str:
         """The run as Python."""
@@ -130,11 +130,11 @@ def set_told(evalset: EvalSet, wish: RunRequest) -> dict[str, Any]:
     """What a set holds and who would judge it."""
     chosen = wish.evaluators_for(evalset)
     judges = (
-        list(dict.fromkeys(each.name for each in RunEvaluators(evalset, chosen).evaluators))
-        if chosen or evalset.evaluators or any(each.evaluators for each in evalset.cases)
+        list(dict.fromkeys(item.name for item in RunEvaluators(evalset, chosen).evaluators))
+        if chosen or evalset.evaluators or any(item.evaluators for item in evalset.cases)
         else []
     )
-    whom = f"judged by {', '.join(judges)}" if judges else "it expects nothing: name an evaluator"
+    whom = f"scored by {', '.join(judges)}" if judges else "it has no expectations, so name an evaluator"
     return {
         "sentence": f"{evalset.name}: {len(evalset)} cases, {whom}.",
         "description": evalset.description,

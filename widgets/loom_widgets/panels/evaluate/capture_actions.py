@@ -29,9 +29,9 @@ class CaptureActions(Panel):
         """A case of an invocation or its session, cleaned; into the file, or only to be looked at."""
         name, path, id = form.text("agent"), form.path("path"), form.count("invocation", most=2**60)
         if path is None:
-            raise LoomError("No file is named", try_="captured.json; it is made when it is new")
+            raise LoomError("No file is named", try_="captured.json; it is created when there is none")
         if not id:
-            raise LoomError("No invocation is chosen", try_="choose a row of what was asked")
+            raise LoomError("No invocation is chosen", try_="choose a row of the table")
         agent, write = self.bench.agent(name), not form.flag("look")
         tags = [tag.strip() for tag in form.text("tags").split(",") if tag.strip()]
         session = form.text("session") if form.flag("whole") else ""
@@ -46,5 +46,5 @@ class CaptureActions(Panel):
             expected=form.flag("expected"),
         )  # fmt: skip
         told = captured_told(found, written=write)
-        self.say(told["sentence"] if write else "A look only: nothing is written.")
+        self.say(told["sentence"] if write else "Preview only: nothing was written.")
         return told

@@ -36,13 +36,13 @@ function pathView(path) {
 /** One case with all that is known of it. `extra` are buttons. */
 function caseView(model, found, title) {
   const traced = h("div");
-  const look = button("Its trace", async () => {
+  const look = button("Show trace", async () => {
     look.disabled = true;
     refill(traced, h("p", { class: "loom-empty" }, "Reading the trace …"));
     const trace = await act(model, "trace", { run: found.run, invocation: found.invocation });
     look.disabled = false;
     if (!trace?.table) return void refill(traced);
-    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, empty: "No spans are here: press Its trace to read them again.", first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}` }));
+    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, empty: "No spans are loaded. Press Show trace to read them again.", first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}` }));
   });
   const said = found.turns.map((turn, at) => facts([
     [found.turns.length > 1 ? `asked (turn ${at + 1})` : "asked", pre(turn.asked)],
@@ -53,10 +53,10 @@ function caseView(model, found, title) {
     said,
     found.failure && h("p", null, h("strong", null, "No answer: "), found.failure),
     found.assertions.length > 0 && [h("h5", SPACED, "Asserted"), list(found.assertions)],
-    found.verdicts.length > 0 && small("what each evaluator says", ["evaluator", "verdict", "score", "why"],
+    found.verdicts.length > 0 && small("verdict of each evaluator", ["evaluator", "verdict", "score", "why"],
       found.verdicts.map((row) => [row.evaluator, dot(row.verdict), row.score, row.why])),
     found.paths.map(pathView),
-    h("p", { class: "loom-hint" }, found.facts, found.is_reused ? " · kept from an earlier run" : "", found.tags.length ? ` · tags: ${found.tags.join(", ")}` : ""),
+    h("p", { class: "loom-hint" }, found.facts, found.is_reused ? " · reused from an earlier run" : "", found.tags.length ? ` · tags: ${found.tags.join(", ")}` : ""),
     found.invocation !== null && look, traced);
 }
 const pre = (text) => h("span", { style: { "white-space": "pre-wrap" } }, text);

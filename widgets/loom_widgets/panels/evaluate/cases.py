@@ -28,13 +28,13 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
     """One row a case and repeat."""
     names, cases = run.evaluators, run.evalset.cases
     rows: list[dict[str, Any]] = []
-    for each in run.judgements():
-        answer, case = each.answer, cases[each.position]
+    for judgement in run.judgements():
+        answer, case = judgement.answer, cases[judgement.position]
         row: dict[str, Any] = {
-            "case": each.case_id if run.repeats == 1 else f"{each.case_id} #{each.repeat + 1}",
-            "place": each.position,
-            "repeat": each.repeat,
-            "state": _word(each),
+            "case": judgement.case_id if run.repeats == 1 else f"{judgement.case_id} #{judgement.repeat + 1}",
+            "place": judgement.position,
+            "repeat": judgement.repeat,
+            "state": _word(judgement),
             "duration_ms": answer.duration_ms,
             "ttft_ms": answer.turns[0].ttft_ms if answer.turns else None,
             "tokens": answer.tokens,
@@ -43,7 +43,7 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
             "tags": list(case.tags),
         }
         for at, name in enumerate(names):
-            row[f"e{at}"], row[f"w{at}"] = _quality(each.verdicts.get(name))
+            row[f"e{at}"], row[f"w{at}"] = _quality(judgement.verdicts.get(name))
         rows.append(row)
     return rows
 
@@ -65,8 +65,8 @@ def head_told(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[G
         "evaluators": list(run.evaluators),
         "owed": len(run.evalset) * run.repeats,
         "answered": len(rows),
-        "sentences": [cut(each, 400) for each in summary.sentences()],
-        "gates": [{"outcome": each.outcome, "sentence": each.sentence()} for each in gates],
+        "sentences": [cut(item, 400) for item in summary.sentences()],
+        "gates": [{"outcome": gate.outcome, "sentence": gate.sentence()} for gate in gates],
         "states": dict(Counter(row["state"] for row in rows)),
         "tags": [tag for tag, _ in tags.most_common(100)],
     }
@@ -75,11 +75,11 @@ def head_told(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[G
 def head_sentence(head: Mapping[str, Any]) -> str:
     """What came out, in a line."""
     if not head:
-        return "Nothing was answered yet."
+        return "No case has been answered yet."
     counted = " · ".join(f"{count} {state}" for state, count in head["states"].items())
     why = f" ({head['reason'] or head['state']})" if head["state"] != "complete" else ""
     answered = f"{head['answered']} of {head['owed']} answered{why}"
-    return f"{head['target']} on {head['set']}: {answered}; {counted or 'none judged'}."
+    return f"{head['target']} on {head['set']}: {answered}; {counted or 'none scored'}."
 
 
 def case_told(run: EvalRun, each: Judgement) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _quality(said: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> tu
         return None, "not applicable" if isinstance(said, NotApplicable) else ""
     found = deciding(said)
     words = {"scored" if one.passed is None else "passed" if one.passed else "low" for one in found}
-    word = next(each for each in ("low", "scored", "passed") if each in words)
+    word = next(item for item in ("low", "scored", "passed") if item in words)
     return sum(one.value for one in found) / len(found), word
 
 
@@ -149,9 +149,9 @@ def _turns(case: EvalCase, each: Judgement) -> list[dict[str, Any]]:
 
 def _paths(name: str, said: object) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for each in cast("tuple[Score, ...]", said) if isinstance(said, tuple) else ():
-        rows = alignment_rows(each)
+    for item in cast("tuple[Score, ...]", said) if isinstance(said, tuple) else ():
+        rows = alignment_rows(item)
         if rows:
-            title = " · ".join(filter(None, (name, each.part)))
+            title = " · ".join(filter(None, (name, item.part)))
             found.append({"title": title, "rows": [dict(row) for row in rows[:300]]})
     return found

@@ -27,9 +27,9 @@ class CompareActions(Panel):
         """Two stored runs, paired by case."""
         new, baseline = form.text("new"), form.text("baseline")
         if not new or not baseline:
-            raise EvalError("Two runs are compared", try_="choose a new one and a baseline")
+            raise EvalError("Choose two runs to compare", try_="a new run and a baseline")
         if new == baseline:
-            raise EvalError("A run is not compared with itself", on=new, try_="choose another run as the baseline")
+            raise EvalError("A run cannot be compared with itself", on=new, try_="choose another run as the baseline")
         margin = form.number("margin", 2.0) / 100
         self.show_code(comparison_code(self.bench, new, baseline, margin))
         return self._put_comparison(self.bench.evals.run(new), self.bench.evals.run(baseline), margin)

@@ -3,18 +3,18 @@
 export default {
   render: (given) => panel(given, (body, model) => {
     // ---- the form of a run ----
-    const set = select("Set"), path = field("Path of the set's file", { placeholder: "orders.evalset.json" });
+    const set = select("Set"), path = field("Path of the eval set", { placeholder: "orders.evalset.json" });
     const tags = field("Only with tags", { placeholder: "all cases" });
     const setSaid = live({ class: "loom-hint" });
     const agents = h("div", { class: "loom-row", role: "group", "aria-label": "Agents" });
-    const judges = field("Evaluators", { placeholder: "what the set asks for" });
+    const judges = field("Evaluators", { placeholder: "default: what the set asks for" });
     const known = select("Add an evaluator", [], { style: { width: "14em" } });
     const repeats = field("Repeats", { type: "number", min: 1, max: 1000, value: 1 });
     const gate = field("Gate", { placeholder: "no gate", style: { width: "17em" } });
     const money = field("US dollars", { type: "number", min: 0, step: "any", placeholder: "no limit" });
     const tokens = field("Tokens", { type: "number", min: 0, placeholder: "no limit" });
     const seconds = field("Seconds", { type: "number", min: 0, step: "any", placeholder: "no limit" });
-    const reuse = checkbox("Use answers that are kept already", { checked: true });
+    const reuse = checkbox("Reuse stored answers", { checked: true });
     const begin = button("Run", () => run(), { kind: "main" });
     const halt = button("Stop", () => stop(model, "run"), { disabled: true });
     const bar = h("progress", { max: 1, value: 0, "aria-label": "answered", style: { width: "100%", height: "10px" } });
@@ -31,7 +31,7 @@ export default {
     let blueprint = "";
     const lookSet = async () => {
       path.hidden = !set.value.startsWith("file:");
-      if (!path.hidden && !path.value) return void setSaid.say("A file of Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore.");
+      if (!path.hidden && !path.value) return void setSaid.say("A file in Loom's JSON format, JSON lines, CSV, or the format of ADK, strands_evals or AgentCore.");
       const found = await act(model, "look_set", form());
       blueprint = found?.blueprint ?? "";
       setSaid.say(found ? [found.sentence, found.description, ...(found.notes ?? [])].filter(Boolean).join(" ") : "");
@@ -54,7 +54,7 @@ export default {
       ticks.clear();
       for (const name of names) ticks.set(name, checkbox(short(name, 60), { checked: before.get(name) ?? (name === blueprint || names.length === 1) }));
       refill(agents, h("strong", null, "Agents"), ...ticks.values(), names.length === 0 && [
-        h("span", { class: "loom-empty" }, "None yet. An agent answers the cases; bench.deploy(…) or the Build panel gives you one."),
+        h("span", { class: "loom-empty" }, "No agents yet. Deploy one with bench.deploy(…) or in the Build panel."),
         blueprint && button(`Deploy ${blueprint}`, (event) => { event.target.disabled = true; act(model, "deploy", { blueprint }); }),
       ]);
       if (halt.disabled) begin.disabled = names.length === 0;
@@ -72,9 +72,9 @@ export default {
     const asking = h("div", null,
       h("div", { class: "loom-row" }, set, path, tags), setSaid, agents,
       h("div", { class: "loom-row" }, judges, known, repeats, gate),
-      h("p", { class: "loom-hint" }, "Evaluators have commas between them, as do gates: trajectory:any_order, rouge1(threshold=0.8); a gate is the least pass rate, such as trajectory>=95%."),
+      h("p", { class: "loom-hint" }, "Separate evaluators and gates by commas: trajectory:any_order, rouge1(threshold=0.8). A gate is the lowest pass rate that is accepted, such as trajectory>=95%."),
       reuse,
-      fold("Limits", h("p", { class: "loom-hint" }, "A run that reaches a limit stops asking; what is answered is kept and the run can go on later."),
+      fold("Limits", h("p", { class: "loom-hint" }, "A run that reaches a limit stops. Its answers are stored, and it can be resumed."),
         h("div", { class: "loom-row" }, money, tokens, seconds)),
       h("div", { class: "loom-row" }, begin, halt), moving);
 
@@ -104,7 +104,7 @@ export default {
         h("p", null, dot(found.state), ` ${formatNumber(found.answered)} of ${formatNumber(found.owed)} answered`, found.reason && `: ${found.reason}`,
           h("span", { class: "loom-hint" }, ` · ${[found.name, formatTime(found.created_at), found.run, ...found.labels].filter(Boolean).join(" · ")}`)),
         list(found.sentences), gateLines(found.gates),
-        unfinished && h("div", { class: "loom-row" }, button("Go on", () => run("resume", { run: found.run })), h("span", { class: "loom-hint" }, "Asks only what this run still owes.")));
+        unfinished && h("div", { class: "loom-row" }, button("Resume", () => run("resume", { run: found.run })), h("span", { class: "loom-hint" }, "Runs only the cases that are still pending.")));
       const counted = Object.entries(found.states);
       state.options([["", `all (${formatNumber(found.answered)})`], ...counted.map(([word, count]) => [word, `${word} (${formatNumber(count)})`])], "");
       tag.options([["", "all tags"], ...found.tags], "");
@@ -113,7 +113,7 @@ export default {
       if (!changed) return cases.reload();
       const names = found.evaluators.slice(0, 4);
       cases = table({
-        model, table: "cases", key: ["place", "repeat"], label: "cases of this run", onOpen: openCase, height: 340, empty: "No case fits.",
+        model, table: "cases", key: ["place", "repeat"], label: "cases of this run", onOpen: openCase, height: 340, empty: "No case matches.",
         columns: [
           { key: "case", name: "case", width: "20%" }, { key: "state", name: "state", width: "8.5em", show: (row) => dot(row.state) },
           ...names.map((name, at) => ({ key: `e${at}`, name, show: (row) => score(row[`e${at}`], row[`w${at}`]) })),
@@ -122,26 +122,26 @@ export default {
         ],
       });
       refill(table0, h("div", { class: "loom-row" }, state, tag, text, shown), cases,
-        found.evaluators.length > 4 && h("p", { class: "loom-hint" }, `A case opens to all ${found.evaluators.length} evaluators; the table shows the first four.`),
-        h("p", { class: "loom-hint" }, "A row opens: Enter or a click. ✓ passed, ▼ low, ? the judge failed. Failures to answer and to judge are no low scores: they are in no mean."));
+        found.evaluators.length > 4 && h("p", { class: "loom-hint" }, `The table shows the first four of ${found.evaluators.length} evaluators. Open a case to see all of them.`),
+        h("p", { class: "loom-hint" }, "Press Enter or click to open a row. ✓ passed, ▼ low score, ? the judge failed. Cases that failed to run or to be scored are excluded from averages and counted separately."));
       refill(detail);
     };
-    const results = h("div", null, h("p", { class: "loom-empty" }, "No run is open. Run a set, or open one of the stored runs."));
+    const results = h("div", null, h("p", { class: "loom-empty" }, "No run is open. Run an eval set, or open a stored run."));
 
     // ---- two runs ----
     const newer = select("New run"), older = select("Baseline"), margin = field("Margin (points)", { type: "number", min: 0, step: "any", value: 2 });
-    const verdict = h("div", null, h("p", { class: "loom-empty" }, "Choose two runs of the same cases: the verdict comes first, then the cases that went differently."));
+    const verdict = h("div", null, h("p", { class: "loom-empty" }, "Choose two runs of the same cases. The verdict is shown first, then the cases with different outcomes."));
     const compare = button("Compare", () => act(model, "compare", { new: newer.value, baseline: older.value, margin: margin.value }), { kind: "main" });
     const showCompared = (found) => {
       if (!found?.headline) return;
       newer.value = found.new; older.value = found.baseline;
       const sides = h("div");
       const flips = table({
-        model, table: "flips", key: ["place", "evaluator"], label: "cases that went differently", empty: "No case went differently.", height: 240,
+        model, table: "flips", key: ["place", "evaluator"], label: "cases with different outcomes", empty: "All cases have the same outcome.", height: 240,
         onOpen: async (row) => {
           const both = await act(model, "flip", { new: found.new, baseline: found.baseline, place: row.place, case: row.case });
           if (both) refill(sides, h("div", { class: "loom-columns" }, [[found.names[1], both.baseline, "baseline"], [found.names[0], both.new, "new"]].map(([name, side, role]) =>
-            side ? caseView(model, side, `${role}: ${name}`) : card(`${role}: ${name}`, {}, h("p", { class: "loom-empty" }, "This run has no answer to it.")))));
+            side ? caseView(model, side, `${role}: ${name}`) : card(`${role}: ${name}`, {}, h("p", { class: "loom-empty" }, "This run has no answer to this case.")))));
         },
         columns: [
           { key: "case", width: "28%" }, { key: "evaluator" }, { key: "verdict", width: "6em", show: (row) => dot(row.verdict) },
@@ -149,15 +149,15 @@ export default {
         ],
       });
       refill(verdict, h("p", null, h("strong", null, found.headline)), gateLines(found.gates),
-        small("evaluator by evaluator", found.heads, found.rows.map((row) => [row.evaluator, dot(row.verdict), row.cases, row.baseline, row.new, row.difference, row.p, row.won, row.lost, row.effect])),
-        h("h4", SPACED, `Cases that went differently: ${formatNumber(found.flips)}`), flips,
-        found.flips > 0 && h("p", { class: "loom-hint" }, "A row opens to both answers and their traces."), sides,
-        fold("The evidence in words", list(found.evidence)), found.notes.length > 0 && fold("What was not compared, and what to keep in mind", list(found.notes)));
+        small("comparison by evaluator", found.heads, found.rows.map((row) => [row.evaluator, dot(row.verdict), row.cases, row.baseline, row.new, row.difference, row.p, row.won, row.lost, row.effect])),
+        h("h4", SPACED, `Cases with different outcomes: ${formatNumber(found.flips)}`), flips,
+        found.flips > 0 && h("p", { class: "loom-hint" }, "Open a row to see both answers and their traces."), sides,
+        fold("Evidence", list(found.evidence)), found.notes.length > 0 && fold("Limitations of this comparison", list(found.notes)));
     };
 
     // ---- stored runs ----
     const stored = table({
-      model, table: "runs", key: "id", label: "stored runs", height: 340, empty: "No run is stored yet.",
+      model, table: "runs", key: "id", label: "stored runs", height: 340, empty: "No stored runs yet.",
       onOpen: async (row) => { if (await act(model, "open_run", { run: row.id })) parts.open(1); },
       columns: [
         { key: "created_at", name: "begun", kind: "time", width: "12em" }, { key: "target", name: "agent" }, { key: "set" },
@@ -166,12 +166,12 @@ export default {
     });
 
     // ---- capturing ----
-    const whose = select("Agent"), into = field("Into the set's file", { value: "captured.json" });
+    const whose = select("Agent"), into = field("Eval set file", { value: "captured.json" });
     const marks = field("Tags", { placeholder: "production" });
-    const expected = checkbox("Expect what it answered and did", { checked: true }), whole = checkbox("The whole session");
+    const expected = checkbox("Use its answer and tool calls as the expectation", { checked: true }), whole = checkbox("The whole session");
     const kept = h("div", { "aria-live": "polite" });
     const asked = table({
-      model, table: "asked", key: "id", label: "what the agent was asked", height: 220, empty: "This agent was not asked yet.", onOpen: () => {},
+      model, table: "asked", key: "id", label: "invocations of the agent", height: 220, empty: "This agent has no invocations yet.", onOpen: () => {},
       columns: [
         { key: "at", name: "asked", kind: "time", width: "12em" }, { key: "prompt", name: "question" }, { key: "response", name: "answer" },
         { key: "status", kind: "status", width: "8em" },
@@ -187,10 +187,10 @@ export default {
       if (found?.case) refill(kept, capturedView(found));
     };
     const capturedView = (found) => card(found.case, { state: found.written ? "done" : found.is_new ? "not written" : "known already", kind: found.written ? "good" : "wait" },
-      h("p", null, found.written || !found.is_new ? found.sentence : "This is what would be kept; nothing is written yet."),
-      h("h5", SPACED, "Struck out"),
+      h("p", null, found.written || !found.is_new ? found.sentence : "Preview: this case would be stored. Nothing has been written."),
+      h("h5", SPACED, "Redacted"),
       found.struck_out.length ? h("ul", { style: { margin: "2px 0" } }, found.struck_out.map(([name, count]) => h("li", null, `${count} × ${name}`)))
-        : h("p", { class: "loom-hint" }, "Nothing that looks like a secret or personal data was found. Read it all the same."),
+        : h("p", { class: "loom-hint" }, "No secret or personal data was detected. Check the text yourself as well."),
       found.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
         turn.tools !== null && ["tools", turn.tools.join(", ") || "none"]].filter(Boolean))),
       h("p", { class: "loom-hint" }, `${found.cases === 1 ? "1 case" : `${formatNumber(found.cases)} cases`} in ${found.path} · tags: ${found.tags.join(", ")}`));
@@ -200,12 +200,12 @@ export default {
       ["Run", asking],
       ["Results", h("div", null, results)],
       ["Compare", h("div", null, h("div", { class: "loom-row" }, newer, older, margin, compare), verdict)],
-      ["Stored runs", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "A row opens its run.")), stored)],
+      ["Stored runs", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "Open a row to see the run.")), stored)],
       ["Capture", h("div", null,
-        h("p", null, "A question that an agent was really asked becomes a case. Secrets and personal data are struck out before anything is kept; the file is made when it is new."),
+        h("p", null, "Turn a real invocation into an eval case. Secrets and personal data are redacted before anything is stored. A new file is created when there is none."),
         h("div", { class: "loom-row" }, whose, button("Refresh", lookAsked)), asked,
         h("div", { class: "loom-row" }, into, marks, expected, whole),
-        h("div", { class: "loom-row" }, button("Capture as case", () => capture(false), { kind: "main" }), button("Look first", () => capture(true))), kept)],
+        h("div", { class: "loom-row" }, button("Capture as case", () => capture(false), { kind: "main" }), button("Preview", () => capture(true))), kept)],
     ], { label: "parts of evaluation" });
     const labels = h("p", { class: "loom-hint" });
     put(body, [labels, parts]);

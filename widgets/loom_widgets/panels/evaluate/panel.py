@@ -83,7 +83,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self.say(f"Deploying {name} …")
         agent = self.bench.ensure_agent(name)
         self._look_around()
-        self.say(f"{agent.name} is ready to be asked.")
+        self.say(f"{agent.name} is ready.")
 
     @action(lane="run")
     def run(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -92,7 +92,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         wish.check()
         evalset = wish.evalset(self.bench)
         chosen = wish.evaluators_for(evalset)
-        gates = wish.gates([each.name for each in RunEvaluators(evalset, chosen).evaluators])
+        gates = wish.gates([evaluator.name for evaluator in RunEvaluators(evalset, chosen).evaluators])
         agents = [self.bench.agent(name) for name in wish.agents]
         self.show_code(wish.code(self.bench, chosen))
         done: list[EvalRun] = []
@@ -110,7 +110,9 @@ class EvaluatePanel(CaptureActions, CompareActions):
         """Go on with a run that was stopped, interrupted or killed: only what it owes is asked."""
         run = self.bench.evals.run(form.text("run"))
         if run.target.agent_arn is None:
-            raise EvalError("Only runs of agents go on here", on=run.id, try_=f"evaluate(…, run_id={run.id!r})")
+            raise EvalError(
+                "Only runs of agents can be resumed here", on=run.id, try_=f"evaluate(…, run_id={run.id!r})"
+            )
         agent = self._agent_of(run)
         self.show_code(
             f"{connect_code(self.bench)}run = bench.evals.run({run.id!r})\n"
@@ -142,7 +144,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         run = self._known(form.text("run"))
         found = run.judgements_at([(form.count("place"), form.count("repeat"))])
         if not found:
-            raise EvalError("The case is not answered yet", on=run.id)
+            raise EvalError("The case has no answer yet", on=run.id)
         self.show_code(
             f"{connect_code(self.bench)}run = bench.evals.run({run.id!r})\nrun[{found[0].case_id!r}][{found[0].repeat}]"
         )
@@ -198,7 +200,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             self._look_around()
             with suppress(LoomError):  # stopped before anything was stored
                 self._show_run(self.bench.evals.run(options["run_id"]))
-            self.say(f"Stopped. {head_sentence(self._head)} What is answered is kept; Go on asks the rest.")
+            self.say(f"Stopped. {head_sentence(self._head)} The answers are stored; press Resume to run the rest.")
             raise Cancelled from None
         finally:
             self._progress = {}

@@ -48,12 +48,12 @@ class MemoryView(Panel):
         """The actor that the form or the picker names. Raises `LoomError` when none is."""
         actor = form.text("actor") or self.actor
         if not actor:
-            raise LoomError("No actor is chosen", try_="choose one at the top: this is about one actor")
+            raise LoomError("No actor is chosen", try_="choose one at the top")
         return actor
 
     def strategies(self) -> dict[str, str]:
         """The names of the memory's strategies by their ids."""
-        return {each.strategy_id: each.name for each in self.memory.description.strategies}
+        return {strategy.strategy_id: strategy.name for strategy in self.memory.description.strategies}
 
     def told(self, cancel: Cancel | None = None) -> Told:
         """Progress that is said, and that ends with Stop."""
@@ -82,9 +82,9 @@ class MemoryView(Panel):
         from loomlib.aws.memory import list_memories  # what bench.memories.table() lists, without a DataFrame
 
         listed = islice(list_memories(self.bench.clients), _MEMORIES)
-        known = [[each.memory_id, each.name, each.status] for each in listed]
-        ids = [each[0] for each in known]
-        key = key if key in ids else next((each[0] for each in known if each[1] == key), ids[0] if ids else "")
+        known = [[item.memory_id, item.name, item.status] for item in listed]
+        ids = [item[0] for item in known]
+        key = key if key in ids else next((item[0] for item in known if item[1] == key), ids[0] if ids else "")
         self._chosen = self.bench.memories.get(key) if key else None
         self.show(memories=known, memory=key, labels=list(self.bench.labels), about=self._about())
         self.choose_actor(actor, session, again=True)
@@ -93,14 +93,14 @@ class MemoryView(Panel):
         """Another actor, and one of its sessions."""
         if again:
             actors = [] if self._chosen is None else list(self._chosen.reader.actors(limit=_LISTED))
-            self.tables.put("actors", [{"actor": each} for each in actors])
+            self.tables.put("actors", [{"actor": item} for item in actors])
         else:
             actors = [row["actor"] for row in self.tables.rows("actors")]
         found = [] if self._chosen is None or not actor else list(self._chosen.reader.sessions(actor, limit=_LISTED))
         self.tables.put("sessions", [{"session": e.session_id, "created": e.created_at.isoformat()} for e in found])
         self.show(
             actor=actor, session=session, actors=actors[:_NAMED], actors_total=len(actors),
-            sessions=[each.session_id for each in found[:_NAMED]], sessions_total=len(found),
+            sessions=[item.session_id for item in found[:_NAMED]], sessions_total=len(found),
             actors_cut=len(actors) >= _LISTED, sessions_cut=len(found) >= _LISTED,
         )  # fmt: skip
         self.tell("people")
@@ -112,5 +112,5 @@ class MemoryView(Panel):
         return {
             "id": told.memory_id, "name": told.name, "status": told.status, "region": told.region,
             "expiry": told.event_expiry_days, "failure": told.failure_reason,
-            "strategies": [[each.name, each.type.lower(), list(each.namespaces)] for each in told.strategies],
+            "strategies": [[strategy.name, strategy.type.lower(), list(strategy.namespaces)] for strategy in told.strategies],
         }  # fmt: skip

@@ -6,16 +6,16 @@
  */
 function keepingParts(model, ask, { jump, openRecord }) {
   // ---- health ----
-  const allow = checkbox("e-mail addresses and telephone numbers may be here");
-  const report = h("div", null, blank("Looks for leaks, secrets, personal data, contradictions, stale and double records, idle strategies, and cost. Each finding has evidence and a mend."));
+  const allow = checkbox("Allow e-mail addresses and telephone numbers");
+  const report = h("div", null, blank("Checks for leaks, secrets, personal data, contradictions, stale and duplicate records, idle strategies, and cost. Each finding comes with evidence and a fix."));
   const showHealth = (told) => {
     const one = h("div");
     refill(report, p(verdict(told.healthy, "healthy", "to mend"), " ", told.sentence), hint([told.growth, ...told.labels].filter(Boolean).join(" · ")),
-      table({ rows: told.findings, key: "at", label: "findings", height: 220, empty: "Nothing to mend.", columns: [
+      table({ rows: told.findings, key: "at", label: "findings", height: 220, empty: "No findings.", columns: [
         { key: "severity", width: "8em", show: (each) => statusDot(each.severity, WORST[each.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
         figure("count"), { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }],
       onOpen: (each) => refill(one, card(each.what, { state: each.severity, kind: WORST[each.severity] }, p(h("strong", null, "Mend: "), each.mend),
-        p(certainty(each.certainty), each.certainty === "inferred" && " by a rule on language or by similarity: look before you mend"),
+        p(certainty(each.certainty), each.certainty === "inferred" && " detected by a language rule or by similarity: check before you fix it"),
         each.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
   };
   const checkHealth = async () => { const told = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (told) showHealth(told); };
@@ -23,8 +23,8 @@ function keepingParts(model, ask, { jump, openRecord }) {
   // ---- changes ----
   const file = field("File", { placeholder: "before.json" });
   const before = select("Before"), after = select("After");
-  const over = checkbox("write over it");
-  const changed = h("div", null, blank("AgentCore keeps no former states: take a snapshot now, and compare later."));
+  const over = checkbox("overwrite an existing file");
+  const changed = h("div", null, blank("AgentCore stores no earlier states. Take a snapshot now and compare with it later."));
   const showDiff = (told) => refill(changed, p(told.note),
     told.counts.length > 0 && small(told.counts, [{ key: "namespace" }, ...["created", "updated", "moved", "deleted"].map(figure)], "changes by namespace"),
     table({ model, table: "changes", key: "record_id", label: "changed records", height: 220, empty: "No record changed.",
@@ -34,7 +34,7 @@ function keepingParts(model, ask, { jump, openRecord }) {
 
   // ---- copies ----
   const path = field("File", { placeholder: "memory.jsonl" });
-  const only = checkbox("only the chosen actor"), plain = checkbox("keep secrets and personal data (not redacted)"), replace = checkbox("write over it");
+  const only = checkbox("only the chosen actor"), plain = checkbox("do not redact secrets and personal data"), replace = checkbox("overwrite an existing file");
   const copied = h("div");
   const exportForm = () => ({ path: path.value, only: only.value, plain: plain.value, overwrite: replace.value });
   const counted = [{ key: "what" }, figure("count")];
@@ -44,11 +44,11 @@ function keepingParts(model, ask, { jump, openRecord }) {
   };
   const exporting = h("span");
   const drawExport = () => refill(exporting, plain.value
-    ? confirmButton("Export", "Whoever has the file has every secret in it. Export all the same?", write, { kind: "danger" })
+    ? confirmButton("Export", "Anyone with the file can read every secret in it. Export without redaction?", write, { kind: "danger" })
     : button("Export", write, MAIN));
   plain.control.addEventListener("change", drawExport);
   drawExport();
-  const source = field("Export to bring in", { placeholder: "memory.jsonl" });
+  const source = field("Export file to import", { placeholder: "memory.jsonl" });
   const brought = h("div");
   const four = [{ key: "what" }, ...["in the export", "here already", "to write"].map(figure)];
   const lookIn = async () => {
@@ -64,19 +64,19 @@ function keepingParts(model, ask, { jump, openRecord }) {
   const who = field("Actor to forget");
   const gone = h("div");
   const showForgotten = (told) => refill(gone,
-    p(verdict(told.verified, "verified", "NOT all is gone"), told.verified ? ` A second look found nothing of ${told.actor}.` : ` Something of ${told.actor} is still here.`),
+    p(verdict(told.verified, "verified", "not everything was deleted"), told.verified ? ` A second check found no data of ${told.actor}.` : ` Some data of ${told.actor} is still stored.`),
     small(told.rows, [{ key: "what" }, figure("deleted"), figure("left")], "what was deleted"),
     told.failures.length > 0 && h("ul", null, told.failures.map((each) => h("li", null, each))),
-    p(h("strong", null, "Out of reach of a memory, look there yourself:")), h("ul", null, told.elsewhere.map((each) => h("li", null, each))),
+    p(h("strong", null, "Not stored in this memory; check these places yourself:")), h("ul", null, told.elsewhere.map((each) => h("li", null, each))),
     row(button("Look again", async () => { const again = await ask("verify"); if (again) showForgotten(again); })));
   const preview = async () => {
     const told = await ask("forget", { actor: who.value });
     if (!told) return;
-    const typed = field("Type the actor's id to delete for good", { placeholder: told.actor });
-    const forget = button("Forget for good", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
+    const typed = field("Type the actor's id to delete permanently", { placeholder: told.actor });
+    const forget = button("Delete permanently", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
     typed.control.addEventListener("input", () => { forget.disabled = typed.value !== told.actor; });
     refill(gone, p(told.note), small(told.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample", show: (each) => short(stated(each.sample), 400) }], "what would be deleted"),
-      told.events + told.records > 0 && row(typed, forget), told.events + told.records > 0 && hint("There is no way back. Copies keeps one, if you may keep it."));
+      told.events + told.records > 0 && row(typed, forget), told.events + told.records > 0 && hint("This cannot be undone. Export a copy first, if you are allowed to keep one."));
   };
   const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");
   const crossed = h("div");
@@ -88,7 +88,7 @@ function keepingParts(model, ask, { jump, openRecord }) {
     before, after, only, who, found: [report, changed, copied, brought, gone, crossed],
     shows: { health: showHealth, diff: showDiff, isolation: showIsolation },
     tabs: [
-      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, head("Isolation"), hint("Whether a read of one actor brings what is another's: tried with scratch actors of nearly the same ids, all of it taken away again."), row(many, slashes, button("Check isolation", isolate)), crossed)],
+      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, head("Isolation"), hint("Checks whether reads of one actor return another actor's data. Uses temporary actors with similar ids and removes them afterwards."), row(many, slashes, button("Check isolation", isolate)), crossed)],
       ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
         row(before, after, button("Compare", compare_)), changed)],
       ["Copies", tab(h("h4", null, "Export"), row(path, button("Preview", async () => {

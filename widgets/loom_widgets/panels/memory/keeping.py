@@ -38,10 +38,10 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def health(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """What should be mended."""
+        """Check the memory's health and list the findings."""
         allow = form.texts("allow")
         self.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
-        self.say("Looking at records and events …")
+        self.say("Checking records and events …")
         found = self.memory.health(allow=allow, progress=self.told(cancel))
         self.say(found.sentence())
         return self._keep("health", {
@@ -67,7 +67,7 @@ class Keeping(MemoryView):
 
         path = form.path("path")
         if path is None:
-            raise LoomError("No file is named", try_="a file that a snapshot was saved as")
+            raise LoomError("No file is named", try_="the path of a saved snapshot")
         self.show_call("from loomlib.memory import read_snapshot\n", f"before = read_snapshot({str(path)!r})")
         return self._add_snapshot(read_snapshot(path), f"read from {path.name}")
 
@@ -80,7 +80,7 @@ class Keeping(MemoryView):
         after = self._snapshot(form.text("after")) if form.text("after") else None
         self.show_call("before = memory.snapshot()", "# later:", "memory.diff(before)")
         if after is None:
-            self.say("Looking at what is here now …")
+            self.say("Reading the current state …")
             after = self.memory.snapshot(events=before.events is not None, progress=self.told(cancel))
         found = self.memory.diff(before, after)
         self.tables.put("changes", found.rows())
@@ -94,7 +94,7 @@ class Keeping(MemoryView):
         actors, redact = self._export_of(form)
         self.show_call(f"memory.preview_export({_export_options(actors, redact)})")
         found = self.memory.preview_export(actors=actors, redact=redact)
-        self.say(f"{plural(len(found.lines), 'line')} as they would be written; nothing is written yet.")
+        self.say(f"{plural(len(found.lines), 'line')} in the preview; nothing has been written.")
         return {"rows": found.rows(), "note": found.note()}
 
     @action(lane="keep")
@@ -112,18 +112,18 @@ class Keeping(MemoryView):
         """What an export would bring."""
         path = form.path("path")
         if path is None:
-            raise LoomError("No file is named", try_="a file that an export wrote")
+            raise LoomError("No file is named", try_="the path of an export")
         self._import = None
         self.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
         found = self._import = self.memory.import_(path, progress=self.told(cancel))
-        self.say(f"From {found.source}: {_counted(found.rows(), 'to write')} to write. Nothing is written yet.")
+        self.say(f"From {found.source}: {_counted(found.rows(), 'to write')} to write. Nothing has been written yet.")
         return {"rows": found.rows(), "note": found.note(), "source": found.source}
 
     @action(lane="keep")
     def import_now(self, _form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Write what was previewed."""
         if self._import is None:
-            raise LoomError("There is no preview of an import", try_="look at the file first")
+            raise LoomError("There is no preview of an import", try_="preview the file first")
         self._is_of_this_memory(self._import)
         done = self._import.confirm(progress=self.told(cancel))
         self._import = None
@@ -139,7 +139,7 @@ class Keeping(MemoryView):
         self.show_call(f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()")
         found = self._forget = self.memory.forget(actor, progress=self.told(cancel))
         counts = f"{plural(found.events, 'event')} and {plural(found.records, 'record')}"
-        self.say(f"{counts} of {actor} would be deleted; nothing is deleted yet.")
+        self.say(f"{counts} of {actor} would be deleted; nothing has been deleted yet.")
         rows = found.rows()[:_SHOWN_ROWS]
         return {"actor": actor, "rows": rows, "note": found.note(), "events": found.events, "records": found.records}
 
@@ -148,7 +148,7 @@ class Keeping(MemoryView):
         """Delete what was previewed. The actor's id must have been typed; Stop does not leave half of it."""
         if self._forget is None or form.text("typed") != self._forget.actor_id:
             raise LoomError(
-                "Nothing was deleted: what was typed is not the actor's id",
+                "Nothing was deleted: the text does not match the actor's id",
                 on=form.text("typed")[:80] or "nothing was typed",
                 try_="type the id exactly as the preview shows it",
             )
@@ -163,7 +163,7 @@ class Keeping(MemoryView):
     def verify(self) -> Mapping[str, Any]:
         """Look again: an extraction that was under way may have written since."""
         if self._forgotten is None:
-            raise LoomError("Nobody was forgotten here", try_="preview first, then forget")
+            raise LoomError("No actor has been forgotten here", try_="preview, then delete")
         self._forgotten = self._forgotten.verify()
         return self._tell_forgotten()
 
@@ -174,7 +174,7 @@ class Keeping(MemoryView):
         slashes = form.flag("slashes")
         also = ", slashes=True" if slashes else ""
         self.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
-        self.say("Writing scratch actors, reading as each of them …")
+        self.say("Writing temporary actors and reading as each of them …")
         found = self.memory.check_isolation(actors=actors, seed=seed, slashes=slashes, progress=self.told(cancel))
         self.say(found.sentence())
         return self._keep("isolation", {
@@ -194,7 +194,9 @@ class Keeping(MemoryView):
         of = preview.reader.memory
         if of.memory_id != self.memory.id:
             self._forget = self._import = None
-            raise LoomError("Nothing was done: the preview is of another memory", on=of.name, try_="preview it again")
+            raise LoomError(
+                "Nothing was done: the preview belongs to another memory", on=of.name, try_="preview it again"
+            )
 
     def _keep(self, what: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
         self._found[what] = value
@@ -204,13 +206,13 @@ class Keeping(MemoryView):
         events = "" if taken.events is None else f", {sum(taken.events.values()):,} events"
         text = f"{taken.taken_at:%Y-%m-%d %H:%M:%S} UTC · {len(taken.records):,} records{events}"
         self._snapshots.append((" · ".join(filter(None, (text, how))), taken))
-        self.show(snapshots=[each[0] for each in self._snapshots])
-        self.say("The snapshot is kept while the kernel lives." if not how else f"The snapshot is {how}.")
+        self.show(snapshots=[item[0] for item in self._snapshots])
+        self.say("The snapshot is kept until the kernel stops." if not how else f"The snapshot is {how}.")
         return {"count": len(self._snapshots)}
 
     def _snapshot(self, place: str) -> MemorySnapshot:
         if not place.isdecimal() or int(place) >= len(self._snapshots):
-            raise LoomError("There is no such snapshot", on=place[:40], try_="choose one of the list")
+            raise LoomError("There is no such snapshot", on=place[:40], try_="choose one from the list")
         return self._snapshots[int(place)][1]
 
     def _export_of(self, form: Form) -> tuple[list[str] | None, bool]:
@@ -230,8 +232,8 @@ class Keeping(MemoryView):
 
 def _finding(at: int, found: Finding) -> dict[str, Any]:
     evidence = [
-        {"id": each.id, "what": each.what, "text": each.text(), "actor": each.actor_id, "session": each.session_id}
-        for each in found.evidence[:_EVIDENCE]
+        {"id": item.id, "what": item.what, "text": item.text(), "actor": item.actor_id, "session": item.session_id}
+        for item in found.evidence[:_EVIDENCE]
     ]
     return {
         "at": at, "severity": found.severity, "kind": found.kind.replace("_", " "), "what": found.what,
@@ -253,7 +255,9 @@ def _new_file(form: Form) -> Path:
     if file is None:
         raise LoomError("No file is named", try_="memory.jsonl")
     if file.is_dir():
-        raise LoomError("That is a folder", on=str(file), try_="the path of a file, such as memory.jsonl")
+        raise LoomError("The path is a folder", on=str(file), try_="the path of a file, such as memory.jsonl")
     if file.exists() and not form.flag("overwrite"):
-        raise LoomError("The file is there already", on=file.name, try_="another name, or tick “write over it”")
+        raise LoomError(
+            "The file already exists", on=file.name, try_="another name, or tick “overwrite an existing file”"
+        )
     return file

@@ -18,7 +18,7 @@ function laneChart(lanes, label) {
     for (const [at, changed] of marks) svg.append(s("circle", { cx: px(at).toFixed(1), cy: y, r: 4.5, fill: changed ? "none" : colour, stroke: colour, "stroke-width": 1.5 }));
   });
   svg.append(s("text", { x: L, y: H - 4 }, formatTime(first)), s("text", { x: W - R, y: H - 4, "text-anchor": "end" }, formatTime(last)));
-  return h("figure", { class: "loom-chart" }, svg, hint("● said or extracted, ○ changed later. The table below says the same."));
+  return h("figure", { class: "loom-chart" }, svg, hint("● written or extracted, ○ changed later. The table below shows the same data."));
 }
 
 function small(rows, columns, label, empty = "Nothing.") {

@@ -22,7 +22,7 @@ export default {
           const made = await ask("create", { name: name.value, days: days.value, strategies: kinds.filter(([, box]) => box.value).map(([value]) => value) });
           if (made) { making.open = false; name.value = ""; }
         }, MAIN)),
-      hint("A name begins with a letter and has letters, digits and _. Without strategies events are kept, nothing is extracted. On AWS both cost."));
+      hint("A name starts with a letter and contains letters, digits and _. Without strategies, events are stored and nothing is extracted. On AWS, events and extraction are billed."));
     const none = h("div", { class: "loom-box" });
 
     // ---- one event or record in full, below the tabs ----
@@ -41,7 +41,7 @@ export default {
         facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", formatTime(record.created)],
           [record.updated < record.created ? "said" : "updated", formatTime(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
           ...(record.metadata ?? [])].filter(Boolean)),
-        row(button("Where does it come from?", async () => {
+        row(button("Show the source", async () => {
           const found = await ask("provenance", { id: record.id });
           if (!found) return;
           refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
@@ -66,9 +66,9 @@ export default {
     // ---- actors and sessions ----
     const pick = (some) => ask("choose", { actor: state().actor ?? "", session: "", ...some });
     const actors = table({ model, table: "actors", key: "actor", label: "actors", height: 230, columns: [{ key: "actor" }], onOpen: (each) => pick({ actor: each.actor }),
-      empty: "Nobody has said anything yet. An agent writes events with CreateEvent: the blueprint assistant_with_memory does." });
+      empty: "No events yet. An agent writes them with CreateEvent, as the blueprint assistant_with_memory does." });
     const sessions = table({ model, table: "sessions", key: "session", label: "sessions of the actor", height: 230, onOpen: (each) => pick({ session: each.session }),
-      columns: [{ key: "session" }, { ...TIME, key: "created", name: "created" }], empty: "Choose an actor: its sessions appear here." });
+      columns: [{ key: "session" }, { ...TIME, key: "created", name: "created" }], empty: "Choose an actor to see its sessions." });
 
     // ---- events and records, as far as they were read ----
     const reader = (what, load, list) => {
@@ -77,7 +77,7 @@ export default {
       const on = button("Read 10 000 more", () => ask("more", { what, count: 10000 }));
       const all = button("Read all", () => ask("more", { what, count: 10000000 }));
       const show = ({ count, whole }) => {
-        said.say(count === 0 ? "" : `${formatNumber(count)} ${count === 1 ? what.slice(0, -1) : what} read${whole ? ", all there are" : "; there are more. What is sorted is what was read"}.`);
+        said.say(count === 0 ? "" : `${formatNumber(count)} ${count === 1 ? what.slice(0, -1) : what} read${whole ? " (all)" : "; there are more. Sorting covers the rows that were read"}.`);
         on.hidden = all.hidden = whole || count === 0;
         list.reload();
       };
@@ -85,37 +85,37 @@ export default {
     };
     const branch = select("Branch", [["", "all"]]), since = field("Of the last days", { ...NUM, min: 0, placeholder: "all" });
     const loadEvents = () => { loaded[EVENTS_AT] = key(); eventPages.said.say("Reading …"); return ask("events", { branch: branch.value, days: since.value }); };
-    const events = table({ model, table: "events", key: "id", label: "events", height: 300, onOpen: openEvent, empty: "No events here.", columns: [
+    const events = table({ model, table: "events", key: "id", label: "events", height: 300, onOpen: openEvent, empty: "No events.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
       { key: "text", name: "said" },
       { key: "metadata", name: "branch, metadata", width: "17%", show: (each) => [each.branch && `branch ${each.branch}`, each.metadata].filter(Boolean).join(" · ") }] });
     const eventPages = reader("events", loadEvents, events);
-    const namespace = field("Namespace", { placeholder: "everywhere" });
+    const namespace = field("Namespace", { placeholder: "all namespaces" });
     const places = h("div", { class: "loom-row" });
     const strategy = select("Strategy", [["", "all"]]);
     const loadRecords = () => { loaded[RECORDS_AT] = key(); recordPages.said.say("Reading …"); return ask("records", { namespace: namespace.value, strategy: strategy.value }); };
     const shownRecord = [{ ...TEXT, name: "record" }, { key: "namespace", width: "20%" }, { key: "strategy", width: "12%" },
       { ...TIME, key: "created", name: "created" }, { key: "extractor", name: "extracted by", width: "10em" }];
     const records = table({ model, table: "records", key: "id", label: "records", height: 300, onOpen: openRecord, columns: shownRecord,
-      empty: "No records here. Strategies write them some time after a turn; a memory without a strategy has none." });
+      empty: "No records. Strategies extract them some time after a turn; a memory without a strategy has none." });
     const recordPages = reader("records", loadRecords, records);
 
     // ---- search ----
-    const query = field("Question", { placeholder: "What does anna eat?" });
+    const query = field("Question", { placeholder: "What does Anna eat?" });
     query.classList.add("loom-wide");
-    const where = field("Namespace", { placeholder: "everywhere" });
+    const where = field("Namespace", { placeholder: "all namespaces" });
     const top = field("At most", { ...NUM, value: 10, min: 1, max: 100 });
     const least = field("Score from", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
     const hits = live();
     let found = [];
-    const results = table({ rows: [], key: "id", label: "what was found", height: 260, onOpen: openRecord, empty: "Ask in plain words: the records nearest in meaning come first.", columns: [
+    const results = table({ rows: [], key: "id", label: "search results", height: 260, onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
       { key: "score", width: "9em", show: (each) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, each.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), formatNumber(each.score)) },
       ...shownRecord.filter((each) => each.key !== "created")] });
     const drawHits = () => {
       const good = found.filter((each) => (each.score ?? 0) >= Number(least.value || 0));
       results.rows(good);
       const left = found.length - good.length;
-      hits.say(left ? `${formatNumber(good.length)} of ${formatNumber(found.length)} shown; ${formatNumber(left)} under the score ${left === 1 ? "is" : "are"} left out.` : "");
+      hits.say(left ? `${formatNumber(good.length)} of ${formatNumber(found.length)} shown; ${formatNumber(left)} below the score ${left === 1 ? "is" : "are"} hidden.` : "");
     };
     const search = async () => {
       const answer = await ask("search", { query: query.value, namespace: where.value, top_k: top.value, least: least.value });
@@ -127,25 +127,25 @@ export default {
     least.control.addEventListener("input", drawHits);
 
     // ---- timeline, and what answers used ----
-    const time = h("div", null, blank("Choose an actor at the top: what was said and what was made of it appears here."));
+    const time = h("div", null, blank("Choose an actor at the top to see its events and the records extracted from them."));
     const loadTimeline = async () => {
       loaded[TIMELINE_AT] = key();
       if (!state().actor) return;
       const told = await ask("timeline");
       if (!told) return;
-      refill(time, hint(`${formatNumber(told.total)} moments of ${told.actor}${told.drawn < told.total ? `, the newest ${formatNumber(told.drawn)} drawn` : ""}. ${told.note}`),
+      refill(time, hint(`${formatNumber(told.total)} events and records of ${told.actor}${told.drawn < told.total ? `, the newest ${formatNumber(told.drawn)} drawn` : ""}. ${told.note}`),
         told.lanes.length > 0 && laneChart(told.lanes, `timeline of ${told.actor}`),
-        table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "Nothing was said by this actor and nothing is known.",
+        table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "No events and no records of this actor.",
           onOpen: (each) => (each.what === "said" ? jump({ id: each.id, actor: told.actor, session: each.session }) : openRecord(each)),
           columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "24%" }, TEXT] }), row(button("Read again", loadTimeline)));
     };
     const agent = select("Agent");
     const uses = h("div");
-    const answers = table({ model, table: "answers", key: "id", label: "answers of the agent", height: 170, empty: "No answers yet: ask an agent in the Test panel.",
+    const answers = table({ model, table: "answers", key: "id", label: "answers of the agent", height: 170, empty: "No answers yet. Invoke an agent in the Test panel.",
       columns: [{ key: "at", name: "asked", kind: "time", width: "12em" }, { key: "prompt", name: "question" }, { key: "status", kind: "status", width: "8em" }],
       onOpen: async (each) => {
         const told = await ask("used", { agent: agent.value, invocation: each.id });
-        if (told) refill(uses, p(told.note), table({ rows: told.rows, key: "id", label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory stood in its prompt.",
+        if (told) refill(uses, p(told.note), table({ rows: told.rows, key: "id", label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory was in its prompt.",
           columns: [{ key: "text", name: "record" }, { key: "where", width: "8em" }, { key: "confidence", width: "7em" }, { key: "because", width: "24%" }, { key: "namespace", width: "16%" }] }));
       } });
     const loadAnswers = async () => {
@@ -164,7 +164,7 @@ export default {
       ["Records", tab(row(namespace, strategy, recordPages.bar), places, recordPages.said, records)],
       ["Search", tab(row(query, button("Search", search, MAIN)), row(where, top, least), hits, results)],
       ["Timeline", time],
-      ["Used", tab(hint("Choose an answer: which records of this memory stood in its prompt, by its trace."), row(agent), answers, uses)],
+      ["Used", tab(hint("Choose an answer to see which records of this memory were in its prompt, according to its trace."), row(agent), answers, uses)],
       ...keeping.tabs,
     ], { label: "parts of the memory" });
     const fresh = () => {
@@ -197,7 +197,7 @@ export default {
       pickers.hidden = !known.length;
       memory.options(known.map(([id, called, status]) => [id, status === "ACTIVE" ? called : `${called} (${status.toLowerCase()})`]), now.memory);
       const people = named(now.actors ?? [], now.actor), rest = (now.actors_total ?? 0) - people.length;
-      actor.options([["", `everybody (${formatNumber(now.actors_total ?? 0)}${now.actors_cut ? "+" : ""})`], ...people, ...(rest > 0 ? [["", `… ${formatNumber(rest)} more under Actors`]] : [])], now.actor ?? "");
+      actor.options([["", `all actors (${formatNumber(now.actors_total ?? 0)}${now.actors_cut ? "+" : ""})`], ...people, ...(rest > 0 ? [["", `… ${formatNumber(rest)} more under Actors`]] : [])], now.actor ?? "");
       session.options([["", now.actor ? `all (${formatNumber(now.sessions_total ?? 0)}${now.sessions_cut ? "+" : ""})` : "choose an actor first"], ...named(now.sessions ?? [], now.session)], now.session ?? "");
       session.control.disabled = !now.actor;
       const shots = (now.snapshots ?? []).map((text, at) => [String(at), text]);
@@ -214,7 +214,7 @@ export default {
         const list = told.strategies ?? [];
         making.open = !told.id;
         refill(about, told.id && [
-          h("summary", null, statusDot(told.status), ` · ${list.length ? `extracts ${list.map(([called]) => called).join(", ")}` : "no strategy: events are kept, nothing is extracted"}`
+          h("summary", null, statusDot(told.status), ` · ${list.length ? `extracts ${list.map(([called]) => called).join(", ")}` : "no strategy: events are stored, nothing is extracted"}`
             + `${told.expiry ? ` · events expire after ${told.expiry} days` : ""}${told.failure ? ` · ${told.failure}` : ""}`),
           facts([["id", `${told.id} · ${told.region}`], ...list.map(([called, kind, each]) => [called === kind ? kind : `${called} (${kind})`, each.join(", ")])])]);
       }

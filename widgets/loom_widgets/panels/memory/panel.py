@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 TEACH = (
     "No memory yet.",
-    "A memory keeps what was said as events, by actor (whom the agent speaks with) and session. Its strategies make "
+    "A memory stores conversations as events, by actor (the user) and session. Its strategies extract "
     "records of them (facts, preferences, summaries), which later sessions are given.",
-    'Make one below; then bench.deploy("assistant_with_memory", memory="assistant") gives you an agent that uses it.',
+    'Create one below; then bench.deploy("assistant_with_memory", memory="assistant") gives you an agent that uses it.',
 )
 STRATEGIES = ("semantic", "preferences", "summary", "episodic")
 
@@ -47,7 +47,7 @@ class MemoryPanel(Reading, Keeping):
             try:
                 self.look_around(key, actor)
             except Exception as error:  # noqa: BLE001 -- the panel opens all the same, and says what is wrong
-                self.fail(error, doing="looking for memories")
+                self.fail(error, doing="listing the memories")
         else:
             self.later("refresh", memory=key, actor=actor)
 
@@ -85,7 +85,7 @@ class MemoryPanel(Reading, Keeping):
     def create(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """A new memory, once it is ACTIVE."""
         name, days = form.text("name").strip(), form.count("days", 90, most=365)
-        strategies = [each for each in form.texts("strategies") if each in STRATEGIES]
+        strategies = [item for item in form.texts("strategies") if item in STRATEGIES]
         made = f"strategies={strategies!r}, event_expiry_days={days}"
         self.show_call(f"memory = bench.memories.create({name!r}, {made})", memory=False)
         self.say(f"Making {name} …")

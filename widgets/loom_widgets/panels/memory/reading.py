@@ -101,7 +101,7 @@ class Reading(MemoryView):
         """The records nearest in meaning."""
         query, namespace = form.text("query").strip(), form.text("namespace").strip()
         if not query:
-            raise LoomError("There is nothing to look for", on="the question is empty", try_="Where does anna live?")
+            raise LoomError("There is nothing to search for", on="the question is empty", try_="Where does anna live?")
         top_k, least = max(1, form.count("top_k", 10, most=100)), form.number("least")
         place, told = self._where(namespace, form.text("strategy"))
         keep = f'.query("score >= {least:g}")' if least > 0 else ""
@@ -109,24 +109,24 @@ class Reading(MemoryView):
         self.show_call(f"memory.search({options}){keep}")
         names = self.strategies()
         found = self.memory.reader.search(query, namespace or None, **place, top_k=top_k)
-        self.say(f"{plural(len(found), 'record')} found." if found else "Nothing was found here.")
-        return {"rows": [record_row(each, names) for each in found]}
+        self.say(f"{plural(len(found), 'record')} found." if found else "No record was found.")
+        return {"rows": [record_row(item, names) for item in found]}
 
     @action(lane="read")
     def provenance(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """The events that a record came from: told by the service, or inferred."""
         record_id = form.text("id")
         self.show_call(f"memory.provenance({record_id!r})")
-        self.say("Looking for the events it came from …")
+        self.say("Looking for its source events …")
         found = self.memory.provenance(record_id, progress=self.told(cancel)).found
         self.say(found.sentence())
         rows = [
             {
-                "certainty": each.certainty, "score": each.score, "at": each.event.timestamp.isoformat(),
-                "actor": each.event.actor_id, "session": each.event.session_id, "said": each.said or each.event.text,
-                "id": each.event.event_id,
+                "certainty": item.certainty, "score": item.score, "at": item.event.timestamp.isoformat(),
+                "actor": item.event.actor_id, "session": item.event.session_id, "said": item.said or item.event.text,
+                "id": item.event.event_id,
             }
-            for each in found.sources
+            for item in found.sources
         ]  # fmt: skip
         return {"state": found.state, "sentence": found.sentence(), "rows": rows, "id": record_id}
 
@@ -140,15 +140,15 @@ class Reading(MemoryView):
         self.say(f"{plural(len(found), 'moment')} of {actor}.")
         self.tables.put("timeline", [
             {
-                "at": each.at.isoformat(), "what": each.what, "lane": each.lane, "text": each.text,
-                "session": each.session_id, "namespace": each.namespace, "extractor": each.extractor, "id": each.id,
+                "at": item.at.isoformat(), "what": item.what, "lane": item.lane, "text": item.text,
+                "session": item.session_id, "namespace": item.namespace, "extractor": item.extractor, "id": item.id,
             }
-            for each in reversed(found.moments)
+            for item in reversed(found.moments)
         ])  # fmt: skip
         drawn = sorted(found.moments[-_DRAWN:], key=lambda each: (each.what != "said", each.lane))
         lanes: dict[str, list[Any]] = {}
-        for each in drawn:
-            lanes.setdefault(each.lane, []).append([each.at.timestamp(), each.what == "record changed"])
+        for item in drawn:
+            lanes.setdefault(item.lane, []).append([item.at.timestamp(), item.what == "record changed"])
         return {
             "lanes": [[name, marks] for name, marks in lanes.items()][:40], "note": found.note(), "total": len(found),
             "drawn": len(drawn), "actor": actor,
@@ -165,7 +165,7 @@ class Reading(MemoryView):
             for row in rows
         ]
         self.tables.put("answers", shown)
-        self.say(f"{plural(len(shown), 'answer')} of {agent}." if agent else "No agent is here yet.")
+        self.say(f"{plural(len(shown), 'answer')} of {agent}." if agent else "No agents yet.")
         return {"agents": agents, "agent": agent, "count": len(shown)}
 
     @action(lane="read")
@@ -202,7 +202,7 @@ class Reading(MemoryView):
                         self._note_read(what, pages)
         finally:
             self._note_read(what, pages)
-        rest = ", all there are" if pages.is_whole else "; there are more"
+        rest = " (all)" if pages.is_whole else "; there are more"
         stopped = "Stopped: " if cancel.is_set else ""
         self.say(f"{stopped}{plural(len(pages), what[:-1])} read{rest}." if pages.values else f"No {what} are here.")
         return {"count": len(pages), "whole": pages.is_whole}
@@ -217,7 +217,9 @@ class Reading(MemoryView):
         for place, each in enumerate(values):
             if each.event_id == event_id:
                 return place
-        raise LoomError("The event is not there", on=event_id, try_="it may have expired or been deleted: read again")
+        raise LoomError(
+            "There is no such event", on=event_id, try_="it may have expired or been deleted; read the events again"
+        )
 
     def _where(self, namespace: str, strategy: str) -> tuple[dict[str, Any], str]:
         given = {"actor": self.actor or None, "strategy": strategy or None}

@@ -78,7 +78,7 @@ def event_row(event: MemoryEvent) -> dict[str, Any]:
         "at": event.timestamp.isoformat(),
         "actor": event.actor_id,
         "session": event.session_id,
-        "role": "+".join(dict.fromkeys(each.role for each in event.messages)),
+        "role": "+".join(dict.fromkeys(message.role for message in event.messages)),
         "text": event.text,
         "branch": event.branch,
         "metadata": ", ".join(f"{key}={value}" for key, value in event.metadata.items()),
@@ -89,7 +89,7 @@ def event_row(event: MemoryEvent) -> dict[str, Any]:
 def event_whole(event: MemoryEvent) -> dict[str, Any]:
     """All that is known of an event."""
     row = event_row(event)
-    messages = [[each.role, cut(each.text)] for each in event.messages[:50]]
+    messages = [[message.role, cut(message.text)] for message in event.messages[:50]]
     metadata = [[str(key), cut(str(value))] for key, value in event.metadata.items()]
     return {**row, "text": "", "messages": messages, "metadata": metadata, "root": event.root_event_id}
 

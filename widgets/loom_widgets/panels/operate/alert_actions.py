@@ -47,7 +47,7 @@ class AlertActions(Panel):
         )
         self._looked.alerts.add(rule)
         self._put_alerts()
-        self.say(f"Added: {rule.name}. Check now says how it stands.")
+        self.say(f"Added: {rule.name}. Press Check now to evaluate it.")
 
     @action(lane="alerts")
     def remove_alert(self, form: Form) -> None:
@@ -56,7 +56,7 @@ class AlertActions(Panel):
         self.show_code(f"{connect_code(self._looked)}bench.alerts.remove({name!r})")
         self._looked.alerts.remove(name)
         self._put_alerts()
-        self.say(f"Removed: {name}. Its history stays.")
+        self.say(f"Removed: {name}. Its history is kept.")
 
     @action(lane="alerts")
     def check_alerts(self, form: Form) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ class AlertActions(Panel):
         notify = form.flag("notify")
         self.show_code(f"{connect_code(self._looked)}bench.alerts.check({'' if notify else 'notify=False'})")
         found = self._looked.alerts.check(notify=notify)
-        self._put_alerts({each.rule.name: each.sentence for each in found.checked})
+        self._put_alerts({item.rule.name: item.sentence for item in found.checked})
         self.say(found.sentence())
         return {"alarms": len(found.alarms)}
 
@@ -88,24 +88,27 @@ class AlertActions(Panel):
 
 def _sentence(count: int, alarms: int) -> str:
     if not count:
-        return "No alerts yet: a rule on any of the numbers above, decided on its interval, never on a few bad calls."
+        return (
+            "No alerts yet. An alert watches one of the figures above and fires when its whole interval is beyond the "
+            "limit."
+        )
     stands = "none" if not alarms else str(alarms)
-    return f"{plural(count, 'alert')}, {stands} in alarm when last checked."
+    return f"{plural(count, 'alert')}, {stands} firing at the last check."
 
 
 def _rule(form: Form) -> dict[str, Any]:
     number, side = form.text("number"), form.text("side", "above")
     if number not in NUMBERS:
-        raise LoomError("A rule is on one of the numbers", on=number[:40], try_=", ".join(NUMBERS))
+        raise LoomError("Unknown figure for an alert", on=number[:40], try_=", ".join(NUMBERS))
     if side not in ("above", "below"):
-        raise LoomError("A limit is above or below", on=side[:40], try_="above")
+        raise LoomError("The side of a limit must be above or below", on=side[:40], try_="above")
     if form.get("limit") in (None, ""):
-        raise LoomError("A rule needs a limit", on="the field Limit is empty", try_="a number, such as 5")
+        raise LoomError("An alert needs a limit", on="the field Limit is empty", try_="a number, such as 5")
     limit = form.number("limit") / (100 if NUMBERS[number] == "share" else 1)
     hours = form.number("hours", 24)
     if not 0 < hours <= 24 * 366:
-        raise LoomError("The rule's time is out of bounds", on=f"{hours:g} hours", try_="1 to 8784 hours")
-    notify = [each for each in form.text("notify").replace(",", " ").split() if each]
+        raise LoomError("The time window of the alert is out of range", on=f"{hours:g} hours", try_="1 to 8784 hours")
+    notify = [char for char in form.text("notify").replace(",", " ").split() if char]
     found: dict[str, Any] = {side: limit}
     found |= {"agent": form.text("agent")} if form.text("agent") else {}
     found |= {"window": timedelta(hours=hours), "min_n": max(1, form.count("min_n", 20))}

@@ -19,7 +19,7 @@ const figures = (list) => h("div", {
 }, list.map(figure));
 const failuresOf = (failures) => {
   const list = Object.entries(failures ?? {});
-  return list.length ? h("p", null, h("strong", null, "Failed calls by class: "), list.map(([name, n]) => `${name} ${formatNumber(n)}`).join(" · ")) : null;
+  return list.length ? h("p", null, h("strong", null, "Failed calls by kind: "), list.map(([name, n]) => `${name} ${formatNumber(n)}`).join(" · ")) : null;
 };
 /** A column that shows a number with its interval, and sorts by the number. */
 const told = (key, name, width) => ({ key, name, width, show: (row) => {
@@ -44,7 +44,7 @@ function details(model, { again, leave }) {
       { key: "last_done", name: "last", kind: "time", width: "13em" }, { key: "cold_start_ms", name: "cold start", kind: "ms", width: "7em" },
     ],
   }), 960);
-  const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
+  const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "selected line" });
   const logs = table({
     model, table: "logs", key: ["timestamp", "message"], label: "recent log lines of the agent", empty: "No log lines in this time.",
     onOpen: (row) => { line.hidden = false; line.textContent = row.message ?? ""; },
@@ -64,7 +64,7 @@ function details(model, { again, leave }) {
   const parts = tabs([
     ["Numbers", tiles], ["Latency over time", latency], ["Sessions", sessions], ["Recent logs", h("div", null, problem, logs, line)],
   ], { label: "details of the agent" });
-  const node = h("section", { class: "loom-box", "aria-label": "the opened agent", hidden: true }, head, parts);
+  const node = h("section", { class: "loom-box", "aria-label": "selected agent", hidden: true }, head, parts);
   let shown = "";
   node.fill = (found) => {
     node.hidden = !found || !found.arn;
@@ -89,7 +89,7 @@ function details(model, { again, leave }) {
         title: "Each complete call", series: [{ name: "duration", points: found.calls.map(([at, took]) => [seconds(at), took]) }],
         x: { name: "asked at", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete call in this time.",
       }),
-      lines.length ? chart.line({ title: "Median and p90, where there are calls enough", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null);
+      lines.length ? chart.line({ title: "Median and p90 (where there are enough calls)", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null);
     if (!fresh) charts.querySelectorAll("details").forEach((each, i) => { each.open = open[i] ?? false; });
     bins.hidden = !found.bins.length;
     bins.rows(found.bins.filter((bin) => bin.n).reverse());
@@ -110,22 +110,22 @@ function alerting(model) {
     onOpen: (row) => open(row),
     columns: [
       { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "alert", name: "alert", width: "30%" },
-      { key: "sentence", name: "how it stands", show: (row) => h("span", { title: row.sentence }, short(row.sentence, 300)) },
-      { key: "checked_at", name: "checked", kind: "time", width: "13em" }, { key: "notify", name: "tells", width: "8em", show: (row) => short(row.notify || "nobody", 60) },
+      { key: "sentence", name: "reason", show: (row) => h("span", { title: row.sentence }, short(row.sentence, 300)) },
+      { key: "checked_at", name: "checked", kind: "time", width: "13em" }, { key: "notify", name: "notifies", width: "8em", show: (row) => short(row.notify || "no one", 60) },
     ],
   }), 820);
   const history = wide(table({
-    model, table: "history", key: ["at", "alert", "kind"], label: "history of the alerts", height: 220, empty: "Nothing has happened yet: changes of state and what was told are kept here.",
+    model, table: "history", key: ["at", "alert", "kind"], label: "history of the alerts", height: 220, empty: "No alert history yet. State changes and sent notifications are listed here.",
     columns: [
       { key: "at", name: "when", kind: "time", width: "13em" }, { key: "alert", name: "alert", width: "26%" }, { key: "kind", name: "what", width: "7em" },
       { key: "state", name: "state", width: "9em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") },
       { key: "sentence", name: "why", show: (row) => h("span", { title: row.sentence }, short(row.sentence, 300)) },
     ],
   }), 820);
-  const notify = checkbox("tell those whom the rules name");
+  const notify = checkbox("Send notifications to the configured addresses");
   const number = select("Number"), side = select("Is", ["above", "below"]), limit = field("Limit", { type: "number", min: 0, step: "any" });
-  const agent = select("Of"), hours = select("Over", [["1", "the last hour"], ["24", "24 hours"], ["168", "7 days"]]), least = field("Calls at least", { type: "number", min: 1, value: 20 });
-  const tell = field("Tell", { placeholder: "nobody" }), called = field("Name", { placeholder: "what it says" });
+  const agent = select("Of"), hours = select("Over", [["1", "the last hour"], ["24", "24 hours"], ["168", "7 days"]]), least = field("Minimum calls", { type: "number", min: 1, value: 20 });
+  const tell = field("Notify", { placeholder: "no one" }), called = field("Name", { placeholder: "default: the rule" });
   const unit = () => { limit.querySelector("label").textContent = `Limit (${(model.get("state").numbers ?? []).find(([name]) => name === number.value)?.[2] ?? ""})`; };
   number.control.addEventListener("change", unit);
   hours.value = "24";
@@ -139,18 +139,18 @@ function alerting(model) {
   for (const each of [limit, least, tell, called]) each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
   const open = (row) => refill(one, card(row.alert, {},
     h("p", null, statusDot(row.state, KINDS[row.state] ?? "wait"), " ", row.sentence),
-    facts([["rule", row.rule], ["of", row.agent], ["over", `${formatNumber(row.window_s / 3600)} h`], ["calls at least", formatNumber(row.min_n)], ["tells", row.notify || "nobody"],
+    facts([["rule", row.rule], ["of", row.agent], ["over", `${formatNumber(row.window_s / 3600)} h`], ["minimum calls", formatNumber(row.min_n)], ["notifies", row.notify || "no one"],
       ["in this state since", formatTime(row.since)], ["checked", formatTime(row.checked_at)]]),
     h("div", { class: "loom-row" },
-      confirmButton("Remove", "Remove this alert? Its history stays.", async () => { if (await act(model, "remove_alert", { alert: row.alert })) one.replaceChildren(); }, { kind: "danger" }),
+      confirmButton("Remove", "Remove this alert? Its history is kept.", async () => { if (await act(model, "remove_alert", { alert: row.alert })) one.replaceChildren(); }, { kind: "danger" }),
       button("Close", () => one.replaceChildren()))));
   const node = h("div", null,
     h("div", { class: "loom-row" }, button("Check now", () => act(model, "check_alerts", { notify: notify.value })), notify, said), list, one,
     h("details", { class: "loom-more" }, h("summary", null, "Add an alert"),
       h("div", { class: "loom-row" }, number, side, limit, agent, hours, least),
       h("div", { class: "loom-row" }, tell, called, button("Add the alert", add, { kind: "main" })),
-      h("p", { class: "loom-hint" }, "An alert goes off when the whole 95 % interval lies beyond the limit. Tell takes names such as team; the address itself is a secret: "
-        + "the environment's LOOM_ALERT_URL_TEAM, or [alerts] in loom.toml. A schedule checks with `loom alerts check`.")),
+      h("p", { class: "loom-hint" }, "An alert fires when the whole 95 % interval is beyond the limit. Notify takes names such as team. The address itself is a secret: set "
+        + "the environment variable LOOM_ALERT_URL_TEAM, or [alerts] in loom.toml. To check on a schedule, run `loom alerts check`.")),
     h("h4", { style: { "margin-top": "10px" } }, "History"), history);
   node.update = (state) => {
     said.textContent = state.alerts?.sentence ?? "";
@@ -166,7 +166,7 @@ export default {
   render: (given) => panel(given, (body, model) => {
     const place = select("Workbench"), range = select("Time"), since = field("From", { type: "datetime-local" }), until = field("Until", { type: "datetime-local" });
     const halt = button("Stop", () => stop(model, "catch up"), { hidden: true });
-    const catchUp = button("Look them up", async () => {
+    const catchUp = button("Look up now", async () => {
       halt.hidden = false;
       await act(model, "catch_up", form());
       halt.hidden = true;
@@ -175,7 +175,7 @@ export default {
     const taken = h("p", { class: "loom-hint" }), tiles = h("div"), missing = h("span", { class: "loom-hint" }), gaps = h("div", { class: "loom-row" }, missing, catchUp, halt), failures = h("div");
     const compared = h("p", { class: "loom-hint" });
     const places = wide(table({
-      model, table: "places", key: ["where", "account", "region"], label: "regions and accounts", empty: "Nothing compared yet.",
+      model, table: "places", key: ["where", "account", "region"], label: "regions and accounts", empty: "No comparison yet.",
       columns: [
         { key: "state", name: "state", width: "9.5em", show: (row) => statusDot(row.state, KINDS[row.state] ?? "wait") }, { key: "where", name: "where", width: "5.5em" }, { key: "account", name: "account", width: "10em" },
         { key: "region", name: "region", width: "9em" }, { key: "agents", name: "agents", kind: "number", width: "6em" }, ...NUMBERS,
@@ -184,7 +184,7 @@ export default {
     }), 1300);
     const agents = wide(table({
       model, table: "agents", key: "runtime_id", label: "agents and their numbers", height: 312,
-      empty: "No agents yet. bench.deploy(\"calculator\") gives you one in half a second; so does the Build panel.", onOpen: (row) => drill({ agent: row.runtime_id, qualifier: "" }),
+      empty: "No agents yet. Deploy one with bench.deploy(\"calculator\") or in the Build panel.", onOpen: (row) => drill({ agent: row.runtime_id, qualifier: "" }),
       columns: [
         { key: "agent", name: "agent" }, { key: "status", name: "status", kind: "status", width: "7em" }, ...NUMBERS, { key: "region", name: "region", width: "8em" },
       ],
@@ -212,7 +212,7 @@ export default {
     const detail = details(model, { again: (what) => drill({ agent: opened.arn, ...what }), leave: () => act(model, "leave") });
     const alerts = alerting(model);
     const beside = h("div", null, compared, places,
-      h("p", { class: "loom-hint" }, "Others are put beside this one with loom_widgets.operate(bench, beside=[loom.connect(\"aws\", region=\"eu-central-1\")])."));
+      h("p", { class: "loom-hint" }, "To compare regions or accounts, open the panel with loom_widgets.operate(bench, beside=[loom.connect(\"aws\", region=\"eu-central-1\")])."));
     const view = tabs([["Agents", h("div", null, agents, detail)], ["Regions and accounts", beside], ["Alerts", alerts]], { label: "what to look at" });
     beside.parentNode.addEventListener("loom-shown", () => compare());
 
@@ -248,7 +248,7 @@ export default {
       refill(failures, failuresOf(state.failures));
       gaps.hidden = !state.missing && !state.caught;
       catchUp.hidden = !state.missing;
-      missing.textContent = [state.missing ? `Not known yet: ${state.missing}.` : "", state.caught ?? ""].filter(Boolean).join(" ");
+      missing.textContent = [state.missing ? `Not looked up yet: ${state.missing}.` : "", state.caught ?? ""].filter(Boolean).join(" ");
       compared.textContent = state.compared ?? "";
       alerts.update(state);
     }));

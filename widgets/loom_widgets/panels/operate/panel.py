@@ -57,7 +57,7 @@ class OperatePanel(AlertActions):
             numbers=[[name, TITLES[name], _UNITS[unit]] for name, unit in NUMBERS.items()],
             auto_s=0,
         )
-        self.say("Reading the numbers …")
+        self.say("Reading the figures …")
         self.later("first_look")
         self._opened.wait(_OPENING_S)
 
@@ -81,7 +81,7 @@ class OperatePanel(AlertActions):
         """The numbers of the chosen workbench and time; of the open agent too."""
         span, place = span_of(form), form.count("place", self._place)
         if place >= len(self._benches):
-            raise LoomError("No such workbench", on=str(place), try_="the panel's cell again")
+            raise LoomError("No such workbench", on=str(place), try_="run the panel's cell again")
         if place != self._place:
             self._place, self._detail = place, {}
             self.tell("detail")
@@ -110,12 +110,12 @@ class OperatePanel(AlertActions):
         span, qualifier = span_of(form), form.text("qualifier", "DEFAULT") or "DEFAULT"
         agent = self._looked.agent(form.text("agent"))
         at = "" if qualifier == "DEFAULT" else f".at({qualifier!r})"
-        given = ", ".join(each for each in (span.arguments, f"logs={_LOG_LINES}") if each)
+        given = ", ".join(item for item in (span.arguments, f"logs={_LOG_LINES}") if item)
         self.show_code(
             f"{span.needs}{connect_code(self._looked)}"
             f"agent = bench.agent({agent.name!r}){at}\nview = agent.telemetry.overview({given})\nview"
         )
-        self.say(f"Looking at {agent.name} …")
+        self.say(f"Reading {agent.name} …")
         self._drill(agent, qualifier, span)
         self.say(f"{agent.name}: {self._detail['sentence']}")
 
@@ -148,15 +148,15 @@ class OperatePanel(AlertActions):
     def compare(self, form: Form) -> None:
         """All workbenches side by side; one that does not answer is a row with its sentence."""
         span = span_of(form)
-        names = [f"loom.connect({each.where!r}, region={each.region!r})" for each in self._benches]
-        given = ", ".join(each for each in (f"[{', '.join(names)}]", span.arguments) if each)
+        names = [f"loom.connect({bench.where!r}, region={bench.region!r})" for bench in self._benches]
+        given = ", ".join(name for name in (f"[{', '.join(names)}]", span.arguments) if name)
         if not form.flag("quiet"):
             self.show_code(f"{span.needs}import loomlib as loom\n\nloom.overview({given})")
         found = loomlib.overview(self._benches, span.since, span.until)
         rows = []
-        for each in found.places:
-            row = {key: plain(value) for key, value in each.row().items()}
-            rows.append({**row, "said": {} if each.figures is None else _said(each.figures)})
+        for place in found.places:
+            row = {key: plain(value) for key, value in place.row().items()}
+            rows.append({**row, "said": {} if place.figures is None else _said(place.figures)})
         self.tables.put("places", rows)
         self.show(compared=found.sentence())
         self.tell("places", count=len(rows))
@@ -176,7 +176,7 @@ class OperatePanel(AlertActions):
         ]
         self.tables.put("agents", rows)
         self.show(
-            headlines=[_headline(each) for each in found.headlines()] if found.entries else [],
+            headlines=[_headline(headline) for headline in found.headlines()] if found.entries else [],
             sentence=found.sentence(),
             window=str(found.window),
             labels=list(found.labels),
@@ -198,8 +198,8 @@ class OperatePanel(AlertActions):
             for row in frame_rows(agent.history.table(limit=_CALLS))
             if row["duration_ms"] is not None and row["status"] == "complete"
         ]
-        low, high = (None if each is None else each.isoformat() for each in (since, until))
-        inside = [each for each in calls if (low is None or each[0] >= low) and (high is None or each[0] < high)]
+        low, high = (None if item is None else item.isoformat() for item in (since, until))
+        inside = [call for call in calls if (low is None or call[0] >= low) and (high is None or call[0] < high)]
         self.tables.put("sessions", frame_rows(view.sessions))
         self.tables.put("logs", list(reversed(frame_rows(view.logs))))
         told = view.to_dict()
@@ -231,7 +231,7 @@ class OperatePanel(AlertActions):
 
     def static_html(self) -> Markup | str:
         """The numbers on top, and the agents."""
-        top = [(each["title"], each["value"], each["note"]) for each in self.state.get("headlines", ())]
+        top = [(item["title"], item["value"], item["note"]) for item in self.state.get("headlines", ())]
         rows = self.tables.rows("agents")[:50]
         names = [name for name in NUMBERS if name != "sessions"]
         agents = [[row["agent"], row["status"], *(row["said"][name] for name in names)] for row in rows]

@@ -42,10 +42,10 @@ def span_of(form: Form) -> Span:
         _, back, code = SPANS[name]
         return Span(since=back, arguments=f"since={code}", needs="from datetime import timedelta\n")
     if name != BETWEEN:
-        raise LoomError("No such stretch of time", on=name[:40], try_=", ".join((*SPANS, ALL, BETWEEN)))
+        raise LoomError("Unknown time range", on=name[:40], try_=", ".join((*SPANS, ALL, BETWEEN)))
     since, until = _moment(form, "since"), _moment(form, "until")
     if since is not None and until is not None and since >= until:
-        raise LoomError("The time is empty", on=f"from {since} until {until}", try_="an end after the beginning")
+        raise LoomError("The time range is empty", on=f"from {since} until {until}", try_="an end after the start")
     given = [
         f"{key}=datetime.fromisoformat({at.isoformat()!r})" for key, at in (("since", since), ("until", until)) if at
     ]
@@ -61,7 +61,7 @@ def _moment(form: Form, name: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise LoomError("That is no moment", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00") from None
+        raise LoomError("Not a valid time", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00") from None
     if found.tzinfo is None:
-        raise LoomError("A moment needs its time zone", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00")
+        raise LoomError("A time needs a time zone", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00")
     return found

@@ -44,7 +44,7 @@ function countdown(at, onEnd) {
 function approvalsBox(model) {
   const node = h("section", { "aria-label": "approvals", hidden: true });
   const one = (each) => {
-    const note = field("Note", { placeholder: "kept with the decision", class: "loom-note" });
+    const note = field("Note", { placeholder: "stored with the decision", class: "loom-note" });
     const decide = async (approve) => {
       for (const button of buttons) button.disabled = true;
       found.state("deciding …");
@@ -59,7 +59,7 @@ function approvalsBox(model) {
       found.state("expired", "bad");
       setTimeout(() => act(model, "approvals"), 1000);
     });
-    const found = card(`May ${short(each.tool, 60)} run?`, { state: "waits for you", level: 5 },
+    const found = card(`May ${short(each.tool, 60)} run?`, { state: "waiting for you", level: 5 },
       facts(each.input.map(([name, value]) => [short(name), calm(value)])),
       h("p", { class: "loom-hint" }, `Asked ${formatTime(each.asked_at)} for ${short(each.actor)}, session ${each.session.slice(0, 13)}… · `, left),
       h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, note), buttons));
@@ -107,7 +107,7 @@ function runView(answer) {
     else buttons.push(button("Approve", () => send({ approved: true }), { kind: "main" }), button("Reject", () => send({ approved: false }), { kind: "danger" }));
     buttons.push(button("Leave unanswered", () => send({}), { class: "loom-quiet" }));
     const at = each.expires_at ? Date.parse(each.expires_at) : NaN;
-    const found = card(short(each.message || each.reason, 400), { state: "waits for you", level: 5 },
+    const found = card(short(each.message || each.reason, 400), { state: "waiting for you", level: 5 },
       h("p", { class: "loom-hint" }, each.reason, Number.isNaN(at) ? null : [" · ", countdown(at, () => found.close("expired"))]), own, h("div", { class: "loom-row" }, buttons));
     found.close = (word) => { found.state(word); for (const each of buttons) each.disabled = true; };
     found.classList.add("loom-question");
@@ -165,20 +165,20 @@ function viewFrame(model, turn, item, keep) {
     const isPast = frame && isWithin(event.source);
     if (!frame || (event.source !== frame.contentWindow && !isPast)) return;
     event.stopImmediatePropagation();  // whoever listens later than this hears nothing of what a stranger's page says
-    if (isPast) return void close("Closed: the view wrote to the page itself, past its channel.");
+    if (isPast) return void close("Closed: the view posted a message to the page outside its channel.");
     if (event.data?.closed) return void close(`Closed: ${short(String(event.data.closed), 200)}.`);
     const now = Math.floor(performance.now() / 1000);
     if (now !== second) { second = now; inSecond = 0; }
     if ((inSecond += 1) > FRAME.inSecond) return void close(`Closed: the view sent more than ${FRAME.inSecond} messages in a second.`);
     const text = event.data;  // as the frame's own document passes it on: JSON text, so long at most
     if (typeof text !== "string" || text.length > FRAME.characters) return;
-    if (waiting >= FRAME.waiting) return void refuse(text, "Too many messages wait for an answer");
+    if (waiting >= FRAME.waiting) return void refuse(text, "Too many messages are waiting for an answer");
     const mine = id;
     waiting += 1;
     const found = await act(model, "frame_message", { frame: mine, message: text });
     waiting -= 1;
     if (!frame || !found || mine !== id) return;
-    if (found.closed) return void close("Closed: the panel has forgotten this frame.");
+    if (found.closed) return void close("Closed: the panel no longer serves this frame.");
     for (const each of found.answers ?? []) frame.contentWindow.postMessage(JSON.parse(each), "*");
     if (found.height && found.height !== height) { height = found.height; frame.style.height = `${Math.min(Math.max(height, 220), FRAME.height)}px`; }
     refill(said, `It can only call ${item.may || "nothing"}.`, found.refused?.length > 0 && ` Refused: ${found.refused.join(", ")}.`);

@@ -43,8 +43,8 @@ class Deciding(Conversing):
             self._tell_approvals({"agent": name, "problem": sentence})
             return
         now = datetime.now(UTC)
-        pending = [_row(each, now) for each in found.pending[:_SHOWN]]
-        decided = [_row(each, now) for each in found if not each.is_pending][:_SHOWN]
+        pending = [_row(approval, now) for approval in found.pending[:_SHOWN]]
+        decided = [_row(item, now) for item in found if not item.is_pending][:_SHOWN]
         self._tell_approvals({"agent": name, "pending": pending, "decided": decided})
 
     @action(lane="invoke")
@@ -52,9 +52,9 @@ class Deciding(Conversing):
         """Approve or reject what waits; the answer is what the agent says then, in the session that asked."""
         id, note, yes = form.text("approval"), form.text("note"), form.flag("approve")
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
-        known = next((each for each in agent.approvals.list() if each.id == id), None)
+        known = next((item for item in agent.approvals.list() if item.id == id), None)
         if known is None:
-            raise LoomError("There is no such approval", on=id[:80], try_="the list, which is read again")
+            raise LoomError("There is no such approval", on=id[:80], try_="refresh the list")
         if known.session_id != self.state.get("session"):
             self._look_around(agent.name, agent.qualifier, known.session_id)
             self._open(known.session_id)
@@ -78,11 +78,15 @@ class Deciding(Conversing):
     @action(lane="invoke")
     def answer(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Answer a question of the last run; the run goes on in the same session, thread and state."""
-        asking = next((each for each in self._turns if each.id == form.get("turn")), None)
+        asking = next((item for item in self._turns if item.id == form.get("turn")), None)
         run = None if asking is None else asking.run
-        question = next((each for each in run.confirmations if each.id == form.text("question")), None) if run else None
+        question = (
+            next((confirmation for confirmation in run.confirmations if confirmation.id == form.text("question")), None)
+            if run
+            else None
+        )
         if asking is None or run is None or question is None or asking is not self._turns[-1]:
-            raise LoomError("That question is not open any more", try_="asking the agent anew")
+            raise LoomError("This question can no longer be answered", try_="ask the agent again")
         given = _given(form)
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
         how = ", ".join(f"{name}={value!r}" for name, value in given.items())
@@ -105,7 +109,7 @@ def _given(form: Form) -> dict[str, Any]:
         try:
             return {"payload": json.loads(text)}
         except (ValueError, RecursionError):
-            raise LoomError("The answer is no JSON", on=text[:80], try_='such as {"approved": true}') from None
+            raise LoomError("The answer is not valid JSON", on=text[:80], try_='such as {"approved": true}') from None
     return {"approved": form["approved"]} if isinstance(form.get("approved"), bool) else {}
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from loomlib.telemetry import AgentStart
     from loomlib.workbench.trace_view import TraceView
 
-_NOT_YET = "looking …"
+_NOT_YET = "looking up …"
 
 
 def figures_of(
@@ -43,7 +43,7 @@ def _tokens(trace: TraceView | None) -> list[dict[str, Any]]:
         missing = " ".join(trace.sentences())
         return [_row("tokens in", None, "number", note=missing), _row("cost", None, "text", note="not known")]
     cost = trace.cost()
-    simulated = "simulated tokens, nobody is billed" if cost.is_simulated else ""
+    simulated = "simulated tokens, not billed" if cost.is_simulated else ""
     return [
         _row("tokens in", cost.tokens("input"), "number", note=simulated),
         _row("tokens out", cost.tokens("output"), "number", note=simulated),

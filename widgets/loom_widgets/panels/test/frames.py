@@ -51,10 +51,10 @@ class Frames(Conversing):
         """The document of a view's frame."""
         from loomlib.workbench import view_channel
 
-        turn = next((each for each in self._turns if each.id == form.get("turn")), None)
+        turn = next((item for item in self._turns if item.id == form.get("turn")), None)
         number = form.count("view", most=1_000)
         if turn is None or number >= len(turn.views) or not turn.session:
-            raise LoomError("There is no such view", try_="opening the session again")
+            raise LoomError("There is no such view", try_="open the session again")
         view = turn.views[number]
         if view.problem:
             raise LoomError(view.problem, on=view.tool)
@@ -75,9 +75,9 @@ class Frames(Conversing):
             return {"answers": [], "closed": True}
         answers = channel.receive(form.text("message"))
         return {
-            "answers": [json.dumps(each) for each in answers],
+            "answers": [json.dumps(answer) for answer in answers],
             "height": channel.height_px,
-            "refused": [short_text(each) for each in channel.refused[-20:]],
+            "refused": [short_text(reason) for reason in channel.refused[-20:]],
             "calls_left": channel.calls_left,
         }
 

@@ -28,7 +28,7 @@ class Looking(Conversing):
     @action(lane="after")
     def after(self, form: Form, cancel: Cancel) -> None:
         """What is known afterwards: the agent's start, the spans, the cost, the lines of the session."""
-        turn = next((each for each in self._turns if each.id == form.get("turn")), None)
+        turn = next((item for item in self._turns if item.id == form.get("turn")), None)
         if turn is None or turn.invocation is None:
             return
         agent = self._agent(self.state["agent"], self.state["qualifier"])

@@ -44,8 +44,8 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
   const session = h("code", { class: "loom-session" });
   const run = runView((question, form) => answer(turn.turn, question, form));
   const frames = h("div");
-  const fold = button("Show all of it", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
-  const look = button("Look into it", () => onLook(turn.turn), { class: "loom-quiet", hidden: true });
+  const fold = button("Show all", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
+  const look = button("Show details", () => onLook(turn.turn), { class: "loom-quiet", hidden: true });
   const keep = button("Capture as case", async () => { const found = await onKeep(turn.turn); if (found) kept.textContent = ` ${found.sentence}`; }, { class: "loom-quiet", hidden: true });
   const kept = h("span", { class: "loom-hint" });
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
@@ -59,7 +59,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
     for (const [name, value] of Object.entries(yes ? { "max-height": "18em", overflow: "auto" } : { "max-height": "none", overflow: "visible" })) text.style.setProperty(name, value);
     if (yes) text.tabIndex = 0; else text.removeAttribute("tabindex");
     fold.hidden = text.length <= FOLDED;
-    fold.textContent = yes ? `Show all ${formatNumber(text.length)} characters` : "Fold it";
+    fold.textContent = yes ? `Show all ${formatNumber(text.length)} characters` : "Collapse";
   };
   view.ran = (item) => { if (!item.kind) return; run.update(item); item.tools.forEach(view.tool); };
   view.frame = (item) => frames.append(viewFrame(model, turn.turn, item, keepFrame));
@@ -120,15 +120,15 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
 export default {
   render: (given) => panel(given, (body, model) => {
     const agent = select("Agent"), qualifier = select("Qualifier"), session = select("Session");
-    const prompt = textarea("Prompt", { rows: 3, hint: "Ctrl+Enter asks." });
+    const prompt = textarea("Prompt", { rows: 3, hint: "Press Ctrl+Enter to send." });
     const ask = button("Invoke", () => invoke(), { kind: "main" });
     const halt = button("Stop", () => stop(model, "invoke"), { disabled: true });
     const fresh = button("New session", () => anew());
     const labels = h("p", { class: "loom-hint" });
     const log = h("div", { class: "loom-log", role: "log", "aria-live": "off", "aria-label": "conversation", tabindex: 0, style: { "max-height": "440px", overflow: "auto" } });
     const nothing = h("p", { class: "loom-empty" });
-    const figures = h("div", null, h("p", { class: "loom-empty" }, "Ask something: its times, tokens and cost appear here."));
-    const lanes = h("div", null, h("p", { class: "loom-empty" }, "The spans of the last answer appear here."));
+    const figures = h("div", null, h("p", { class: "loom-empty" }, "Invoke the agent to see times, tokens and cost."));
+    const lanes = h("div", null, h("p", { class: "loom-empty" }, "The spans of the last answer are shown here."));
     const logs = table({
       model, table: "logs", key: ["timestamp", "message"], label: "log lines of this session", empty: "No log lines of this session yet.",
       columns: [
@@ -136,7 +136,7 @@ export default {
         { key: "message", name: "message" },
       ],
     });
-    const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "the chosen line" });
+    const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "selected line" });
     const history = table({
       model, table: "sessions", key: "session_id", label: "sessions of this agent", empty: "No session yet.", onOpen: (row) => choose({ agent: row.agent, session: row.session_id }),
       columns: [
@@ -148,8 +148,8 @@ export default {
     const parts = tabs([
       ["Figures", figures], ["Waterfall", lanes],
       ["Logs", h("div", null, h("div", { class: "loom-row" }, button("Read again", () => act(model, "logs"))), logs, line)],
-      ["Sessions", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "A row opens its session.")), history)],
-    ], { label: "what is known of the answer" });
+      ["Sessions", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "Open a row to see the session.")), history)],
+    ], { label: "details of the answer" });
     const views = new Map();
     const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };
     const waiting = approvalsBox(model);
@@ -232,8 +232,8 @@ export default {
       const none = !(state.agents ?? []).length;
       ask.disabled = none || halt.disabled === false;
       nothing.textContent = none
-        ? "No agents yet. bench.deploy(\"calculator\") gives you one in half a second; so does the Build panel."
-        : "Nothing asked yet.";
+        ? "No agents yet. Deploy one with bench.deploy(\"calculator\") or in the Build panel."
+        : "No question has been asked yet.";
     }));
     body.keep(onMessage(model, "began", (turn) => { asking(true); begin(turn); }));
     body.keep(onMessage(model, "session", (found) => views.get(found.turn)?.session(found.session)));

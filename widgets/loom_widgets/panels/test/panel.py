@@ -86,14 +86,14 @@ class TestPanel(Deciding, Frames, Looking):
         if not prompt.strip():
             raise LoomError("There is nothing to ask", on="the prompt is empty", try_="write a question")
         agent = self._agent(form.text("agent"), form.text("qualifier", "DEFAULT"))
-        run = next((each.run for each in reversed(self._turns) if each.run is not None), None)
+        run = next((turn.run for turn in reversed(self._turns) if turn.run is not None), None)
         agui = run is not None or form.flag("agui")
         self.show_code(asking_code(agent, prompt, session, agui=agui))
         payload = None
         if agui:  # a run goes on in its thread, with the state as it was left
             thread, state = (run.thread_id or None, run.state) if run is not None else (None, None)
             turns = (
-                (f"asked-{each.invocation}", each.prompt if each.is_said else "", each.run) for each in self._turns
+                (f"asked-{turn.invocation}", turn.prompt if turn.is_said else "", turn.run) for turn in self._turns
             )
             payload = run_input(prompt, thread_id=thread, state=state, messages=conversation_of(turns))
         return self._ask(agent, prompt, session, cancel, payload=payload)
@@ -101,9 +101,9 @@ class TestPanel(Deciding, Frames, Looking):
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
         """A case of a turn, secrets and personal data struck out, in the file `captured.json`."""
-        turn = next((each for each in self._turns if each.id == form.get("turn")), None)
+        turn = next((item for item in self._turns if item.id == form.get("turn")), None)
         if turn is None or turn.invocation is None:
-            raise LoomError("This answer is not stored", try_="capture one that has ended")
+            raise LoomError("This answer is not stored", try_="capture a completed answer")
         agent = self._agent(self.state["agent"], self.state["qualifier"])
         self.show_code(f"{self._opening(agent)}\nagent.evals.capture_into({_CAPTURED!r}, {turn.invocation})")
         found = agent.evals.capture_into(_CAPTURED, turn.invocation)
@@ -167,7 +167,7 @@ class TestPanel(Deciding, Frames, Looking):
                 else:
                     turn.status = "complete"
         if events.record is None:
-            turn.status, turn.sentence = "stopped", "Stopped before its outcome was stored."
+            turn.status, turn.sentence = "stopped", "Stopped before the outcome was stored."
         else:
             from loomlib import Invocation
 
@@ -227,7 +227,7 @@ class TestPanel(Deciding, Frames, Looking):
     def _speaks_agui(self, agent_id: int) -> bool:
         kept = self.bench.store.invocations
         last = kept.list(agent_id=agent_id, limit=1)
-        return bool(last) and any(read_event(each) is not None for each in kept.events(last[0].id)[:1])
+        return bool(last) and any(read_event(event) is not None for event in kept.events(last[0].id)[:1])
 
     def _sessions(self, name: str) -> list[dict[str, Any]]:
         return [{**row, "agent": name} for row in frame_rows(self.bench.agent(name).sessions())]

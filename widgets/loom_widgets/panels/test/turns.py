@@ -70,7 +70,7 @@ class Turn:
         self.status = "stopped" if stopped else record.status
         # The session and what all numbers here are (simulated, for one) stand beside it in the panel.
         told = invocation.sentence().partition(" · session ")[0] if invocation.ok else invocation.sentence()
-        self.sentence = "Stopped; what had come is kept." if stopped else well_formed(told)
+        self.sentence = "Stopped. The part received so far is stored." if stopped else well_formed(told)
         self.invocation = record.id or self.invocation
         if self._fold is not None:
             self._fold.end()
@@ -107,30 +107,30 @@ class Turn:
             "state": "" if run.state is None else tree_json(run.state),
             "tools": [
                 {
-                    "id": short_text(each.id), "name": short_text(each.name) or "a tool", "state": each.state,
-                    "arguments": short_text(each.arguments_text), "result": short_text(each.result or ""),
+                    "id": short_text(item.id), "name": short_text(item.name) or "a tool", "state": item.state,
+                    "arguments": short_text(item.arguments_text), "result": short_text(item.result or ""),
                 }
-                for each in run.tools[:_MOST_SHOWN]
+                for item in run.tools[:_MOST_SHOWN]
             ],
-            "thoughts": short_text("\n\n".join(each.text for each in run.messages if each.kind == "reasoning")),
-            "steps": [short_text(each) for each in run.steps[:_MOST_SHOWN]],
+            "thoughts": short_text("\n\n".join(item.text for item in run.messages if item.kind == "reasoning")),
+            "steps": [short_text(step) for step in run.steps[:_MOST_SHOWN]],
             "beside": [
-                *(f"{short_text(each.type)}: {short_text(each.content)}" for each in run.activities[:_MOST_SHOWN]),
+                *(f"{short_text(activity.type)}: {short_text(activity.content)}" for activity in run.activities[:_MOST_SHOWN]),
                 *(
-                    f"Subagent {short_text(each.name)}: {each.state} {short_text(each.error)}".rstrip()
-                    for each in run.subagents[:_MOST_SHOWN]
+                    f"Subagent {short_text(subagent.name)}: {subagent.state} {short_text(subagent.error)}".rstrip()
+                    for subagent in run.subagents[:_MOST_SHOWN]
                 ),
             ],
             "confirmations": [
                 {
-                    "id": short_text(each.id), "reason": short_text(each.reason), "message": short_text(each.message),
-                    "expires_at": each.expires_at and short_text(each.expires_at), "yes_or_no": _is_yes_or_no(each),
-                    "wanted": "" if each.response_schema is None else short_text(each.response_schema),
+                    "id": short_text(confirmation.id), "reason": short_text(confirmation.reason), "message": short_text(confirmation.message),
+                    "expires_at": confirmation.expires_at and short_text(confirmation.expires_at), "yes_or_no": _is_yes_or_no(confirmation),
+                    "wanted": "" if confirmation.response_schema is None else short_text(confirmation.response_schema),
                 }
-                for each in run.confirmations[:20]
+                for confirmation in run.confirmations[:20]
             ],
             "error": short_text(run.error),
-            "problems": [short_text(each) for each in run.problems],
+            "problems": [short_text(problem) for problem in run.problems],
         }  # fmt: skip
 
     def _note(self, note: Note) -> list[dict[str, Any]]:
@@ -161,7 +161,7 @@ class Turn:
             return []
         self.views.append(view)
         item = {"kind": "view", "view": len(self.views) - 1, "tool": short_text(view.tool)}
-        may = ", ".join(short_text(each) for each in view.tools[:20])
+        may = ", ".join(short_text(entry) for entry in view.tools[:20])
         return self._keep(
             item | {"title": short_text(view.title), "may": may, "problem": short_text(view.problem)}, always=True
         )

@@ -38,7 +38,7 @@ def tree_json(value: object) -> str:
         if not isinstance(found, (dict, list)):
             return found if found is None or isinstance(found, (bool, int, float)) else str(found)
         if depth >= _TREE_DEPTH:
-            return "… (deeper than is shown)"
+            return "… (nested too deeply to show)"
         if isinstance(found, dict):
             kept: dict[str, Any] = {}
             fields = cast("dict[str, object]", found)
@@ -50,11 +50,11 @@ def tree_json(value: object) -> str:
             return kept
         listed: list[Any] = []
         entries = cast("list[object]", found)
-        for each in entries:
+        for entry in entries:
             if left[0] <= 0:
                 listed.append(f"… {len(entries) - len(listed):,} more")
                 break
-            listed.append(cut(each, depth + 1))
+            listed.append(cut(entry, depth + 1))
         return listed
 
     return json.dumps(cut(value, 0))
@@ -75,7 +75,7 @@ def asked_in_words(prompt: str) -> tuple[str, str]:
         return "View", f"calls {params.get('name')} with {short_text(params.get('arguments') or {})}"
     resume = told.get("resume")
     if isinstance(resume, list) and resume:
-        return "You", "; ".join(answer_in_words(_mapping(each)) for each in cast("list[object]", resume))
+        return "You", "; ".join(answer_in_words(_mapping(item)) for item in cast("list[object]", resume))
     return "You", prompt
 
 
