@@ -42,6 +42,7 @@ class AgentTarget:
         self._context, self._entry, self._qualifier = context, entry, qualifier
         self.name = entry.name if qualifier == "DEFAULT" else f"{entry.name} ({qualifier})"
         self.labels = tuple(context.labels)
+        self.store, self.scope, self.arn = context.store, context.where, str(entry.arn)
         self.concurrency = _CONCURRENCY.get(context.where, 4)
         version = str(entry.raw_metadata.get("agentRuntimeVersion", ""))
         if qualifier != "DEFAULT":  # DEFAULT serves the newest version, the one in the metadata

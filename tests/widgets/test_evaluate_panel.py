@@ -156,7 +156,7 @@ def test_a_turn_of_a_chat_is_captured_with_one_click(
     monkeypatch.chdir(tmp_path)
     watched = Watched(loom_widgets.test(agents[0]))
     turn = watched.ask("invoke", agent="calculator", prompt="What is 8 * 8?")["turn"]
-    assert "struck out: nothing" in watched.ask("capture", turn=turn)["sentence"]
+    assert "redacted: nothing" in watched.ask("capture", turn=turn)["sentence"]
     assert EvalSet.read(tmp_path / "captured.json").cases[0].prompt == "What is 8 * 8?"
     watched.panel.close()
 

@@ -154,7 +154,7 @@ def test_what_no_message_can_carry_is_mended(bench: loom.Workbench, watched: Wat
     assert view.text == "torn \ufffd end"
     json.dumps(view.told(), ensure_ascii=False).encode()
     turn = asked(watched, "odd", json.dumps(""))
-    assert turn["notes"][0]["problem"] == "The view ui://odd/view.html has no page."
+    assert turn["notes"][0]["problem"] == "The view ui://odd/view.html has no HTML."
     assert watched.ask("frame", turn=turn["turn"], view=0, frame="f") == {"failed": True}
 
 

@@ -181,8 +181,8 @@ def _evaluation(
     choices = _listed(evaluators)
     run_evaluators = RunEvaluators(evalset, choices, connect=_connector(asked, clients))
     options = replace(options, concurrency=options.concurrency or asked.concurrency)
-    location = locate_store(store if store is not None else getattr(target, "store", None))
-    row = new_row(run_id or new_run_id(), name, evalset, asked, target, run_evaluators.assignment, options, choices)
+    location = locate_store(store if store is not None else getattr(asked, "store", None))
+    row = new_row(run_id or new_run_id(), name, evalset, asked, asked, run_evaluators.assignment, options, choices)
     return _thread(
         lambda report: _execute(location, row, evalset, asked, run_evaluators, options, report),
         progress,

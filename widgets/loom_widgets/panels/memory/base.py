@@ -110,7 +110,13 @@ class MemoryView(Panel):
             return {}
         told = self._chosen.description
         return {
-            "id": told.memory_id, "name": told.name, "status": told.status, "region": told.region,
-            "expiry": told.event_expiry_days, "failure": told.failure_reason,
-            "strategies": [[strategy.name, strategy.type.lower(), list(strategy.namespaces)] for strategy in told.strategies],
-        }  # fmt: skip
+            "id": told.memory_id,
+            "name": told.name,
+            "status": told.status,
+            "region": told.region,
+            "expiry": told.event_expiry_days,
+            "failure": told.failure_reason,
+            "strategies": [
+                [strategy.name, strategy.type.lower(), list(strategy.namespaces)] for strategy in told.strategies
+            ],
+        }

@@ -107,15 +107,21 @@ class Turn:
             "state": "" if run.state is None else tree_json(run.state),
             "tools": [
                 {
-                    "id": short_text(item.id), "name": short_text(item.name) or "a tool", "state": item.state,
-                    "arguments": short_text(item.arguments_text), "result": short_text(item.result or ""),
+                    "id": short_text(item.id),
+                    "name": short_text(item.name) or "a tool",
+                    "state": item.state,
+                    "arguments": short_text(item.arguments_text),
+                    "result": short_text(item.result or ""),
                 }
                 for item in run.tools[:_MOST_SHOWN]
             ],
             "thoughts": short_text("\n\n".join(item.text for item in run.messages if item.kind == "reasoning")),
             "steps": [short_text(step) for step in run.steps[:_MOST_SHOWN]],
             "beside": [
-                *(f"{short_text(activity.type)}: {short_text(activity.content)}" for activity in run.activities[:_MOST_SHOWN]),
+                *(
+                    f"{short_text(activity.type)}: {short_text(activity.content)}"
+                    for activity in run.activities[:_MOST_SHOWN]
+                ),
                 *(
                     f"Subagent {short_text(subagent.name)}: {subagent.state} {short_text(subagent.error)}".rstrip()
                     for subagent in run.subagents[:_MOST_SHOWN]
@@ -123,15 +129,18 @@ class Turn:
             ],
             "confirmations": [
                 {
-                    "id": short_text(confirmation.id), "reason": short_text(confirmation.reason), "message": short_text(confirmation.message),
-                    "expires_at": confirmation.expires_at and short_text(confirmation.expires_at), "yes_or_no": _is_yes_or_no(confirmation),
+                    "id": short_text(confirmation.id),
+                    "reason": short_text(confirmation.reason),
+                    "message": short_text(confirmation.message),
+                    "expires_at": confirmation.expires_at and short_text(confirmation.expires_at),
+                    "yes_or_no": _is_yes_or_no(confirmation),
                     "wanted": "" if confirmation.response_schema is None else short_text(confirmation.response_schema),
                 }
                 for confirmation in run.confirmations[:20]
             ],
             "error": short_text(run.error),
             "problems": [short_text(problem) for problem in run.problems],
-        }  # fmt: skip
+        }
 
     def _note(self, note: Note) -> list[dict[str, Any]]:
         if note.kind == "agui":
