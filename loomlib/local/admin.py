@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .contract import RuntimeInfo
-from .leases import Leases
+from .leases import ServiceLeases
 from .resources.store import ResourceStore
 from .runtimes.resource import AGENT_RUNTIME
 from .sessions import SessionPool
@@ -42,7 +42,7 @@ class AdminRoutes:
         options: ServiceOptions,
         resources: ResourceStore,
         sessions: SessionPool,
-        leases: Leases,
+        leases: ServiceLeases,
         label: str,
         simulated: bool,
         on_persist: Callable[[], None],

@@ -8,7 +8,7 @@ _FIRST_LEASE_WITHIN_S = 30.0
 _LEASE_AFTER_PING_S = 2.0
 
 
-class Leases:
+class ServiceLeases:
     """Counts the open leases; `ended` is set when the service should stop.
 
     A persistent service ignores leases. Another stops some time after the last one ended, so that a notebook can

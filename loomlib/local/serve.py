@@ -25,7 +25,7 @@ from .admin import AdminRoutes
 from .application import Application
 from .evaluations import EVALUATOR, EvaluationPlane
 from .guard import Guard, listening_socket
-from .leases import Leases
+from .leases import ServiceLeases
 from .logs.events import LogEvents
 from .logs.filter import LogFilter
 from .logs.queries import Insights
@@ -110,7 +110,7 @@ def serve(
 async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callable[[ServiceState], None] | None) -> None:
     home, options = state.home, state.options
     place = {"account_id": state.account_id, "region": state.region}
-    leases = Leases(persistent=state.persistent, linger_s=options.linger_s)
+    leases = ServiceLeases(persistent=state.persistent, linger_s=options.linger_s)
     telemetry = TelemetryReader(home)
     logs = Logs(home, delay_s=options.log_delay_s, **place)
     logs.make_places(telemetry.places())

@@ -18,7 +18,7 @@ from echo_agent import ECHO_AGENT
 from moto.core.utils import get_service_model
 
 from loomlib import local
-from loomlib.local.resources import Behaviour, Draft, Record, Resource, SettlementError
+from loomlib.local.resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
 from loomlib.local.wire import RefusedError
@@ -46,12 +46,12 @@ class GatewayBehaviour(Behaviour):
     async def before_create(self, draft: Draft) -> None:
         assert draft.record.status == "CREATING"
 
-    async def settle(self, record: Record) -> Record:
+    async def settle(self, record: ResourceRecord) -> ResourceRecord:
         if record.name == "broken":
             raise SettlementError("no address is left")
         return record
 
-    def members(self, record: Record) -> dict[str, Any]:
+    def members(self, record: ResourceRecord) -> dict[str, Any]:
         return {"gatewayUrl": f"https://{record.id}.example"}
 
 

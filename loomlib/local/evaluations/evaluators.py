@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from loomlib.local.resources import Record, Resource
+from loomlib.local.resources import Resource, ResourceRecord
 
 from .builtin import BUILTINS, Builtin
 
@@ -13,8 +13,8 @@ _SINCE = datetime(2025, 12, 2, tzinfo=UTC)
 _COMPUTED = "Computed, not judged: compares the names of the called tools with the reference input expectedTrajectory."
 
 
-def _record(evaluator: Builtin) -> Record:
-    return Record(
+def _record(evaluator: Builtin) -> ResourceRecord:
+    return ResourceRecord(
         kind="Evaluator",
         region="",
         id=evaluator.id,

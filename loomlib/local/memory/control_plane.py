@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from loomlib.local.resources import Behaviour, Draft, Record, Resource
+from loomlib.local.resources import Behaviour, Draft, Resource, ResourceRecord
 from loomlib.local.wire import invalid, not_found
 
 from .strategies import checked, created, modified
@@ -52,11 +52,11 @@ class MemoryBehaviour(Behaviour):
         moment = draft.record.updated_at.timestamp()
         draft.record = replace(draft.record, document=_updated(draft.former.document, draft.parameters, moment))
 
-    async def after_delete(self, record: Record, version: int | None) -> None:
+    async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Report the deletion."""
         self._on_deleted(record.id)
 
-    def members(self, record: Record) -> Mapping[str, Any]:
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Show the strategies of a memory in creation as it is shown itself."""
         if record.status != "CREATING":
             return {}

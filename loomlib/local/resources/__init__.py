@@ -8,6 +8,6 @@ from .attaching import attach
 from .behaviour import Behaviour, Draft, SettlementError
 from .declaration import Resource
 from .naming import new_id
-from .records import Record
+from .records import ResourceRecord
 
-__all__ = ["Behaviour", "Draft", "Record", "Resource", "SettlementError", "attach", "new_id"]
+__all__ = ["Behaviour", "Draft", "Resource", "ResourceRecord", "SettlementError", "attach", "new_id"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .records import Record
+from .records import ResourceRecord
 
 
 class SettlementError(Exception):
@@ -25,11 +25,11 @@ class Draft:
         also: Further records to store in the same transaction.
     """
 
-    record: Record
+    record: ResourceRecord
     parameters: Mapping[str, Any]
-    former: Record | None = None
-    parent: Record | None = None
-    also: list[Record] = field(default_factory=list[Record])
+    former: ResourceRecord | None = None
+    parent: ResourceRecord | None = None
+    also: list[ResourceRecord] = field(default_factory=list[ResourceRecord])
 
 
 class Behaviour:
@@ -44,7 +44,7 @@ class Behaviour:
     async def before_update(self, draft: Draft) -> None:
         """Check or complete a change. Raise `RefusedError` to reject it."""
 
-    async def settle(self, record: Record) -> Record:
+    async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Do the background work and return the record, whose status the engine then sets to ready.
 
         Raises:
@@ -52,16 +52,16 @@ class Behaviour:
         """
         return record
 
-    def after_settle(self, record: Record) -> Sequence[Record]:
+    def after_settle(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
         """Return further records to store together with the settled one."""
         return ()
 
-    async def before_delete(self, record: Record, version: int | None) -> None:
+    async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Check that a resource, or one version of it, may go. Raise `RefusedError` to reject it."""
 
-    async def after_delete(self, record: Record, version: int | None) -> None:
+    async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Release what a deleted resource, or one deleted version, held."""
 
-    def members(self, record: Record) -> Mapping[str, Any]:
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Return members to show beside the document; they take precedence over it."""
         return {}

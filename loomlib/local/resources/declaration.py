@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .naming import new_suffix, partition_of
-from .records import Record
+from .records import ResourceRecord
 
 _READY = ("READY", "ACTIVE")
 _FAILED = {"CREATING": ("CREATE_FAILED", "FAILED"), "UPDATING": ("UPDATE_FAILED", "UPDATE_UNSUCCESSFUL", "FAILED")}
@@ -51,7 +51,7 @@ class Resource:
     summary_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     page_size: int = 100
     newest_first: bool = False
-    presets: tuple[Record, ...] = ()
+    presets: tuple[ResourceRecord, ...] = ()
 
     @property
     def prefix(self) -> str:
@@ -62,13 +62,13 @@ class Resource:
         """Return a new id in this resource's form."""
         return self.id.format(name=name, suffix=new_suffix())
 
-    def arn_of(self, *, id: str, name: str, region: str, account_id: str, parent: Record | None = None) -> str:
+    def arn_of(self, *, id: str, name: str, region: str, account_id: str, parent: ResourceRecord | None = None) -> str:
         """Return the ARN of a resource that a client of `region` creates."""
         partition = partition_of(region) if self.partitioned else "aws"
         path = self.arn.format(id=id, name=name, parent=parent.id if parent else "")
         return f"arn:{partition}:bedrock-agentcore:{region}:{account_id}:{path}"
 
-    def shown(self, record: Record, parent: Record | None) -> dict[str, Any]:
+    def shown(self, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
         """Return the record's members by every name that the service model uses for them."""
         prefix = self.prefix
         members: dict[str, Any] = {

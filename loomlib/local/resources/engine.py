@@ -20,7 +20,7 @@ from ..paging import page_request
 from ..wire import RefusedError, conflict, invalid, not_found
 from .behaviour import Behaviour, Draft, SettlementError
 from .declaration import Binding, Resource, bind
-from .records import Record
+from .records import ResourceRecord
 from .store import ResourceStore
 
 _log = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class ResourceEngine:
             if same := self.store.find(family.kind, region, name, parent=place, by_name=True):
                 raise _taken(resource, same)
             identity = resource.new_id(name)
-            record = Record(
+            record = ResourceRecord(
                 kind=family.kind,
                 region=region,
                 parent=place,
@@ -242,13 +242,13 @@ class ResourceEngine:
 
     # Background work
 
-    def _begin(self, family: _Family, record: Record) -> None:
+    def _begin(self, family: _Family, record: ResourceRecord) -> None:
         if _is_settling(family, record):
             task = asyncio.get_running_loop().create_task(self._settle(family, record))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _settle(self, family: _Family, record: Record) -> None:
+    async def _settle(self, family: _Family, record: ResourceRecord) -> None:
         statuses, failure = family.binding.statuses, ""
         try:
             record = replace(await family.behaviour.settle(record), status=statuses.ready)
@@ -271,7 +271,7 @@ class ResourceEngine:
 
     # Lookup and form
 
-    def _find(self, family: _Family, parameters: Parameters, region: str) -> Record:
+    def _find(self, family: _Family, parameters: Parameters, region: str) -> ResourceRecord:
         key: str = parameters[family.binding.identifier]
         if preset := next((item for item in family.resource.presets if key in (item.id, item.arn)), None):
             return preset
@@ -288,7 +288,7 @@ class ResourceEngine:
             raise not_found(f"{_words(family.kind)} not found{below}: {key}")
         return record
 
-    def _parent(self, family: _Family, parameters: Parameters, region: str) -> Record | None:
+    def _parent(self, family: _Family, parameters: Parameters, region: str) -> ResourceRecord | None:
         if family.resource.parent is None:
             return None
         above = self._families[family.resource.parent.noun]
@@ -299,12 +299,12 @@ class ResourceEngine:
         wanted = parameters.get(f"{family.resource.prefix}Version") if family.resource.versioned else None
         return int(wanted) if wanted else None
 
-    def _version(self, record: Record, number: int) -> Record:
+    def _version(self, record: ResourceRecord, number: int) -> ResourceRecord:
         if version := self.store.version(record, number):
             return version
         raise not_found(f"{record.id} has no version {number}")
 
-    def _check_token(self, family: _Family, record: Record, verb: str, digest: str) -> None:
+    def _check_token(self, family: _Family, record: ResourceRecord, verb: str, digest: str) -> None:
         """Refuse a client token that comes again with other parameters; a digest of an older release is unknown."""
         former = record.tokens[verb][1]
         if former and former != digest:
@@ -313,24 +313,24 @@ class ResourceEngine:
                 raise conflict(message)
             raise invalid(message, "IdempotentParameterMismatchException")
 
-    def _answer(self, family: _Family, verb: str, record: Record) -> Result:
+    def _answer(self, family: _Family, verb: str, record: ResourceRecord) -> Result:
         members = self._members(family, verb, record)
         envelope = family.binding.envelopes.get(verb)
         return {envelope: members} if envelope else members
 
-    def _members(self, family: _Family, verb: str, record: Record) -> Result:
+    def _members(self, family: _Family, verb: str, record: ResourceRecord) -> Result:
         parent = self.store.of_arn(record.parent) if record.parent else None
         members = {**family.resource.shown(record, parent), **family.behaviour.members(record)}
         if verb in ("list", "versions"):
             members = {**family.resource.summary_defaults, **members}
         return {name: members[name] for name in family.binding.outputs[verb] if name in members}
 
-    def _page(self, family: _Family, verb: str, records: Sequence[Record], parameters: Parameters) -> Result:
+    def _page(self, family: _Family, verb: str, records: Sequence[ResourceRecord], parameters: Parameters) -> Result:
         """Cut a page out of records in their order; a preset's position is its place before all numbers."""
         asked = page_request(parameters, family.binding.operations[verb], int, size=family.resource.page_size)
         presets = list(family.resource.presets)
 
-        def position(record: Record) -> int:
+        def position(record: ResourceRecord) -> int:
             place = record.version if verb == "versions" else record.number
             return place or presets.index(record) - len(presets)
 
@@ -345,12 +345,12 @@ class ResourceEngine:
         return datetime.fromtimestamp(round(self._clock(), 3), UTC)
 
 
-def _is_settling(family: _Family, record: Record) -> bool:
+def _is_settling(family: _Family, record: ResourceRecord) -> bool:
     statuses = family.binding.statuses
     return family.behaviour.settles and record.status in (statuses.creating, statuses.updating)
 
 
-def _seen_as(record: Record, family: _Family, step: str) -> Record:
+def _seen_as(record: ResourceRecord, family: _Family, step: str) -> ResourceRecord:
     """Return the record as an answer shows it while AWS would still be at work."""
     return replace(record, status=getattr(family.binding.statuses, step) or record.status)
 
@@ -361,7 +361,7 @@ def _given(binding: Binding, parameters: Parameters) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in apart and value is not None}
 
 
-def _taken(resource: Resource, record: Record) -> RefusedError:
+def _taken(resource: Resource, record: ResourceRecord) -> RefusedError:
     message = f"{_words(resource.noun)} with name {record.name} already exists: {record.id}"
     return conflict(message) if resource.duplicate == "ConflictException" else invalid(message, "ResourceConflict")
 

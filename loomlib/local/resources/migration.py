@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, create_engine, inspect, text
 
-from .records import Record
+from .records import ResourceRecord
 from .store import ResourceStore
 
-Imported = tuple[Record, Sequence[Record], Mapping[str, str]]
+Imported = tuple[ResourceRecord, Sequence[ResourceRecord], Mapping[str, str]]
 
 
 def import_older_databases(store: ResourceStore) -> None:
@@ -38,7 +38,7 @@ def _runtimes(old: Connection) -> Iterator[Imported]:
     for row in _rows(old, "SELECT * FROM runtimes ORDER BY created_at"):
         region = row["arn"].split(":")[3]
         versions = [
-            Record(
+            ResourceRecord(
                 kind="AgentRuntime",
                 region=region,
                 id=row["id"],
@@ -64,7 +64,7 @@ def _runtimes(old: Connection) -> Iterator[Imported]:
                 document["liveVersion"] = str(endpoint["live"])
             if endpoint["description"]:
                 document["description"] = endpoint["description"]
-            record = Record(
+            record = ResourceRecord(
                 kind="AgentRuntimeEndpoint",
                 region=region,
                 parent=row["arn"],
@@ -83,7 +83,7 @@ def _memories(old: Connection) -> Iterator[Imported]:
     for row in _rows(old, "SELECT * FROM memories ORDER BY number"):
         memory = json.loads(row["body"])
         digest = row["digest"].hex() if row["digest"] else ""
-        record = Record(
+        record = ResourceRecord(
             kind="Memory",
             region=memory["arn"].split(":")[3],
             id=memory["id"],

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class ResourceRecord:
     """A resource as it is stored.
 
     Attributes:

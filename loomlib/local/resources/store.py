@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 
 from .attaching import FILE_NAME
-from .records import Record
+from .records import ResourceRecord
 
 _METADATA = MetaData()
 _STATE = ("status", "failure", "document", "internal", "created_at", "updated_at")
@@ -80,8 +80,8 @@ class ResourceStore:
         event.listen(engine, "connect", _configure)
         self._connection = engine.connect()
         self._writing = threading.Lock()
-        self._records: dict[int, Record] = {}
-        self._versions: dict[int, dict[int, Record]] = {}
+        self._records: dict[int, ResourceRecord] = {}
+        self._versions: dict[int, dict[int, ResourceRecord]] = {}
         self._numbers: dict[tuple[str, ...], int] = {}
         with self._connection.begin():
             _METADATA.create_all(self._connection)
@@ -106,26 +106,28 @@ class ResourceStore:
 
     # Reading
 
-    def find(self, kind: str, region: str, key: str, *, parent: str = "", by_name: bool = False) -> Record | None:
+    def find(
+        self, kind: str, region: str, key: str, *, parent: str = "", by_name: bool = False
+    ) -> ResourceRecord | None:
         """Return a resource by its ARN, its id or, with `by_name`, its name."""
         if key.startswith("arn:"):
             record = self.of_arn(key)
             return record if record and record.kind == kind and record.region == region else None
         return self._record((kind, region, parent, "name" if by_name else "id", key))
 
-    def of_arn(self, arn: str) -> Record | None:
+    def of_arn(self, arn: str) -> ResourceRecord | None:
         """Return the resource of an ARN, wherever it is."""
         return self._record(("arn", arn))
 
-    def of_id(self, kind: str, id: str) -> Record | None:
+    def of_id(self, kind: str, id: str) -> ResourceRecord | None:
         """Return the resource of a random id, wherever it is."""
         return self._record(("id", kind, id))
 
-    def of_token(self, kind: str, region: str, token: str) -> Record | None:
+    def of_token(self, kind: str, region: str, token: str) -> ResourceRecord | None:
         """Return the resource that a request with this client token created."""
         return self._record(("token", kind, region, token))
 
-    def records(self, kind: str, *, region: str | None = None, parent: str | None = None) -> list[Record]:
+    def records(self, kind: str, *, region: str | None = None, parent: str | None = None) -> list[ResourceRecord]:
         """Return the resources of a kind in the order of their creation.
 
         Args:
@@ -141,11 +143,11 @@ class ResourceStore:
             and (parent is None or record.parent == parent)
         ]
 
-    def versions(self, record: Record) -> list[Record]:
+    def versions(self, record: ResourceRecord) -> list[ResourceRecord]:
         """Return the versions of a resource, the oldest first."""
         return list(self._versions.get(record.number, {}).values())
 
-    def version(self, record: Record, number: int) -> Record | None:
+    def version(self, record: ResourceRecord, number: int) -> ResourceRecord | None:
         """Return one version of a resource: the resource as that version has it."""
         return self._versions.get(record.number, {}).get(number)
 
@@ -157,14 +159,14 @@ class ResourceStore:
 
     # Writing
 
-    def put(self, records: Sequence[Record], *, tags: Mapping[str, str] | None = None) -> list[Record]:
+    def put(self, records: Sequence[ResourceRecord], *, tags: Mapping[str, str] | None = None) -> list[ResourceRecord]:
         """Store records in one transaction, with `tags` for the first, and return them with their numbers.
 
         A record with a number replaces the one it was made from. Of a resource with versions, a record that is not
         the newest version changes that version alone.
         """
         with self._writing:
-            stored: list[Record] = []
+            stored: list[ResourceRecord] = []
             with self._connection.begin():
                 for record in records:
                     stored.append(self._write(record))
@@ -184,7 +186,7 @@ class ResourceStore:
         with self._writing, self._connection.begin():
             self._connection.execute(delete(TAGS).where(TAGS.c.arn == arn, TAGS.c.name.in_(list(names))))
 
-    def remove(self, record: Record) -> None:
+    def remove(self, record: ResourceRecord) -> None:
         """Remove a resource with its versions, its tags and everything below it."""
         with self._writing:
             gone = [record, *self._below(record)]
@@ -195,7 +197,7 @@ class ResourceStore:
             for item in gone:
                 self._drop(item)
 
-    def remove_version(self, record: Record, number: int) -> None:
+    def remove_version(self, record: ResourceRecord, number: int) -> None:
         """Remove one version of a resource."""
         with self._writing:
             with self._connection.begin():
@@ -204,7 +206,9 @@ class ResourceStore:
                 )
             self._versions[record.number].pop(number, None)
 
-    def import_once(self, source: str, records: Iterable[tuple[Record, Sequence[Record], Mapping[str, str]]]) -> bool:
+    def import_once(
+        self, source: str, records: Iterable[tuple[ResourceRecord, Sequence[ResourceRecord], Mapping[str, str]]]
+    ) -> bool:
         """Store the records of another database, each with its versions and tags, unless it was done before.
 
         Returns:
@@ -223,7 +227,7 @@ class ResourceStore:
             self.reload()
             return True
 
-    def _write(self, record: Record) -> Record:
+    def _write(self, record: ResourceRecord) -> ResourceRecord:
         newest = self._records.get(record.number)
         if newest is None or record.version >= newest.version:
             values = {**_row(record), "tokens": record.tokens, "version": record.version}
@@ -239,7 +243,7 @@ class ResourceStore:
             self._write_version(record)
         return record
 
-    def _write_version(self, record: Record) -> None:
+    def _write_version(self, record: ResourceRecord) -> None:
         values = _row(record)
         statement = insert(VERSIONS).values(resource=record.number, number=record.version, **values)
         self._connection.execute(statement.on_conflict_do_update(index_elements=["resource", "number"], set_=values))
@@ -251,11 +255,11 @@ class ResourceStore:
                 statement.on_conflict_do_update(index_elements=["arn", "name"], set_={"value": value})
             )
 
-    def _record(self, key: tuple[str, ...]) -> Record | None:
+    def _record(self, key: tuple[str, ...]) -> ResourceRecord | None:
         number = self._numbers.get(key)
         return None if number is None else self._records.get(number)
 
-    def _hold(self, record: Record) -> None:
+    def _hold(self, record: ResourceRecord) -> None:
         versions = self._versions.setdefault(record.number, {})
         if record.version:
             versions[record.version] = record
@@ -265,13 +269,13 @@ class ResourceStore:
             for key in _keys(record):
                 self._numbers[key] = record.number
 
-    def _drop(self, record: Record) -> None:
+    def _drop(self, record: ResourceRecord) -> None:
         self._records.pop(record.number, None)
         self._versions.pop(record.number, None)
         for key in _keys(record):
             self._numbers.pop(key, None)
 
-    def _below(self, record: Record) -> Iterator[Record]:
+    def _below(self, record: ResourceRecord) -> Iterator[ResourceRecord]:
         for child in list(self._records.values()):
             if child.parent == record.arn:
                 yield child
@@ -283,7 +287,7 @@ def _configure(connection: sqlite3.Connection, _: object) -> None:
     connection.executescript("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=FULL;")
 
 
-def _keys(record: Record) -> Iterator[tuple[str, ...]]:
+def _keys(record: ResourceRecord) -> Iterator[tuple[str, ...]]:
     place = (record.kind, record.region, record.parent)
     yield (*place, "id", record.id)
     yield (*place, "name", record.name)
@@ -293,7 +297,7 @@ def _keys(record: Record) -> Iterator[tuple[str, ...]]:
         yield ("token", record.kind, record.region, token[0])
 
 
-def _row(record: Record) -> dict[str, Any]:
+def _row(record: ResourceRecord) -> dict[str, Any]:
     times = {name: getattr(record, name).isoformat() for name in ("created_at", "updated_at")}
     return {name: getattr(record, name) for name in _STATE} | times
 
@@ -303,8 +307,8 @@ def _state(row: Row[Any]) -> dict[str, Any]:
     return values | {name: datetime.fromisoformat(values[name]) for name in ("created_at", "updated_at")}
 
 
-def _record(row: Row[Any]) -> Record:
-    values: dict[str, Any] = {item.name: getattr(row, item.name) for item in fields(Record)}
+def _record(row: Row[Any]) -> ResourceRecord:
+    values: dict[str, Any] = {item.name: getattr(row, item.name) for item in fields(ResourceRecord)}
     tokens = cast("Mapping[str, list[str]]", values["tokens"])
     values["tokens"] = {name: (pair[0], pair[1]) for name, pair in tokens.items()}
-    return Record(**values | _state(row))
+    return ResourceRecord(**values | _state(row))

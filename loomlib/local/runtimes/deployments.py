@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..contract import RuntimeVersion
-from ..resources import Record
+from ..resources import ResourceRecord
 from .environments import Environments
 from .packages import extract, fetch
 
@@ -29,7 +29,7 @@ class Deployments:
         self._environments = Environments(home / "environments")
         self._runnable: dict[tuple[str, int], RuntimeVersion] = {}
 
-    async def fetch(self, version: Record) -> None:
+    async def fetch(self, version: ResourceRecord) -> None:
         """Copy the package now, so that a later change of the S3 object does not change this version."""
         s3 = _code_configuration(version)["code"]["s3"]
         await asyncio.to_thread(
@@ -42,7 +42,7 @@ class Deployments:
             to=self._package(version),
         )
 
-    async def make(self, version: Record) -> Path | None:
+    async def make(self, version: ResourceRecord) -> Path | None:
         """Extract a fetched package and return the folder with its requirements, if it needed any installed.
 
         Raises:
@@ -57,11 +57,11 @@ class Deployments:
             _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, wanted, own)
         return overlay
 
-    def settled(self, version: Record) -> None:
+    def settled(self, version: ResourceRecord) -> None:
         """Delete a package that is extracted, or that cannot be."""
         self._package(version).unlink(missing_ok=True)
 
-    def runnable(self, version: Record) -> RuntimeVersion:
+    def runnable(self, version: ResourceRecord) -> RuntimeVersion:
         """Return what sessions need to know of a version that is READY."""
         key = (version.id, version.version)
         if key not in self._runnable:
@@ -91,16 +91,16 @@ class Deployments:
         folder = self._folder / runtime_id
         await asyncio.to_thread(shutil.rmtree, folder if version is None else folder / str(version), ignore_errors=True)
 
-    def _files(self, version: Record) -> Path:
+    def _files(self, version: ResourceRecord) -> Path:
         return self._folder / version.id / str(version.version)
 
-    def _package(self, version: Record) -> Path:
+    def _package(self, version: ResourceRecord) -> Path:
         return self._files(version) / "package.zip"
 
 
-def _code_configuration(version: Record) -> Mapping[str, Any]:
+def _code_configuration(version: ResourceRecord) -> Mapping[str, Any]:
     return version.document["agentRuntimeArtifact"]["codeConfiguration"]
 
 
-def _entry_point(version: Record) -> tuple[str, ...]:
+def _entry_point(version: ResourceRecord) -> tuple[str, ...]:
     return tuple(_code_configuration(version)["entryPoint"])

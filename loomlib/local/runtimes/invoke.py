@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from ..contract import AgentAnswer, AgentCall, AgentProcessError, RuntimeVersion, SessionEndedError, SessionLimitError
 from ..quotas import QuotaKeeper
-from ..resources import Record
+from ..resources import ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
 from ..wire import Receive, RefusedError, Scope, Send, invalid, not_found, read_body, send_json
@@ -92,7 +92,7 @@ class Invoke:
         back = ((SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode()))
         await send_json(send, {}, 200, back)
 
-    def _runtime(self, arn: str, query: bytes) -> tuple[Record, str]:
+    def _runtime(self, arn: str, query: bytes) -> tuple[ResourceRecord, str]:
         asked = parse_qs(query.decode("latin-1")) if query else {}
         qualifier = asked.get("qualifier", [DEFAULT_ENDPOINT])[0]
         # An id instead of the ARN is allowed together with accountId.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ..resources import Behaviour, Draft, Record, Resource, SettlementError, new_id
+from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError, new_id
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
 from ..wire import conflict, invalid, not_found
@@ -47,7 +47,7 @@ class RuntimeBehaviour(Behaviour):
         await self._deployments.fetch(draft.record)
         runtime = draft.record
         draft.also.append(
-            Record(
+            ResourceRecord(
                 kind=AGENT_RUNTIME_ENDPOINT.noun,
                 region=runtime.region,
                 parent=runtime.arn,
@@ -71,7 +71,7 @@ class RuntimeBehaviour(Behaviour):
                 replace(endpoint, document=document, status="UPDATING", failure="", updated_at=draft.record.updated_at)
             )
 
-    async def settle(self, record: Record) -> Record:
+    async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Extract the package and install its requirements."""
         try:
             overlay = await self._deployments.make(record)
@@ -79,7 +79,7 @@ class RuntimeBehaviour(Behaviour):
             raise SettlementError(str(error)) from error
         return replace(record, internal={"overlay": str(overlay)} if overlay else {})
 
-    def after_settle(self, record: Record) -> Sequence[Record]:
+    def after_settle(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
         """Let the DEFAULT endpoint serve the version, or show its failure."""
         self._deployments.settled(record)
         endpoint = endpoint_of(self._store, record, DEFAULT_ENDPOINT)
@@ -98,7 +98,7 @@ class RuntimeBehaviour(Behaviour):
             )
         ]
 
-    async def before_delete(self, record: Record, version: int | None) -> None:
+    async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Refuse to delete a version that an endpoint uses."""
         if version is None:
             return
@@ -110,13 +110,13 @@ class RuntimeBehaviour(Behaviour):
         if users:
             raise conflict(f"Version {version} of {record.id} is in use by {', '.join(users)}")
 
-    async def after_delete(self, record: Record, version: int | None) -> None:
+    async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
         """End the runtime's sessions and delete its files."""
         if version is None:
             await self._sessions.stop_runtime(record.id)
         await self._deployments.discard(record.id, version)
 
-    def members(self, record: Record) -> Mapping[str, Any]:
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Show the lifecycle with its defaults, and the workload identity."""
         directory = f"{record.arn.partition(':runtime/')[0]}:workload-identity-directory/default"
         return {
@@ -142,12 +142,12 @@ class EndpointBehaviour(Behaviour):
         if wanted := draft.parameters.get("agentRuntimeVersion"):
             draft.record = self._pointed(draft, wanted)
 
-    async def before_delete(self, record: Record, version: int | None) -> None:
+    async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Refuse to delete DEFAULT."""
         if record.name == DEFAULT_ENDPOINT:
             raise conflict("The DEFAULT endpoint is deleted only together with its runtime")
 
-    def _pointed(self, draft: Draft, wanted: str | None) -> Record:
+    def _pointed(self, draft: Draft, wanted: str | None) -> ResourceRecord:
         runtime = draft.parent
         assert runtime is not None
         version = runtime if wanted is None else self._store.version(runtime, int(wanted))
@@ -160,12 +160,12 @@ class EndpointBehaviour(Behaviour):
         return replace(draft.record, document={**document, "targetVersion": number, "liveVersion": number})
 
 
-def endpoint_of(store: ResourceStore, runtime: Record, name: str) -> Record | None:
+def endpoint_of(store: ResourceStore, runtime: ResourceRecord, name: str) -> ResourceRecord | None:
     """Return a runtime's endpoint by its name."""
     return store.find(AGENT_RUNTIME_ENDPOINT.noun, runtime.region, name, parent=runtime.arn, by_name=True)
 
 
-def _checked(record: Record) -> Record:
+def _checked(record: ResourceRecord) -> ResourceRecord:
     """Return the record with a network configuration, refused when the version cannot run here."""
     given = record.document
     code = given["agentRuntimeArtifact"].get("codeConfiguration")

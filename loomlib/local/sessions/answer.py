@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from ..contract import AgentProcessError, SessionEndedError
-from .wire import Connection, ConnectionClosedError, NotHttpError
+from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 
 
 class AnswerChunks(AsyncIterator[bytes]):
@@ -20,10 +20,10 @@ class AnswerChunks(AsyncIterator[bytes]):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: AgentConnection,
         *,
         timeout_s: float,
-        release: Callable[[Connection], None],
+        release: Callable[[AgentConnection], None],
         explain: Callable[[Exception], Awaitable[AgentProcessError | SessionEndedError]],
     ) -> None:
         self._connection, self._timeout_s = connection, timeout_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from .wire import Connection, ConnectionClosedError
+from .wire import AgentConnection, ConnectionClosedError
 
 
 class Connections:
@@ -12,11 +12,11 @@ class Connections:
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
-        self._idle: list[Connection] = []
-        self._open: set[Connection] = set()
+        self._idle: list[AgentConnection] = []
+        self._open: set[AgentConnection] = set()
         self._closed = False
 
-    async def take(self) -> Connection:
+    async def take(self) -> AgentConnection:
         """Return a connection for one request. Raise `ConnectionClosedError` when the agent no longer listens."""
         while self._idle:
             connection = self._idle.pop()
@@ -26,13 +26,13 @@ class Connections:
         if self._closed:
             raise ConnectionClosedError("the session has ended")
         try:
-            _, connection = await asyncio.get_running_loop().create_connection(Connection, *self._address)
+            _, connection = await asyncio.get_running_loop().create_connection(AgentConnection, *self._address)
         except OSError as failure:
             raise ConnectionClosedError(str(failure)) from failure
         self._open.add(connection)
         return connection
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: AgentConnection) -> None:
         """Retain a connection for the next request, or close it if its answer was not read to the end."""
         if connection.reusable and not self._closed:
             self._idle.append(connection)

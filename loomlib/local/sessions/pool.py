@@ -14,7 +14,7 @@ from ..contract import AgentAnswer, AgentCall, AgentProcessError, LogSink, Sessi
 from .keeper import Keeper
 from .otel import OtlpTarget
 from .running import ProcessGoneError
-from .session import Session, SessionPlace
+from .session import RuntimeSession, SessionPlace
 from .usage import MeteredChunks, UsageMeter
 from .workspace import sweep_leftovers
 
@@ -69,8 +69,8 @@ class SessionPool:
         )
         self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit
-        self._sessions: dict[tuple[str, str, str], Session] = {}
-        self._processes: set[Session] = set()  # also those that are ending
+        self._sessions: dict[tuple[str, str, str], RuntimeSession] = {}
+        self._processes: set[RuntimeSession] = set()  # also those that are ending
         self._closing = False
 
     async def invoke(self, call: AgentCall) -> AgentAnswer:
@@ -99,7 +99,7 @@ class SessionPool:
             if session is not None:
                 self._forget(session)
             self._admit(call.runtime.runtime_id, call.qualifier, len(self._sessions))
-            session = Session(
+            session = RuntimeSession(
                 self._place,
                 call.runtime,
                 qualifier=call.qualifier,
@@ -144,6 +144,6 @@ class SessionPool:
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in list(self._processes)))
         await asyncio.to_thread(self._keeper.close)
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: RuntimeSession) -> None:
         if self._sessions.get(session.key) is session:
             del self._sessions[session.key]

@@ -9,7 +9,7 @@ from .clocks import SessionClocks
 from .connections import Connections
 from .output import SessionOutput
 from .process import AgentProcess
-from .wire import Connection, ConnectionClosedError
+from .wire import AgentConnection, ConnectionClosedError
 
 EXIT_SOON_S = 1.0
 """How long to wait for the process's end after it refused or closed a connection, in seconds."""
@@ -28,7 +28,7 @@ class Running:
     connections: Connections
     clocks: SessionClocks
 
-    async def connect(self) -> Connection:
+    async def connect(self) -> AgentConnection:
         """Return a connection for one request.
 
         Raises:

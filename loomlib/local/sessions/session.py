@@ -29,7 +29,7 @@ from .output import START_LINE, SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
 from .running import EXIT_SOON_S, Running
-from .wire import Connection, ConnectionClosedError, NotHttpError
+from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, remove_workspace, write_record
 
 _GRACE_S = 2.0  # from SIGTERM to SIGKILL
@@ -53,7 +53,7 @@ class SessionPlace:
     announces_starts: bool = False
 
 
-class Session:
+class RuntimeSession:
     """A session from the start of its process to its end; the next invocation after that starts a new one.
 
     It keeps the version with which it was started, wherever the endpoint points later, as a microVM does.
@@ -76,8 +76,8 @@ class Session:
         qualifier: str,
         session_id: str,
         mark: str,
-        on_end: Callable[[Session], None],
-        on_gone: Callable[[Session], None],
+        on_end: Callable[[RuntimeSession], None],
+        on_gone: Callable[[RuntimeSession], None],
     ) -> None:
         self.runtime, self.qualifier, self.session_id, self.mark = runtime, qualifier, session_id, mark
         self._place, self._on_end, self._on_gone = place, on_end, on_gone
@@ -129,7 +129,7 @@ class Session:
         self._calls += 1
         self._invocations += 1
         self._last_used_at = datetime.now(UTC)
-        connection: Connection | None = None
+        connection: AgentConnection | None = None
         try:
             if not self._start.done():
                 await asyncio.shield(self._start)
@@ -262,7 +262,7 @@ class Session:
             raise AgentProcessError(self._failed, self._log_tail())
         return self._running
 
-    def _release(self, connection: Connection | None) -> None:
+    def _release(self, connection: AgentConnection | None) -> None:
         """End an invocation, whatever its outcome."""
         self._calls -= 1
         self._last_used_at = datetime.now(UTC)

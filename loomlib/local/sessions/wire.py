@@ -62,7 +62,7 @@ def encode_request(method: str, path: str, headers: Mapping[str, str], body: byt
     return head + body if len(body) < 65_536 else head
 
 
-class Connection(asyncio.Protocol):
+class AgentConnection(asyncio.Protocol):
     """One connection: `ask` sends a request, `next_chunk` returns the next part of the answer's body."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loomlib.local.contract import LogSink
 from loomlib.local.sessions.output import SessionOutput
-from loomlib.local.sessions.wire import Connection, ConnectionClosedError, NotHttpError, encode_request
+from loomlib.local.sessions.wire import AgentConnection, ConnectionClosedError, NotHttpError, encode_request
 
 
 class Lines(LogSink):
@@ -74,7 +74,7 @@ class Transport(asyncio.Transport):
 async def _ask(
     data: bytes, cuts: list[int], *, then: Exception | None = None
 ) -> tuple[int, dict[str, str], bytes, bool]:
-    connection = Connection()
+    connection = AgentConnection()
     connection.connection_made(Transport())
     asking = asyncio.ensure_future(connection.ask("POST", "/invocations", {}, b"{}"))
     await asyncio.sleep(0)
