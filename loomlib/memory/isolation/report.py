@@ -26,7 +26,7 @@ class Crossing:
 
     def row(self) -> dict[str, Any]:
         """As a table has it."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        return {name: getattr(self, "fix" if name == "mend" else name) for name in COLUMNS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -71,7 +71,7 @@ def test_a_paused_session_names_its_approval_and_continues_once_it_expired(appro
         time.sleep(0.05)
     assert short.pending == ()
     assert state(approvals, waiting.id) == "expired"
-    with pytest.raises(loom.LoomError, match="It is decided: expired"):
+    with pytest.raises(loom.LoomError, match="It is already decided: expired"):
         approvals.approvals.approve(waiting.id)
     # Not only Loom looks at the clock: the agent does.
     late = {"approval": {"id": waiting.id, "decision": "approve"}}

@@ -36,7 +36,7 @@ def until(wanted: Callable[[], bool]) -> None:
 
 
 def facts(agent: loom.Agent, actor: str) -> list[str]:
-    return list(agent.context.memory("assistant").records("/facts/{actorId}/", actor=actor)["text"])
+    return list(agent.context.memories.get("assistant").records("/facts/{actorId}/", actor=actor)["text"])
 
 
 def test_facts_of_one_session_are_known_in_another(assistant: loom.Agent, actor: str) -> None:

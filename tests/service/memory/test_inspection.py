@@ -139,7 +139,7 @@ def test_empty_tables_say_how_to_fill_them(memory_bench):
 def test_a_session_needs_its_actor_and_a_strategy_its_name(memory_bench, kept):
     with pytest.raises(ValueError, match="actor"):
         kept.events(session="s1")
-    with pytest.raises(ValueError, match="no strategy"):
+    with pytest.raises(ValueError, match="is not a strategy"):
         memory_bench.memories.create("nope", strategies=["telepathy"])
 
 

@@ -95,7 +95,7 @@ def test_text_of_the_caller_does_not_count_as_retrieved(remembering):
     inv = agent.invoke(payload={"prompt": ALLERGY}).raise_for_status()
     used = inv.telemetry.memories_used(memory)
     assert len(used) == 0
-    assert "no span of a call that reads records" in used.note
+    assert "no call in the trace reads records" in used.note
 
 
 def test_without_a_call_or_with_a_short_text_confidence_falls():
