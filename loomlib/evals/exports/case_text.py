@@ -30,7 +30,9 @@ def headline(result: CaseResult) -> str:
         why = f"{first.answer.failure.kind}: {first.answer.failure.message}"
     else:
         why = "; ".join(
-            _short(name, said) for name, said in first.verdicts.items() if _word(said) in _VERDICTS.get(state, ())
+            _short(name, verdict)
+            for name, verdict in first.verdicts.items()
+            if _word(verdict) in _VERDICTS.get(state, ())
         )
     of = (
         f" (in {number(len(worst), 0)} of {plural(len(result.judgements), 'repeat')})"
@@ -56,18 +58,18 @@ def _repeat(result: CaseResult, judgement: Judgement, *, of: int) -> str:
             lines.append(f"expected  {cut(turn.expected_answer, 500)}")
     if answer.failure is not None:
         lines.append(f"no answer {answer.failure.kind}: {cut(answer.failure.message, 500)}")
-    for name, said in judgement.verdicts.items():
-        lines += _lines(name, said)
+    for name, verdict in judgement.verdicts.items():
+        lines += _lines(name, verdict)
     return "\n".join(lines if answer.failure else [*lines, facts(answer)])
 
 
-def _lines(name: str, said: CaseVerdict) -> list[str]:
-    if isinstance(said, CaseFailure):
-        return [f"{name}: not judged, {said.kind}: {cut(said.message, 500)}"]
-    if isinstance(said, NotApplicable):
-        return [f"{name}: not applicable, {cut(said.reason, 500)}"]
+def _lines(name: str, verdict: CaseVerdict) -> list[str]:
+    if isinstance(verdict, CaseFailure):
+        return [f"{name}: not judged, {verdict.kind}: {cut(verdict.message, 500)}"]
+    if isinstance(verdict, NotApplicable):
+        return [f"{name}: not applicable, {cut(verdict.reason, 500)}"]
     lines: list[str] = []
-    for each in said:
+    for each in verdict:
         title = " · ".join(filter(None, (name, each.part, *each.labels)))
         why = f": {cut(each.rationale, 500)}" if each.rationale else ""
         lines.append(f"{title}: {verdict_word(each)}, {score(each.value)}{why}")
@@ -76,19 +78,19 @@ def _lines(name: str, said: CaseVerdict) -> list[str]:
     return lines
 
 
-def _short(name: str, said: CaseVerdict) -> str:
-    if isinstance(said, CaseFailure):
-        return f"{name}: {said.kind}: {said.message}"
-    if isinstance(said, NotApplicable):
-        return f"{name}: {said.reason}"
-    why = next((each.rationale for each in said if each.passed is False and each.rationale), "")
+def _short(name: str, verdict: CaseVerdict) -> str:
+    if isinstance(verdict, CaseFailure):
+        return f"{name}: {verdict.kind}: {verdict.message}"
+    if isinstance(verdict, NotApplicable):
+        return f"{name}: {verdict.reason}"
+    why = next((each.rationale for each in verdict if each.passed is False and each.rationale), "")
     return f"{name}: {why}" if why else f"{name} failed"
 
 
-def _word(said: CaseVerdict) -> str:
-    if isinstance(said, CaseFailure):
+def _word(verdict: CaseVerdict) -> str:
+    if isinstance(verdict, CaseFailure):
         return "not judged"
-    if isinstance(said, NotApplicable):
+    if isinstance(verdict, NotApplicable):
         return "not applicable"
-    words = [verdict_word(each) for each in deciding(said)]
+    words = [verdict_word(each) for each in deciding(verdict)]
     return "failed" if "failed" in words else words[0] if words else "not judged"

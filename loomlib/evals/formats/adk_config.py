@@ -92,13 +92,13 @@ def write_text(evaluators: tuple[EvaluatorChoice, ...], kept: Mapping[str, Any])
 def _criterion(choice: EvaluatorChoice) -> tuple[str | None, dict[str, Any]]:
     options = cast("dict[str, Any]", plain(choice.options))
     if choice.name == "trajectory":
-        said: dict[str, Any] = {}
+        criterion: dict[str, Any] = {}
         if "match" in options:
-            said["match_type"] = options["match"]
+            criterion["match_type"] = options["match"]
         if "arguments" in options:
-            said["ignore_args"] = not options["arguments"]
+            criterion["ignore_args"] = not options["arguments"]
         is_sayable = options.keys() <= {"match", "arguments"} and options.get("match", "EXACT") in MATCH_TYPES
-        return (_TRAJECTORY if is_sayable and isinstance(options.get("arguments", True), bool) else None), said
+        return (_TRAJECTORY if is_sayable and isinstance(options.get("arguments", True), bool) else None), criterion
     if choice.name == "rouge1":
         return (None if options else _RESPONSE), {}
     if choice.name.startswith(_PREFIX) and "threshold" not in options:

@@ -2,7 +2,7 @@
 
 An empty cell has no value. Text that a cell cannot hold as it is (the empty text, broken characters, text that begins
 with `json:`, and text that a spreadsheet would run as a formula) is written as `json:"…"`; everything reads back
-exactly. A file of somebody else needs a `prompt` column and nothing more.
+exactly. A file from elsewhere needs only a `prompt` column.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 |---|---|
 | `id` | the case's id; rows of one case stand together; `case-<n>` where the table has none |
 | `turn` | 1, 2, … for the turns of one case; empty (or no such column) when every row is a case of its own |
-| `prompt` | what the agent is told (a scenario's starting prompt) |
+| `prompt` | the text sent to the agent (a scenario's starting prompt) |
 | `expected_answer` | what it should answer |
 | `expected_tools` | names (`a; b`, `[]` for none at all), or a JSON list of names and `{"name", "arguments", …}` |
 | `expected_texts`, `payload`, `turn_rubrics` | of the turn; JSON |

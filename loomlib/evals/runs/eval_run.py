@@ -103,7 +103,7 @@ class EvalRun:
 
     @property
     def state(self) -> str:
-        """ "complete", "stopped" (a budget ended it), "interrupted" or "running"."""
+        """State of the run: "complete", "stopped" (a budget ended it), "interrupted" or "running"."""
         return self._row.state
 
     @property

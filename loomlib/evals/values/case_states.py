@@ -45,9 +45,9 @@ def worst(states: Sequence[str]) -> str:
     return min(states, key=_RANKS.__getitem__, default=NOT_JUDGED)
 
 
-def deciding(said: Sequence[Score]) -> Sequence[Score]:
+def deciding(scores: Sequence[Score]) -> Sequence[Score]:
     """Return the scores that decide a case: that of the whole case, else those of its parts."""
-    return [each for each in said if not each.part] or said
+    return [score for score in scores if not score.part] or scores
 
 
 def state_of(judgement: Judgement) -> str:
@@ -55,13 +55,13 @@ def state_of(judgement: Judgement) -> str:
     if judgement.answer.failure is not None:
         return NOT_ANSWERED
     states: list[str] = []
-    for said in judgement.verdicts.values():
-        if isinstance(said, CaseFailure):
+    for verdict in judgement.verdicts.values():
+        if isinstance(verdict, CaseFailure):
             states.append(NOT_JUDGED)
-        elif isinstance(said, NotApplicable):
+        elif isinstance(verdict, NotApplicable):
             states.append(NOT_APPLICABLE)
         else:
-            states += [_of_score(each) for each in deciding(said)]
+            states += [_of_score(score) for score in deciding(verdict)]
     return worst(states)
 
 

@@ -65,7 +65,7 @@ def test_a_build_gets_words_files_and_an_exit_code(loom: Loom, tmp_path: Path) -
 def test_what_cannot_be_done_is_said_in_words(loom: Loom) -> None:
     for arguments, words in (
         (("evaluate", "echo", "no-such-set"), "no-such-set"),
-        (("evaluate", "echo", "words.json", "--gate", "high"), "a gate is written"),
+        (("evaluate", "echo", "words.json", "--gate", "high"), "write a gate as"),
         (("evaluate", "echo", "words.json", "-e", "exakt"), "exakt"),
         (("compare", "eval-1", "eval-2"), "No such evaluation in the store (eval-1)"),
     ):
