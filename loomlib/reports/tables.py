@@ -31,7 +31,7 @@ def mark_numbers(markup: str) -> str:
 
 
 def _one_heading(head: re.Match[str]) -> str:
-    """pandas writes the name of the index on a row of its own; it belongs above the index, beside the others."""
+    """Pandas writes the name of the index on a row of its own; it belongs above the index, beside the others."""
     return f"<thead>{head['before']}<th>{head['name']}</th>{head['columns']}</thead>"
 
 

@@ -90,6 +90,7 @@ class AgentApprovals:
         return Invocation(record, self._context, self._entry)
 
     def __call__(self, *, session_id: str | None = None, limit: int = _MOST_EVENTS) -> ApprovalsView:
+        """Use `list()` instead."""
         warn_renamed("Agent.approvals()", "Agent.approvals.list()")
         return self.list(session_id=session_id, limit=limit)
 

@@ -87,6 +87,7 @@ class BenchAlerts:
         return AlertCheckView(checked, labels=context.labels)
 
     def __call__(self) -> pd.DataFrame:
+        """Use `table()` instead."""
         warn_renamed("Workbench.alerts()", "Workbench.alerts.table()")
         return self.table()
 

@@ -137,6 +137,7 @@ class Memories:
         delete_memory(self._context.clients, memory.id, region=memory.description.region)
 
     def __call__(self, *, region: str | None = None) -> MemoryFrame:
+        """Use `table()` instead."""
         warn_renamed("Workbench.memories()", "Workbench.memories.table()")
         return self.table(region=region)
 

@@ -31,6 +31,7 @@ class WaitLine:
         self._shown, self._shown_at = "", self._began
 
     def __call__(self, line: str) -> None:
+        """Show a line of progress."""
         now = self._clock()
         if now - self._began < self._quiet_s:
             return
