@@ -102,7 +102,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
         ("deploy", {"what": "calculator", "memory": "no-such-memory"}, ""),
         ("register", {"arn": " "}, "nothing to register"),
         ("register", {"arn": HOSTILE}, "ARN"),
-        ("remove", {"arn": HOSTILE}, "No such agent"),
+        ("remove", {"arn": HOSTILE}, "no such agent"),
         ("look", {"arn": 7}, "text"),
     ],
 )
