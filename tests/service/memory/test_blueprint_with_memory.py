@@ -10,6 +10,7 @@ import pytest
 
 import loomlib as loom
 from loomlib import local
+from loomlib.workbench.bench_memories import Memories
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def until(wanted: Callable[[], bool]) -> None:
 
 
 def facts(agent: loom.Agent, actor: str) -> list[str]:
-    return list(agent.context.memories.get("assistant").records("/facts/{actorId}/", actor=actor)["text"])
+    return list(Memories(agent.context).get("assistant").records("/facts/{actorId}/", actor=actor)["text"])
 
 
 def test_facts_of_one_session_are_known_in_another(assistant: loom.Agent, actor: str) -> None:

@@ -58,7 +58,7 @@ def test_a_memory_is_looked_after_from_the_command_line(run: Run, memory_bench, 
     assert "verified" in run("memory", "forget", memory.name, "anna", "--yes").stderr
     assert len(memory.events()) == 0
     assert len(memory.records()) == 0
-    assert "nothing to delete" in run("memory", "forget", memory.name, "anna", "--yes").stdout
+    assert "Nothing to delete" in run("memory", "forget", memory.name, "anna", "--yes").stdout
 
 
 def test_isolation_is_a_gate(run: Run, memory_bench):
