@@ -2,12 +2,12 @@
 
 from .approvals import APPROVAL_STATES, Approval, read_approvals
 from .differences import MemoryDiff, diff_snapshots
-from .namespaces import Owner, Place, filled, owner_of, place_of
-from .provenance import PROVENANCE_STATES, Provenance, Source, find_provenance
+from .namespaces import NamespaceOwner, RecordLocation, fill_template, location_of, owner_of
+from .provenance import PROVENANCE_STATES, Provenance, SourceEvent, find_provenance
 from .reading import MemoryReader
 from .snapshots import MemorySnapshot, read_snapshot, take_snapshot
-from .timeline import Moment, draw_timeline, moments_of
-from .used import CONFIDENCES, READING_CALLS, Given, UsedRecord, find_used, words_of
+from .timeline import TimelineEntry, draw_timeline, timeline_entries
+from .used import CONFIDENCES, READING_CALLS, PromptText, UsedRecord, find_used, texts_in
 
 __all__ = [
     "APPROVAL_STATES",
@@ -15,26 +15,26 @@ __all__ = [
     "PROVENANCE_STATES",
     "READING_CALLS",
     "Approval",
-    "Given",
     "MemoryDiff",
     "MemoryReader",
     "MemorySnapshot",
-    "Moment",
-    "Owner",
-    "Place",
+    "NamespaceOwner",
+    "PromptText",
     "Provenance",
-    "Source",
+    "RecordLocation",
+    "SourceEvent",
+    "TimelineEntry",
     "UsedRecord",
     "diff_snapshots",
     "draw_timeline",
-    "filled",
+    "fill_template",
     "find_provenance",
     "find_used",
-    "moments_of",
+    "location_of",
     "owner_of",
-    "place_of",
     "read_approvals",
     "read_snapshot",
     "take_snapshot",
-    "words_of",
+    "texts_in",
+    "timeline_entries",
 ]

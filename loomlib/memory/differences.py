@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from .faces import frame_of, html_rows, text_rows
+from .displays import frame_of, html_rows, text_rows
 from .snapshots import MemorySnapshot
 
 CHANGES: Final = ("created", "updated", "moved", "deleted")

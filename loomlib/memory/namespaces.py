@@ -19,7 +19,7 @@ _PLACEHOLDER: Final = re.compile(r"\{(actorId|sessionId|memoryStrategyId)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class NamespaceOwner:
     """Whose a namespace is, as far as its template tells (empty where it does not)."""
 
     template: str
@@ -29,7 +29,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RecordLocation:
     """Where to list: `namespace` exactly, or `path` and below; of what is found `holds` tells what is meant."""
 
     template: str
@@ -41,7 +41,7 @@ class Place:
         return any(_pattern(self.template).fullmatch(each) for each in record.namespaces)
 
 
-def filled(template: str, **values: str) -> str:
+def fill_template(template: str, **values: str) -> str:
     """The template with the placeholders filled in that have a value.
 
     >>> filled("/facts/{actorId}/{sessionId}/", actorId="anna")
@@ -50,7 +50,7 @@ def filled(template: str, **values: str) -> str:
     return _PLACEHOLDER.sub(lambda found: values.get(found[1]) or found[0], template)
 
 
-def place_of(template: str) -> Place | None:
+def location_of(template: str) -> RecordLocation | None:
     """Where to list what a template means; None when it begins with a placeholder, so that nowhere is known.
 
     >>> place_of("/facts/anna/{sessionId}/").path
@@ -58,22 +58,22 @@ def place_of(template: str) -> Place | None:
     """
     found = _PLACEHOLDER.search(template)
     if found is None:
-        return Place(template=template, namespace=template)
+        return RecordLocation(template=template, namespace=template)
     path = template[: template.rfind("/", 0, found.start()) + 1]
-    return Place(template=template, path=path) if path else None
+    return RecordLocation(template=template, path=path) if path else None
 
 
-def owner_of(namespace: str, strategies: Iterable[MemoryStrategy]) -> Owner | None:
+def owner_of(namespace: str, strategies: Iterable[MemoryStrategy]) -> NamespaceOwner | None:
     """Whose a namespace is by the templates of these strategies; the most telling template counts."""
-    found: list[Owner] = []
+    found: list[NamespaceOwner] = []
     for strategy in strategies:
         for template in strategy.namespaces:
-            full = filled(template, memoryStrategyId=strategy.strategy_id)
+            full = fill_template(template, memoryStrategyId=strategy.strategy_id)
             match = _pattern(full).fullmatch(namespace) or _pattern(full, True).fullmatch(namespace)
             if match is not None:
                 named = match.groupdict()
                 found.append(
-                    Owner(
+                    NamespaceOwner(
                         template=template,
                         strategy_id=strategy.strategy_id,
                         actor_id=named.get("actorId") or "",
@@ -83,19 +83,19 @@ def owner_of(namespace: str, strategies: Iterable[MemoryStrategy]) -> Owner | No
     return max(found, key=lambda each: (bool(each.actor_id), bool(each.session_id)), default=None)
 
 
-def actor_places(memory: MemoryDescription, actor_id: str) -> list[Place]:
+def actor_locations(memory: MemoryDescription, actor_id: str) -> list[RecordLocation]:
     """Where an actor's records are, by the strategies' templates that name the actor."""
-    found: dict[str, Place] = {}
+    found: dict[str, RecordLocation] = {}
     for strategy in memory.strategies:
         for template in strategy.namespaces:
             if "{actorId}" in template:
-                full = filled(template, actorId=actor_id, memoryStrategyId=strategy.strategy_id)
-                if (place := place_of(full)) is not None:
+                full = fill_template(template, actorId=actor_id, memoryStrategyId=strategy.strategy_id)
+                if (place := location_of(full)) is not None:
                     found[full] = place
     return list(found.values())
 
 
-def every_path(memory: MemoryDescription) -> list[str]:
+def all_paths(memory: MemoryDescription) -> list[str]:
     """Paths that together hold every record whose namespace can be known, none within another."""
     starts: set[str] = {"/"}
     for strategy in memory.strategies:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, metadata_event_id
 from ..embeddings import MODEL_NAME, embed
 from ..presentation.formats import plural
-from .namespaces import Owner, owner_of
+from .namespaces import NamespaceOwner, owner_of
 from .reading import MemoryReader
 
 PROVENANCE_STATES: Final = ("told", "told_but_gone", "inferred", "nothing_alike", "no_events")
@@ -35,7 +35,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?\n])\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceEvent:
     """An event that a record came from, with the sentence of it that says the same.
 
     `certainty` is "told" or "inferred"; `score` is the cosine of `said` and the record's nearest sentence.
@@ -53,15 +53,17 @@ class Provenance:
 
     record: MemoryRecord
     state: str
-    sources: tuple[Source, ...] = ()
-    owner: Owner | None = None
+    sources: tuple[SourceEvent, ...] = ()
+    owner: NamespaceOwner | None = None
     scanned: int = 0
-    is_cut: bool = False
+    is_truncated: bool = False
     missing: tuple[str, ...] = ()
 
     def sentence(self) -> str:
         """How it is known, in words."""
-        seen = f"{plural(self.scanned, 'event')} read{', then stopped: give scan= to read more' if self.is_cut else ''}"
+        scanned = f"{plural(self.scanned, 'event')} read"
+        if self.is_truncated:
+            scanned += ", the limit; scan= sets a higher one"
         how = {
             "told": f"The service tells {len(self.sources)} source event{'s' if len(self.sources) != 1 else ''}",
             "told_but_gone": "The service tells source events, but none of them is found: expired or deleted",
@@ -71,7 +73,7 @@ class Provenance:
         }[self.state]
         gone = f"; {len(self.missing)} more are expired or deleted" if self.state == "told" and self.missing else ""
         by = f" · extracted by: {self.record.extractor}" if self.record.extractor else ""
-        return f"{how}{gone} · {seen}{by}"
+        return f"{how}{gone} · {scanned}{by}"
 
     def table(self) -> list[dict[str, Any]]:
         """One row a source."""
@@ -120,7 +122,7 @@ def find_provenance(
         sources=tuple(sources),
         owner=owner,
         scanned=scanned.count,
-        is_cut=scanned.count >= scan,
+        is_truncated=scanned.count >= scan,
         missing=missing,
     )
 
@@ -138,7 +140,7 @@ class _Counted:
         return event
 
 
-def _told(record: MemoryRecord, events: Iterable[MemoryEvent]) -> tuple[list[Source], tuple[str, ...]]:
+def _told(record: MemoryRecord, events: Iterable[MemoryEvent]) -> tuple[list[SourceEvent], tuple[str, ...]]:
     wanted = {metadata_event_id(each) for each in record.stated_sources}
     found: list[MemoryEvent] = []
     for event in events:
@@ -149,21 +151,21 @@ def _told(record: MemoryRecord, events: Iterable[MemoryEvent]) -> tuple[list[Sou
                 break
     best = _best_sentences(record.text, found)
     sources = [
-        Source(event=event, certainty="told", score=score, said=said)
+        SourceEvent(event=event, certainty="told", score=score, said=said)
         for event, (score, said) in zip(found, best, strict=True)
     ]
     return sorted(sources, key=lambda each: each.event.timestamp), tuple(sorted(wanted))
 
 
-def _inferred(record: MemoryRecord, events: Iterable[MemoryEvent], top: int) -> list[Source]:
+def _inferred(record: MemoryRecord, events: Iterable[MemoryEvent], top: int) -> list[SourceEvent]:
     latest = max(record.created_at, record.updated_at or record.created_at) + _LATER
-    sources: list[Source] = []
+    sources: list[SourceEvent] = []
     source = iter(events)
     while part := list(islice(source, _AT_ONCE)):
         possible = [event for event in part if event.timestamp <= latest]
         for event, (score, said) in zip(possible, _best_sentences(record.text, possible), strict=True):
             if score >= ALIKE_FROM:
-                sources.append(Source(event=event, certainty="inferred", score=score, said=said))
+                sources.append(SourceEvent(event=event, certainty="inferred", score=score, said=said))
         sources = sorted(sources, key=lambda each: -(each.score or 0.0))[:top]
     return sources
 

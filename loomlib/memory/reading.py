@@ -20,7 +20,7 @@ from ..aws.memory_shapes import (
     MemoryRecord,
     MemorySession,
 )
-from .namespaces import PLACEHOLDERS, Place, actor_places, every_path, filled, place_of
+from .namespaces import PLACEHOLDERS, RecordLocation, actor_locations, all_paths, fill_template, location_of
 
 Progress = Callable[[str], None]
 T = TypeVar("T")
@@ -121,19 +121,19 @@ class MemoryReader:
         found = service.iter_failed_extractions(self.clients, self.memory.memory_id, region=self.memory.region)
         return islice(found, limit)
 
-    def places(self, namespace: str | None, *, actor: str | None, exact: bool = False) -> list[Place]:
+    def places(self, namespace: str | None, *, actor: str | None, exact: bool = False) -> list[RecordLocation]:
         """Where `records` and `search` look."""
         if namespace is None:
             if actor is not None:
-                return actor_places(self.memory, actor)
-            return [Place(template="", path=path) for path in every_path(self.memory)]
-        full = filled(namespace, actorId=actor or "")
+                return actor_locations(self.memory, actor)
+            return [RecordLocation(template="", path=path) for path in all_paths(self.memory)]
+        full = fill_template(namespace, actorId=actor or "")
         if any(f"{{{each}}}" in full for each in PLACEHOLDERS):
-            place = place_of(full)
+            place = location_of(full)
             if place is None:
                 raise ValueError(f"{namespace!r} begins with a placeholder that has no value: name actor=…")
             return [place]
-        return [Place(template="", namespace=full) if exact else Place(template="", path=full)]
+        return [RecordLocation(template="", namespace=full) if exact else RecordLocation(template="", path=full)]
 
     def _events(
         self, actor: str | None, session: str | None, since: datetime | None, branch: str | None
@@ -149,7 +149,7 @@ class MemoryReader:
                 )
 
     def _records(
-        self, places: Iterable[Place], strategy: str | None, filters: Sequence[Mapping[str, Any]]
+        self, places: Iterable[RecordLocation], strategy: str | None, filters: Sequence[Mapping[str, Any]]
     ) -> Iterator[MemoryRecord]:
         for place in places:
             for record in service.iter_records(
@@ -179,7 +179,7 @@ def moment(since: datetime | timedelta | None) -> datetime | None:
     return since
 
 
-def _holds_all(place: Place) -> bool:
+def _holds_all(place: RecordLocation) -> bool:
     return not place.template or place.namespace is not None
 
 

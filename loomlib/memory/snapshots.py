@@ -17,7 +17,7 @@ from ..aws import memory_writing as writing
 from ..errors import SettingsError
 from ..jobs.written import whole_file
 from ..redaction import Redactor
-from .faces import safe_id
+from .displays import safe_id
 from .reading import MemoryReader
 
 FORMAT: Final = "loom memory snapshot"

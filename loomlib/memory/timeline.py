@@ -21,7 +21,7 @@ TIMELINE_COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class TimelineEntry:
     """One thing that happened: `what` is "said", "record created" or "record changed"."""
 
     at: datetime
@@ -43,20 +43,20 @@ class Moment:
         return dict(zip(TIMELINE_COLUMNS, values, strict=True))
 
 
-def moments_of(
+def timeline_entries(
     events: Iterable[MemoryEvent],
     records: Iterable[MemoryRecord],
     strategies: Sequence[MemoryStrategy] = (),
     *,
     since: datetime | None = None,
-) -> list[Moment]:
+) -> list[TimelineEntry]:
     """Messages and records in the order of time. AgentCore keeps no former texts of a record, only its last."""
     names: Mapping[str, str] = {each.strategy_id: each.name for each in strategies}
-    found: list[Moment] = []
+    found: list[TimelineEntry] = []
     for event in events:
         for message in event.messages:
             found.append(
-                Moment(
+                TimelineEntry(
                     at=event.timestamp,
                     what="said",
                     lane=f"said by {message.role.lower()}",
@@ -75,7 +75,7 @@ def moments_of(
             times.append((changed, "record changed"))
         for at, what in times:
             found.append(
-                Moment(
+                TimelineEntry(
                     at=at,
                     what=what,
                     lane=lane,
@@ -88,7 +88,7 @@ def moments_of(
     return sorted((each for each in found if since is None or each.at >= since), key=lambda each: each.at)
 
 
-def draw_timeline(moments: Sequence[Moment], *, title: str, subtitle: str = "") -> go.Figure:
+def draw_timeline(moments: Sequence[TimelineEntry], *, title: str, subtitle: str = "") -> go.Figure:
     """One lane for each who spoke and for each strategy. Texts are shown as they were written, never as markup."""
     from loomlib.presentation.charts import Chart
 

@@ -27,7 +27,7 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class PromptText:
     """A text that the model was given: where it stood (`tool result`, `system prompt`, `prompt`), and in which span."""
 
     where: str
@@ -67,7 +67,7 @@ class UsedRecord:
 def find_used(
     memory_id: str,
     records: Iterable[MemoryRecord],
-    given: Sequence[Given],
+    given: Sequence[PromptText],
     *,
     asked: str = "",
     calls: Sequence[str] = (),
@@ -141,7 +141,7 @@ def _outermost(spans: Iterable[_Span]) -> set[_Span]:
     return kept
 
 
-def words_of(value: Any) -> str:
+def texts_in(value: Any) -> str:
     """All texts within a tool's result, a line each; JSON within a text is opened."""
     return "\n".join(_texts(value, 8))
 

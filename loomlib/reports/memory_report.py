@@ -123,15 +123,15 @@ def memory_verdict(
     """
     worst = [each.what for each in health.findings if each.severity != "note"][:3]
     cost = health.growth.sentence() if health.growth else ""
-    looked_at = (("record", health.records), ("event", health.events), ("actor", health.actors))
-    seen = ", ".join(plural(count, what) for what, count in looked_at)
+    read = (("record", health.records), ("event", health.events), ("actor", health.actors))
+    seen = ", ".join(plural(count, what) for what, count in read)
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in health.counts().items())
     state = "is healthy" if health.is_healthy else "has findings to fix"
     noted = f": {counts}" if counts else ""
     isolated = [f"{isolation.sentence()}."] if isolation else []
     sentences = [f"This memory {state}{noted} ({seen} checked).", *worst, *isolated]
     return Verdict(
-        title=" · ".join([f"memory {memory.name}", *memory.labels, f"{health.looked_at:%d %b %Y %H:%M} UTC"]),
+        title=" · ".join([f"memory {memory.name}", *memory.labels, f"{health.checked_at:%d %b %Y %H:%M} UTC"]),
         sentences=[*sentences, *([cost] if cost else [])],
         gates=[(gate.outcome, gate.sentence())],
         summary={

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..deprecation import warn_renamed
 from ..errors import LoomError
-from ..memory import MemoryReader, Provenance, find_provenance, moments_of
+from ..memory import MemoryReader, Provenance, find_provenance, timeline_entries
 from ..memory.reading import moment
 from ..presentation.html import card
 from . import memory_tables as tables
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..aws import Clients
     from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord
     from ..memory.differences import MemoryDiff
-    from ..memory.exchange import Exported, ExportPreview, ImportPreview
+    from ..memory.exchange import ExportPreview, ExportResult, ImportPreview
     from ..memory.forgetting import ForgetPreview
     from ..memory.health import HealthReport
     from ..memory.isolation import IsolationReport
@@ -165,7 +165,7 @@ class Memory:
         start = moment(since)
         events = self.reader.events(actor, session=session, since=start, limit=limit, progress=show)
         records = self.reader.records(actor=actor, limit=limit, progress=show)
-        found = moments_of(events, records, self.description.strategies, since=start)
+        found = timeline_entries(events, records, self.description.strategies, since=start)
         return TimelineView(found, title=f"{actor} in {self.name}", labels=self.labels)
 
     def provenance(
@@ -253,7 +253,7 @@ class Memory:
         actors: Sequence[str] | None = None,
         redact: bool | Redactor = True,
         progress: Progress | None = None,
-    ) -> Exported:
+    ) -> ExportResult:
         """Write events and records (only of `actors`, if given) to a file of JSON lines.
 
         Secrets and personal data are redacted; `redact=False` keeps them, a `Redactor` has rules of your own.

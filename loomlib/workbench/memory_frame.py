@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..memory.faces import SHOWN_ROWS, cell_text, html_table
+from ..memory.displays import SHOWN_ROWS, cell_text, html_table
 
 
 class MemoryFrame(pd.DataFrame):

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, MemorySession
-from ..memory.faces import cell_text as cell_text
-from ..memory.faces import html_table as html_table
+from ..memory.displays import cell_text as cell_text
+from ..memory.displays import html_table as html_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..memory import READING_CALLS, Given, MemoryReader, find_used, words_of
+from ..memory import READING_CALLS, MemoryReader, PromptText, find_used, texts_in
 from . import memory_tables as tables
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def used_frame(
     return tables.frame(rows, tables.USED, title="Memory records in the prompt", note=note, empty=empty)
 
 
-def given_in(view: TraceView) -> Iterator[Given]:
+def given_in(view: TraceView) -> Iterator[PromptText]:
     """Yield the texts that the model was given: system prompt, user messages, tool results."""
     yield from _given(view.trajectory())
 
@@ -67,13 +67,13 @@ def reading_calls(view: TraceView) -> list[str]:
     return [span.span_id for span in view.trace.spans if _method(span) in READING_CALLS]
 
 
-def _given(found: Trajectory) -> Iterator[Given]:
+def _given(found: Trajectory) -> Iterator[PromptText]:
     for step in (*found.history, *found.steps):
         if step.kind in _PLACES:
-            text = words_of(step.result) if step.kind == "tool_result" else step.text
+            text = texts_in(step.result) if step.kind == "tool_result" else step.text
             if text:
                 tool = step.name if step.kind == "tool_result" else ""
-                yield Given(where=_PLACES[step.kind], text=text, span_id=step.span_id, tool=tool)
+                yield PromptText(where=_PLACES[step.kind], text=text, span_id=step.span_id, tool=tool)
     inner: Sequence[Trajectory] = found.agents
     for each in inner:
         yield from _given(each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..memory.timeline import TIMELINE_COLUMNS, Moment, draw_timeline
+from ..memory.timeline import TIMELINE_COLUMNS, TimelineEntry, draw_timeline
 from . import memory_tables as tables
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SHOWN = 200
 class TimelineView:
     """An actor's events and records in order of time; made by `memory.timeline(actor)`."""
 
-    def __init__(self, moments: Sequence[Moment], *, title: str, labels: Sequence[str] = ()) -> None:
+    def __init__(self, moments: Sequence[TimelineEntry], *, title: str, labels: Sequence[str] = ()) -> None:
         self.moments, self._title, self._labels = tuple(moments), title, tuple(labels)
 
     def table(self) -> MemoryFrame:
@@ -87,7 +87,7 @@ class ProvenanceView:
         return self.table().html()
 
 
-def _lanes(moments: Sequence[Moment]) -> str:
+def _lanes(moments: Sequence[TimelineEntry]) -> str:
     """Return the timeline as inline SVG, without a script; the table below has the same data."""
     from html import escape
 

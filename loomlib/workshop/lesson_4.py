@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..memory.forgetting import ForgetPreview, Forgotten
+from ..memory.forgetting import ForgetPreview, ForgetResult
 from ..memory.health import Finding
 from ..memory.isolation import IsolationReport
 from ..workbench import Invocation
@@ -78,7 +78,7 @@ def _previewed(answer: object, bench: Workbench) -> str:
 
 
 def _forgotten(answer: object, bench: Workbench) -> str:
-    found = an(answer, Forgotten, "what .confirm() of a preview returns")
+    found = an(answer, ForgetResult, "what .confirm() of a preview returns")
     expect(found.actor_id == WHO, f"this deleted the data of {found.actor_id}.")
     now = found.verify()
     expect(

@@ -1,8 +1,8 @@
 """Memories as files: exported without secrets, previewed and imported once."""
 
 from ...dispatch import register
-from .exporting import Exported, ExportPreview, export_memory, preview_export
-from .imported import Imported
+from .exporting import ExportPreview, ExportResult, export_memory, preview_export
+from .import_result import ImportResult
 from .importing import ImportPreview, preview_import
 from .reading import read_lines, read_manifest
 
@@ -10,9 +10,9 @@ register("ImportPreview.confirm", "loomlib.memory.exchange.writing:write_import"
 
 __all__ = [
     "ExportPreview",
-    "Exported",
+    "ExportResult",
     "ImportPreview",
-    "Imported",
+    "ImportResult",
     "export_memory",
     "preview_export",
     "preview_import",

@@ -15,10 +15,10 @@ from typing import Any, Final
 from ...aws import memory_writing as writing
 from ...jobs.written import whole_file
 from ...redaction import Redactor
-from ..faces import frame_of, html_rows, text_rows
-from ..namespaces import every_path
+from ..displays import frame_of, html_rows, text_rows
+from ..namespaces import all_paths
 from ..reading import MemoryReader
-from .clean import Cleaner
+from .redacting import ExportRedactor
 
 Progress = Callable[[str], None]
 FORMAT: Final = "loom memory export"
@@ -29,7 +29,7 @@ _TOLD_EVERY: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Exported:
+class ExportResult:
     """What was written where. `struck_out` counts what was, by kind; None: nothing was looked for."""
 
     path: Path
@@ -74,12 +74,12 @@ def export_memory(
     redactor: Redactor | None,
     progress: Progress | None = None,
     labels: tuple[str, ...] = (),
-) -> Exported:
+) -> ExportResult:
     """Write a memory (of these `actors` alone) to a file that only its owner reads; it appears when it is whole.
 
     Events come session by session, the oldest first, as an import must make them: a session is held in memory at once.
     """
-    target, cleaner = Path(path), Cleaner(redactor)
+    target, cleaner = Path(path), ExportRedactor(redactor)
     counts = {"event": 0, "record": 0}
     people = list(reader.actors()) if actors is None else list(dict.fromkeys(actors))
     digest = hashlib.sha256()
@@ -98,7 +98,7 @@ def export_memory(
                 progress(f"{counts['event']:,} events and {counts['record']:,} records exported")
         write({"kind": "end", "events": counts["event"], "records": counts["record"],
                "struck_out": cleaner.counts, "sha256": digest.hexdigest()})  # fmt: skip
-    return Exported(
+    return ExportResult(
         path=target,
         name=reader.memory.name,
         events=counts["event"],
@@ -154,7 +154,7 @@ def preview_export(
     labels: tuple[str, ...] = (),
 ) -> ExportPreview:
     """The first events and records as `export_memory` would write them, half of each; nothing is written."""
-    cleaner, half = Cleaner(redactor), max(1, lines // 2)
+    cleaner, half = ExportRedactor(redactor), max(1, lines // 2)
     people = reader.actors() if actors is None else list(dict.fromkeys(actors))
     found = list(islice(_event_lines(reader, people, cleaner), half))
     named = people if isinstance(people, list) else ()
@@ -175,7 +175,7 @@ def _place(line: Mapping[str, Any]) -> str:
 
 
 def _manifest(
-    reader: MemoryReader, redactor: Redactor | None, cleaner: Cleaner, actors: Sequence[str] | None
+    reader: MemoryReader, redactor: Redactor | None, cleaner: ExportRedactor, actors: Sequence[str] | None
 ) -> dict[str, Any]:
     memory = reader.memory
     return {
@@ -196,13 +196,13 @@ def _manifest(
 
 
 def _lines(
-    reader: MemoryReader, actors: Sequence[str], cleaner: Cleaner, *, everybody: bool
+    reader: MemoryReader, actors: Sequence[str], cleaner: ExportRedactor, *, everybody: bool
 ) -> Iterator[dict[str, Any]]:
     yield from _event_lines(reader, actors, cleaner)
     yield from _record_lines(reader, actors, cleaner, everybody=everybody)
 
 
-def _event_lines(reader: MemoryReader, actors: Iterable[str], cleaner: Cleaner) -> Iterator[dict[str, Any]]:
+def _event_lines(reader: MemoryReader, actors: Iterable[str], cleaner: ExportRedactor) -> Iterator[dict[str, Any]]:
     memory, clients = reader.memory, reader.clients
     for actor in actors:
         for session in reader.sessions(actor):
@@ -213,13 +213,13 @@ def _event_lines(reader: MemoryReader, actors: Iterable[str], cleaner: Cleaner) 
 
 
 def _record_lines(
-    reader: MemoryReader, actors: Iterable[str], cleaner: Cleaner, *, everybody: bool
+    reader: MemoryReader, actors: Iterable[str], cleaner: ExportRedactor, *, everybody: bool
 ) -> Iterator[dict[str, Any]]:
     memory, clients = reader.memory, reader.clients
     strategies = {each.strategy_id: each.name for each in memory.strategies}
     wanted = None if everybody else {each.record_id for actor in actors for each in reader.records(actor=actor)}
     seen: set[str] = set()
-    for path in every_path(memory):
+    for path in all_paths(memory):
         for shape in writing.iter_record_shapes(clients, memory.memory_id, path, region=memory.region):
             record_id = str(shape["memoryRecordId"])
             if record_id not in seen and (wanted is None or record_id in wanted):

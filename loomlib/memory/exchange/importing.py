@@ -14,10 +14,10 @@ from ...aws import memory_writing as writing
 from ...dispatch import call
 from ...errors import SettingsError
 from ...jobs.written import written
-from ..faces import frame_of, html_rows, text_rows
+from ..displays import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
-from .imported import Imported
-from .journal import Journal
+from .import_result import ImportResult
+from .journal import ImportJournal
 from .reading import check_whole, read_lines, read_manifest
 
 Progress = Callable[[str], None]
@@ -51,7 +51,7 @@ class ImportPreview:
         """How many records would be written."""
         return self.counts.get("record", 0) - self.present.get("record", 0)
 
-    def confirm(self, *, extract: bool = False, progress: Progress | None = None) -> Imported:
+    def confirm(self, *, extract: bool = False, progress: Progress | None = None) -> ImportResult:
         """Write what is not here. With `extract` strategies see the events, and make records beside the imported ones.
 
         An import that was stopped goes on where it stopped, also from a copy of this preview made later.
@@ -115,7 +115,7 @@ def preview_import(
         else:
             strategies.add(str(line.get("strategy") or ""))
             places[line["memoryRecordId"]] = "record"
-    done = set(Journal.of(path, reader.memory.memory_id, checksum).done)
+    done = set(ImportJournal.of(path, reader.memory.memory_id, checksum).done)
     if manifest["memory"].get("id") == reader.memory.memory_id:
         done |= _here(reader, sessions, progress)
     already = frozenset(done & places.keys())

@@ -13,7 +13,7 @@ from typing import IO, Any, Self
 
 
 @dataclass(slots=True)
-class Journal:
+class ImportJournal:
     """`done` has the new id of each old one. Lines of an import of another file (`checksum`) do not count."""
 
     path: Path
@@ -22,7 +22,7 @@ class Journal:
     _file: IO[str] | None = None
 
     @classmethod
-    def of(cls, export: str | os.PathLike[str], memory_id: str, checksum: str) -> Journal:
+    def of(cls, export: str | os.PathLike[str], memory_id: str, checksum: str) -> ImportJournal:
         """The journal of an export's import into a memory, as far as it came."""
         source = Path(export)
         journal = cls(source.with_name(f"{source.name}.{memory_id}.imported"), checksum)

@@ -15,9 +15,9 @@ from typing import Any, Final, cast
 from ...aws import memory_writing as service
 from ...aws.memory_shapes import SOURCE_EVENTS_KEY, metadata_event_id
 from ...errors import LoomError
-from .imported import Imported
+from .import_result import ImportResult
 from .importing import ImportPreview, moment_of
-from .journal import Journal
+from .journal import ImportJournal
 from .reading import read_lines, read_manifest
 
 Progress = Callable[[str], None]
@@ -27,7 +27,7 @@ _WRITERS: Final = 8
 _MOST_FAILURES: Final = 20
 
 
-def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | None) -> Imported:
+def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | None) -> ImportResult:
     """Write what is not there."""
     memory = preview.reader.memory
     strategies = _strategies(preview)
@@ -36,7 +36,7 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
     sources: dict[str, str] = {}
     told = 0
     with (
-        Journal.of(preview.path, memory.memory_id, preview.checksum) as journal,
+        ImportJournal.of(preview.path, memory.memory_id, preview.checksum) as journal,
         ThreadPoolExecutor(_WRITERS, thread_name_prefix="loom-import") as writers,
     ):
         skipped = preview.already | journal.done.keys()
@@ -62,7 +62,7 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
             if progress is not None and (kind == "record" or written["event"] >= told + _TOLD_EVERY):
                 told = written["event"]
                 progress(f"{written['event']:,} events and {written['record']:,} records imported")
-    return Imported(
+    return ImportResult(
         name=memory.name,
         events=written["event"],
         records=written["record"],
@@ -104,7 +104,7 @@ def _token(preview: ImportPreview, *ids: str) -> str:
     return hashlib.sha256("\n".join([preview.reader.memory.memory_id, preview.checksum, *ids]).encode()).hexdigest()
 
 
-def _event(preview: ImportPreview, journal: Journal, line: Mapping[str, Any], extract: bool) -> dict[str, Any]:
+def _event(preview: ImportPreview, journal: ImportJournal, line: Mapping[str, Any], extract: bool) -> dict[str, Any]:
     """What CreateEvent is asked for."""
     asked: dict[str, Any] = {
         "memoryId": preview.reader.memory.memory_id,
@@ -126,7 +126,7 @@ def _event(preview: ImportPreview, journal: Journal, line: Mapping[str, Any], ex
 
 def _write_events(
     preview: ImportPreview,
-    journal: Journal,
+    journal: ImportJournal,
     lines: Sequence[Mapping[str, Any]],
     asked: Sequence[Mapping[str, Any]],
     writers: ThreadPoolExecutor,
@@ -151,7 +151,7 @@ def _write_events(
 
 def _write_records(
     preview: ImportPreview,
-    journal: Journal,
+    journal: ImportJournal,
     lines: Sequence[Mapping[str, Any]],
     strategies: Mapping[str, str],
     sources: Mapping[str, str],

@@ -1,9 +1,9 @@
 """Forgetting an actor: previewed first, verified afterwards."""
 
 from ...dispatch import register
-from .forgotten import MAY_STILL_HOLD, Forgotten
-from .preview import ForgetPreview, ToForget, preview_forgetting
+from .preview import ForgetCount, ForgetPreview, preview_forgetting
+from .result import MAY_STILL_HOLD, ForgetResult
 
 register("ForgetPreview.confirm", "loomlib.memory.forgetting.execution:forget_all")
 
-__all__ = ["MAY_STILL_HOLD", "ForgetPreview", "Forgotten", "ToForget", "preview_forgetting"]
+__all__ = ["MAY_STILL_HOLD", "ForgetCount", "ForgetPreview", "ForgetResult", "preview_forgetting"]

@@ -9,9 +9,9 @@ from typing import Final
 from ...aws import memory_writing as writing
 from ...errors import AwsError
 from ..reading import MemoryReader
-from .belongings import UNSURE, belongings, event_ids, session_ids
-from .forgotten import Forgotten, count_left
+from .actor_records import UNSURE, actor_records, event_ids, session_ids
 from .preview import ForgetPreview
+from .result import ForgetResult, count_left
 
 Progress = Callable[[str], None]
 _AT_ONCE: Final = 8
@@ -19,7 +19,7 @@ _ROUNDS: Final = 4
 _PAGE: Final = 200
 
 
-def forget_all(preview: ForgetPreview, *, progress: Progress | None = None) -> Forgotten:
+def forget_all(preview: ForgetPreview, *, progress: Progress | None = None) -> ForgetResult:
     """Delete what is an actor's, until a look finds nothing more (or the same that could not be deleted)."""
     reader, actor_id = preview.reader, preview.actor_id
     gone_events: set[str] = set()
@@ -32,13 +32,15 @@ def forget_all(preview: ForgetPreview, *, progress: Progress | None = None) -> F
         events = [(session, each) for session in sessions for each in event_ids(reader, actor_id, session)]
         mine |= {each for _, each in events}
         # By their sources too, so before the events are gone.
-        found = [each for each in belongings(reader, actor_id, sessions, mine, progress=progress) if each.how != UNSURE]
+        found = [
+            each for each in actor_records(reader, actor_id, sessions, mine, progress=progress) if each.how != UNSURE
+        ]
         _delete_events(reader, actor_id, events, gone_events, failures, progress)
         _delete_records(reader, [each.record.record_id for each in found], gone_records, failures, progress)
         if len(gone_events) + len(gone_records) == before:
             break
     left_events, left_records, unsure = count_left(reader, actor_id, mine)
-    return Forgotten(
+    return ForgetResult(
         reader=reader,
         actor_id=actor_id,
         events=len(gone_events),

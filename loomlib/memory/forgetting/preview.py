@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...dispatch import call
 from ...redaction import Redactor
-from ..faces import frame_of, html_rows, safe_id, text_rows
+from ..displays import frame_of, html_rows, safe_id, text_rows
 from ..reading import MemoryReader
-from .belongings import UNSURE, belongings, event_ids, session_ids, shared_templates
-from .forgotten import Forgotten
+from .actor_records import UNSURE, actor_records, event_ids, session_ids, shared_templates
+from .result import ForgetResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ _TOLD_EVERY: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToForget:
+class ForgetCount:
     """So many events of a session, or records of a namespace; `how` they are known to be the actor's."""
 
     what: str
@@ -44,7 +44,7 @@ class ForgetPreview:
 
     reader: MemoryReader
     actor_id: str
-    parts: tuple[ToForget, ...]
+    parts: tuple[ForgetCount, ...]
     shared: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     told: Progress | None = None
@@ -65,7 +65,7 @@ class ForgetPreview:
         """How many records might be another actor's, and would stay."""
         return sum(each.count for each in self.parts if each.how == UNSURE)
 
-    def confirm(self, *, progress: Progress | None = None) -> Forgotten:
+    def confirm(self, *, progress: Progress | None = None) -> ForgetResult:
         """Delete everything that belongs to the actor now, and check the result.
 
         This cannot be undone; `memory.export(path, actors=[...])` makes a copy first.
@@ -107,7 +107,7 @@ def preview_forgetting(
 ) -> ForgetPreview:
     """Count what is an actor's, with samples in which secrets and personal data are struck out."""
     redactor = Redactor()
-    parts: list[ToForget] = []
+    parts: list[ForgetCount] = []
     events: list[str] = []
     sessions = session_ids(reader, actor_id)
     for session_id in sessions:
@@ -119,16 +119,16 @@ def preview_forgetting(
             newest = next(reader.events(actor_id, session=session_id, limit=1), None)
             sample = _sample(redactor, newest.text) if newest else ""
             where = f"session {safe_id(session_id)}"
-            parts.append(ToForget(what="events", where=where, how="own session", count=len(found), sample=sample))
+            parts.append(ForgetCount(what="events", where=where, how="own session", count=len(found), sample=sample))
     counts: Counter[tuple[str, str]] = Counter()
     samples: dict[tuple[str, str], str] = {}
-    for each in belongings(reader, actor_id, sessions, events, progress=progress):
+    for each in actor_records(reader, actor_id, sessions, events, progress=progress):
         key = (", ".join(each.record.namespaces), each.how)
         counts[key] += 1
         if key not in samples:
             samples[key] = _sample(redactor, each.record.text)
     parts += [
-        ToForget(what="records", where=safe_id(where), how=how, count=count, sample=samples[where, how])
+        ForgetCount(what="records", where=safe_id(where), how=how, count=count, sample=samples[where, how])
         for (where, how), count in sorted(counts.items())
     ]
     return ForgetPreview(

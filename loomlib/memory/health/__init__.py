@@ -1,7 +1,7 @@
 """A memory's health: what should not be in it, what contradicts itself, what leaks, and what it costs."""
 
 from .check import check_health
-from .finding import KINDS, SEVERITIES, Evidence, Finding
+from .finding import KINDS, SEVERITIES, Finding, MemoryEvidence
 from .growth import Growth, MemoryPrices, memory_prices
 from .leaks import tenant_of
 from .presidio import presidio_finder
@@ -10,10 +10,10 @@ from .report import HealthReport
 __all__ = [
     "KINDS",
     "SEVERITIES",
-    "Evidence",
     "Finding",
     "Growth",
     "HealthReport",
+    "MemoryEvidence",
     "MemoryPrices",
     "check_health",
     "memory_prices",

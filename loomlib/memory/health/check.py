@@ -15,7 +15,7 @@ from .growth import find_growth, growth_of, memory_prices
 from .leaks import find_leaks, tenant_of
 from .presidio import presidio_finder
 from .report import HealthReport
-from .seen import SCANNED, see
+from .scan import SCANNED, scan_memory
 from .sensitive import find_sensitive
 from .stale import EXTRACTION, UNTOUCHED, find_stale
 from .strategies import find_unused
@@ -48,35 +48,35 @@ def check_health(
     if presidio:
         rules = Redactor(rules.rules, finders=(*rules.finders, presidio_finder()), placeholder=rules.placeholder)
     at = now or datetime.now(UTC)
-    seen = see(reader, now=at, redactor=rules, records=records, events=events, progress=progress)
-    growth = growth_of(seen, memory_prices(prices), retrievals=retrievals)
+    scan = scan_memory(reader, now=at, redactor=rules, records=records, events=events, progress=progress)
+    growth = growth_of(scan, memory_prices(prices), retrievals=retrievals)
     found: list[Finding] = []
     for what, look in (
-        ("leaks", lambda: find_leaks(seen, tenant=tenant)),
-        ("secrets and personal data", lambda: find_sensitive(seen, allow=allow)),
-        ("contradictions", lambda: find_contradictions(seen)),
-        ("stale records", lambda: find_stale(seen, untouched=untouched, extraction=extraction)),
-        ("duplicates", lambda: find_duplicates(seen)),
-        ("strategies", lambda: find_unused(seen, reader, extraction=extraction)),
+        ("leaks", lambda: find_leaks(scan, tenant=tenant)),
+        ("secrets and personal data", lambda: find_sensitive(scan, allow=allow)),
+        ("contradictions", lambda: find_contradictions(scan)),
+        ("stale records", lambda: find_stale(scan, untouched=untouched, extraction=extraction)),
+        ("duplicates", lambda: find_duplicates(scan)),
+        ("strategies", lambda: find_unused(scan, reader, extraction=extraction)),
         ("growth", lambda: find_growth(growth)),
     ):
         if progress is not None:
-            progress(f"looking for {what} in {len(seen.records):,} records and {len(seen.events):,} events")
+            progress(f"looking for {what} in {len(scan.records):,} records and {len(scan.events):,} events")
         found += look()
     found.sort(key=lambda each: (SEVERITIES.index(each.severity), KINDS.index(each.kind)))
     return HealthReport(
         memory_id=reader.memory.memory_id,
         name=reader.memory.name,
-        looked_at=at,
-        events=len(seen.events),
-        records=len(seen.records),
-        actors=len(seen.actors),
+        checked_at=at,
+        events=len(scan.events),
+        records=len(scan.records),
+        actors=len(scan.actors),
         findings=tuple(found),
         growth=growth,
         skipped=tuple(
             f"{each} beyond the first {limit:,} ({each}=None reads all)"
             for each, limit in (("records", records), ("events", events))
-            if limit is not None and each in seen.is_cut
+            if limit is not None and each in scan.truncated
         ),
         labels=labels,
     )

@@ -6,24 +6,24 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ...aws.memory_shapes import MemoryRecord
-from ..faces import safe_id
+from ..displays import safe_id
 from .finding import Finding
-from .seen import Seen, changed_at
-from .statements import Stated, agree, stated_in
+from .scan import MemoryScan, changed_at
+from .statements import StatedFact, agree, stated_facts
 
 _BY_RULE = "inferred (rules on English)"
 
 
-def find_contradictions(seen: Seen) -> Iterator[Finding]:
+def find_contradictions(scan: MemoryScan) -> Iterator[Finding]:
     """One finding for each attribute; the newest statement is taken to hold. Summaries of sessions tell former times,
     so only records of the same namespace are compared, and records of a session's namespace not at all."""
-    for namespace, records in seen.namespaces.items():
-        owner = seen.owners[namespace]
+    for namespace, records in scan.namespaces.items():
+        owner = scan.owners[namespace]
         if owner is not None and owner.session_id:
             continue
-        stated: defaultdict[tuple[str, str], list[tuple[MemoryRecord, Stated]]] = defaultdict(list)
+        stated: defaultdict[tuple[str, str], list[tuple[MemoryRecord, StatedFact]]] = defaultdict(list)
         for record in records:
-            for each in stated_in(record.text):
+            for each in stated_facts(record.text):
                 stated[each.who, each.attribute].append((record, each))
         for (_, attribute), found in stated.items():
             last_record, last = max(found, key=lambda each: changed_at(each[0]))
@@ -33,18 +33,18 @@ def find_contradictions(seen: Seen) -> Iterator[Finding]:
                 if record is not last_record and not agree(attribute, each.value, last.value)
             ]
             if others:
-                yield _finding(seen, namespace, attribute, (last_record, last), others)
+                yield _finding(scan, namespace, attribute, (last_record, last), others)
 
 
 def _finding(
-    seen: Seen,
+    scan: MemoryScan,
     namespace: str,
     attribute: str,
-    last: tuple[MemoryRecord, Stated],
-    others: list[tuple[MemoryRecord, Stated]],
+    last: tuple[MemoryRecord, StatedFact],
+    others: list[tuple[MemoryRecord, StatedFact]],
 ) -> Finding:
-    name = seen.shown(attribute)
-    said = " and ".join(dict.fromkeys(f"“{seen.shown(each.value)}”" for _, each in [last, *others]))
+    name = scan.shown(attribute)
+    said = " and ".join(dict.fromkeys(f"“{scan.shown(each.value)}”" for _, each in [last, *others]))
     what = (
         f"records in {safe_id(namespace)} both affirm and deny: {name}"
         if last[1].value in ("yes", "no")
@@ -57,7 +57,7 @@ def _finding(
         what=what,
         certainty=_BY_RULE,
         count=1 + len(others),
-        evidence=tuple(seen.of_record(record, each.said) for record, each in [last, *others]),
+        evidence=tuple(scan.of_record(record, each.said) for record, each in [last, *others]),
         fix=f"ask whether {last[0].record_id} (the newest) holds, then delete or update {old}; "
         "consolidation should have done this",
     )

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
 from ...embeddings import MODEL_NAME, embed
-from .finding import Evidence, Finding
-from .seen import Seen
+from .finding import Finding, MemoryEvidence
+from .scan import MemoryScan
 from .statements import plain_words, statement_text
 
 SAID_FROM: Final = 0.8
@@ -27,31 +27,33 @@ _AT_ONCE: Final = 256
 _SENTENCE: Final = re.compile(r"(?<=[.!?\n])\s+")
 
 
-def find_crossed(seen: Seen, tenant: Callable[[str], str]) -> Iterator[Finding]:
+def find_crossed(scan: MemoryScan, tenant: Callable[[str], str]) -> Iterator[Finding]:
     """One finding for each pair of actors and each way in which it is known."""
-    pairs: defaultdict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
-    named = _named(seen)
+    pairs: defaultdict[tuple[str, str, str], list[MemoryEvidence]] = defaultdict(list)
+    named = _named(scan)
     unexplained: list[tuple[MemoryRecord, str]] = []
-    for name, records in seen.namespaces.items():
-        owner = seen.owners[name]
+    for name, records in scan.namespaces.items():
+        owner = scan.owners[name]
         if owner is None or not owner.actor_id:
             continue
         whose = owner.actor_id
         for record in records:
-            told = [seen.actor_of_event[each] for each in record.stated_sources if each in seen.actor_of_event]
+            told = [scan.actor_of_event[each] for each in record.stated_sources if each in scan.actor_of_event]
             if wrong := [each for each in told if each != whose]:
-                pairs[whose, wrong[0], "told"].append(seen.of_record(record))
+                pairs[whose, wrong[0], "told"].append(scan.of_record(record))
             elif named is not None and (other := _names_another(named, record.text, whose)):
-                pairs[whose, other, "named"].append(seen.of_record(record))
+                pairs[whose, other, "named"].append(scan.of_record(record))
             elif not told and not owner.session_id:
                 unexplained.append((record, whose))
-    for record, whose, event, said in _said_by_another(seen, unexplained):
-        pairs[whose, event.actor_id, "said"] += [seen.of_record(record), seen.of_event(event, said)]
+    for record, whose, event, said in _said_by_another(scan, unexplained):
+        pairs[whose, event.actor_id, "said"] += [scan.of_record(record), scan.of_event(event, said)]
     for (whose, other, how), evidence in pairs.items():
         yield _finding(whose, other, how, evidence, tenant)
 
 
-def _finding(whose: str, other: str, how: str, evidence: Sequence[Evidence], tenant: Callable[[str], str]) -> Finding:
+def _finding(
+    whose: str, other: str, how: str, evidence: Sequence[MemoryEvidence], tenant: Callable[[str], str]
+) -> Finding:
     records = [each for each in evidence if each.what == "record"]
     many = f"{len(records):,} records" if len(records) != 1 else "a record"
     why = {
@@ -75,9 +77,9 @@ def _finding(whose: str, other: str, how: str, evidence: Sequence[Evidence], ten
     )
 
 
-def _named(seen: Seen) -> re.Pattern[str] | None:
+def _named(scan: MemoryScan) -> re.Pattern[str] | None:
     """Ids of actors that no text holds by chance."""
-    ids = [each for each in seen.actors if len(each) >= _LONG_ID and re.search(r"[\d_:/-]", each)]
+    ids = [each for each in scan.actors if len(each) >= _LONG_ID and re.search(r"[\d_:/-]", each)]
     if not ids:
         return None
     some = "|".join(map(re.escape, sorted(ids, key=len, reverse=True)))
@@ -89,15 +91,15 @@ def _names_another(named: re.Pattern[str], text: str, whose: str) -> str | None:
 
 
 def _said_by_another(
-    seen: Seen, records: Sequence[tuple[MemoryRecord, str]]
+    scan: MemoryScan, records: Sequence[tuple[MemoryRecord, str]]
 ) -> Iterator[tuple[MemoryRecord, str, MemoryEvent, str]]:
     """Only where all that was said could be read, and the record's own actor said something at all."""
-    if "events" in seen.is_cut or len(seen.events_of) < 2:
+    if "events" in scan.truncated or len(scan.events_of) < 2:
         return
-    possible = [(r, w) for r, w in records if w in seen.events_of and len(plain_words(r.text)) >= _FEWEST_WORDS]
+    possible = [(r, w) for r, w in records if w in scan.events_of and len(plain_words(r.text)) >= _FEWEST_WORDS]
     said = [
         (event, part.strip())
-        for event in seen.events
+        for event in scan.events
         for message in event.messages
         if message.role == "USER"
         for part in _SENTENCE.split(message.text)

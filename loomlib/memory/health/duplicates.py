@@ -11,9 +11,9 @@ import numpy as np
 
 from ...aws.memory_shapes import MemoryRecord
 from ...embeddings import MODEL_NAME, embed
-from ..faces import safe_id
+from ..displays import safe_id
 from .finding import Finding
-from .seen import Seen
+from .scan import MemoryScan
 from .statements import is_negated, plain_words, statement_text
 
 ALIKE_FROM: Final = 0.88
@@ -25,23 +25,23 @@ _MOST_NEAR: Final = 8  # a record is compared with the nearest alone where thous
 _SPACE: Final = re.compile(r"\W+")
 
 
-def find_duplicates(seen: Seen) -> Iterator[Finding]:
+def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
     """One finding for each group; the newest is to be kept."""
-    for namespace, records in seen.namespaces.items():
+    for namespace, records in scan.namespaces.items():
         place = safe_id(namespace)
         exact: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
         for record in records:
             exact[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
         for group in exact.values():
             if len(group) > 1:
-                yield _finding(seen, group, f"{len(group)} records in {place} say the same, word for word", "told")
+                yield _finding(scan, group, f"{len(group)} records in {place} say the same, word for word", "told")
         single = [group[-1] for group in exact.values()]
         for group in _near(single):
             what = f"{len(group)} records in {place} say nearly the same"
-            yield _finding(seen, group, what, f"inferred ({MODEL_NAME}, from {ALIKE_FROM:g} on)")
+            yield _finding(scan, group, what, f"inferred ({MODEL_NAME}, from {ALIKE_FROM:g} on)")
 
 
-def _finding(seen: Seen, group: Sequence[MemoryRecord], what: str, certainty: str) -> Finding:
+def _finding(scan: MemoryScan, group: Sequence[MemoryRecord], what: str, certainty: str) -> Finding:
     keep = group[-1].record_id
     return Finding(
         kind="duplicate",
@@ -49,7 +49,7 @@ def _finding(seen: Seen, group: Sequence[MemoryRecord], what: str, certainty: st
         what=what,
         certainty=certainty,
         count=len(group),
-        evidence=tuple(seen.of_record(each) for each in reversed(group)),
+        evidence=tuple(scan.of_record(each) for each in reversed(group)),
         fix=f"keep {keep}, the newest, and delete the other{'s' if len(group) > 2 else ''} "
         "(BatchDeleteMemoryRecords); each is retrieved, and paid for, beside the other",
     )

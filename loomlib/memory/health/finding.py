@@ -15,7 +15,7 @@ _SHOWN_EVIDENCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class MemoryEvidence:
     """A record or event that shows it. `said` is without secrets and personal data, cut, and never markup."""
 
     id: str
@@ -45,7 +45,7 @@ class Finding:
     severity: str
     what: str
     fix: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[MemoryEvidence, ...] = ()
     count: int = 1
     certainty: str = "told"
     crosses_tenants: bool = False

@@ -10,8 +10,8 @@ from decimal import Decimal
 from importlib import resources
 from typing import Any, Final
 
-from .finding import Evidence, Finding
-from .seen import Seen, changed_at
+from .finding import Finding, MemoryEvidence
+from .scan import MemoryScan, changed_at
 
 _MONTH: Final = timedelta(days=30)
 _BUILT_IN: Final = frozenset({"SEMANTIC", "SUMMARIZATION", "USER_PREFERENCE", "EPISODIC"})
@@ -107,21 +107,21 @@ def memory_prices(given: Mapping[str, Any] | None = None) -> MemoryPrices:
     return MemoryPrices(**amounts, as_of=said["as_of"], source=str(said["source"]))
 
 
-def growth_of(seen: Seen, prices: MemoryPrices, *, retrievals: int | None = None) -> Growth:
+def growth_of(scan: MemoryScan, prices: MemoryPrices, *, retrievals: int | None = None) -> Growth:
     """How the memory grew up to now."""
-    types = {each.strategy_id: each.type for each in seen.memory.strategies}
-    built_in = sum(types.get(each.strategy_id) in _BUILT_IN for each in seen.records)
-    events, records = [each.timestamp for each in seen.events], [changed_at(each) for each in seen.records]
+    types = {each.strategy_id: each.type for each in scan.memory.strategies}
+    built_in = sum(types.get(each.strategy_id) in _BUILT_IN for each in scan.records)
+    events, records = [each.timestamp for each in scan.events], [changed_at(each) for each in scan.records]
     return Growth(
-        events=sum(seen.now - each <= _MONTH for each in events),
-        events_before=sum(_MONTH < seen.now - each <= 2 * _MONTH for each in events),
-        records=sum(seen.now - each <= _MONTH for each in records),
-        records_before=sum(_MONTH < seen.now - each <= 2 * _MONTH for each in records),
+        events=sum(scan.now - each <= _MONTH for each in events),
+        events_before=sum(_MONTH < scan.now - each <= 2 * _MONTH for each in events),
+        records=sum(scan.now - each <= _MONTH for each in records),
+        records_before=sum(_MONTH < scan.now - each <= 2 * _MONTH for each in records),
         built_in_records=built_in,
-        own_records=len(seen.records) - built_in,
+        own_records=len(scan.records) - built_in,
         retrievals=retrievals,
         prices=prices,
-        is_least=bool(seen.is_cut),
+        is_least=bool(scan.truncated),
     )
 
 
@@ -137,6 +137,6 @@ def find_growth(growth: Growth) -> Iterator[Finding]:
                 severity="note",
                 what=f"{name} grew from {before:,} to {now:,} in 30 days",
                 count=now,
-                evidence=(Evidence(id="", what="growth", said=growth.sentence()),),
+                evidence=(MemoryEvidence(id="", what="growth", said=growth.sentence()),),
                 fix="shorten eventExpiryDuration, expire records, or find who writes so much (memory.actors())",
             )

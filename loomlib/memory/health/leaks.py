@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from ...aws.memory_shapes import MemoryStrategy
 from ..namespaces import PLACEHOLDERS
 from .crossed import find_crossed
-from .finding import Evidence, Finding
-from .seen import Seen
+from .finding import Finding, MemoryEvidence
+from .scan import MemoryScan
 
 Tenant = Callable[[str], str]
 
@@ -23,11 +23,11 @@ def tenant_of(actor_id: str) -> str:
     return actor_id.partition(":")[0] if ":" in actor_id else ""
 
 
-def find_leaks(seen: Seen, *, tenant: Tenant = tenant_of) -> Iterator[Finding]:
+def find_leaks(scan: MemoryScan, *, tenant: Tenant = tenant_of) -> Iterator[Finding]:
     """Templates that keep actors no place of their own, paths that reach into others', and records in a wrong place."""
-    yield from _templates(seen, tenant)
-    yield from _collisions(seen, tenant)
-    yield from find_crossed(seen, tenant)
+    yield from _templates(scan, tenant)
+    yield from _collisions(scan, tenant)
+    yield from find_crossed(scan, tenant)
 
 
 def crosses_tenants(first: str, second: str, tenant: Tenant) -> bool:
@@ -35,31 +35,31 @@ def crosses_tenants(first: str, second: str, tenant: Tenant) -> bool:
     return bool(tenant(first) and tenant(second)) and tenant(first) != tenant(second)
 
 
-def _templates(seen: Seen, tenant: Tenant) -> Iterator[Finding]:
-    tenants = {each for actor in seen.actors if (each := tenant(actor))}
-    for strategy in seen.memory.strategies:
+def _templates(scan: MemoryScan, tenant: Tenant) -> Iterator[Finding]:
+    tenants = {each for actor in scan.actors if (each := tenant(actor))}
+    for strategy in scan.memory.strategies:
         for template in strategy.namespaces:
             if "{actorId}" in template:
                 if not template.endswith("/"):
                     yield _unclosed(template, strategy.name)
                 continue
-            if "{sessionId}" not in template or _shares_sessions(seen):
-                yield _shared(seen, template, strategy, len(tenants) > 1)
+            if "{sessionId}" not in template or _shares_sessions(scan):
+                yield _shared(scan, template, strategy, len(tenants) > 1)
 
 
-def _shared(seen: Seen, template: str, strategy: MemoryStrategy, are_tenants: bool) -> Finding:
-    names = _inside(seen, template, strategy.strategy_id)
-    writers = _writers(seen, names)
-    is_used = len(writers) > 1 or (len(seen.actors) > 1 and bool(names))
+def _shared(scan: MemoryScan, template: str, strategy: MemoryStrategy, are_tenants: bool) -> Finding:
+    names = _inside(scan, template, strategy.strategy_id)
+    writers = _writers(scan, names)
+    is_used = len(writers) > 1 or (len(scan.actors) > 1 and bool(names))
     lies = f"; records of {len(writers)} actors lie in it" if len(writers) > 1 else ""
-    records = [record for name in names[:5] for record in seen.namespaces[name][-3:]]
+    records = [record for name in names[:5] for record in scan.namespaces[name][-3:]]
     return Finding(
         kind="leak",
         severity="problem" if is_used else "warning",
         what=f"the namespace {template} of {strategy.name} names no {{actorId}}: all actors' records go there{lies}",
-        count=max(1, sum(len(seen.namespaces[name]) for name in names)),
-        evidence=tuple(map(seen.of_record, records))
-        or (Evidence(id=strategy.strategy_id, what="strategy", said=template),),
+        count=max(1, sum(len(scan.namespaces[name]) for name in names)),
+        evidence=tuple(map(scan.of_record, records))
+        or (MemoryEvidence(id=strategy.strategy_id, what="strategy", said=template),),
         fix=f"give the strategy a namespace with {{actorId}}, such as {template.rstrip('/')}/{{actorId}}/, "
         "and move the records",
         crosses_tenants=is_used and are_tenants,
@@ -71,40 +71,40 @@ def _unclosed(template: str, name: str) -> Finding:
         kind="leak",
         severity="warning",
         what=f"the namespace {template} of {name} has no slash at its end: read as a prefix, user-1 takes in user-10",
-        evidence=(Evidence(id=name, what="strategy", said=template),),
+        evidence=(MemoryEvidence(id=name, what="strategy", said=template),),
         fix=f"end it with a slash: {template}/",
     )
 
 
-def _inside(seen: Seen, template: str, strategy_id: str) -> list[str]:
+def _inside(scan: MemoryScan, template: str, strategy_id: str) -> list[str]:
     return [
         name
-        for name, owner in seen.owners.items()
+        for name, owner in scan.owners.items()
         if owner is not None and owner.template == template and owner.strategy_id == strategy_id
     ]
 
 
-def _writers(seen: Seen, names: list[str]) -> set[str]:
+def _writers(scan: MemoryScan, names: list[str]) -> set[str]:
     """Whose the records there are, as far as their sources are told."""
     found: set[str] = set()
     for name in names:
-        for record in seen.namespaces[name]:
-            found |= {actor for each in record.stated_sources if (actor := seen.actor_of_event.get(each))}
+        for record in scan.namespaces[name]:
+            found |= {actor for each in record.stated_sources if (actor := scan.actor_of_event.get(each))}
     return found
 
 
-def _shares_sessions(seen: Seen) -> bool:
+def _shares_sessions(scan: MemoryScan) -> bool:
     """Whether two actors have a session of the same id."""
     of: defaultdict[str, set[str]] = defaultdict(set)
-    for event in seen.events:
+    for event in scan.events:
         of[event.session_id].add(event.actor_id)
     return any(len(actors) > 1 for actors in of.values())
 
 
-def _collisions(seen: Seen, tenant: Tenant) -> Iterator[Finding]:
+def _collisions(scan: MemoryScan, tenant: Tenant) -> Iterator[Finding]:
     """Namespaces of which one, read as a path or as a prefix, takes in another actor's."""
     owned = sorted(
-        (name, owner.actor_id) for name, owner in seen.owners.items() if owner is not None and owner.actor_id
+        (name, owner.actor_id) for name, owner in scan.owners.items() if owner is not None and owner.actor_id
     )
     told: set[tuple[str, str]] = set()
     for (short, whose), (longer, other) in _starting_alike(owned):
@@ -119,22 +119,22 @@ def _collisions(seen: Seen, tenant: Tenant) -> Iterator[Finding]:
             what=f"the namespace {short} of {whose} reaches into another actor's: {longer} of {other} {how}",
             count=2,
             evidence=(
-                *(seen.of_record(each) for each in seen.namespaces[short][-1:]),
-                *(seen.of_record(each) for each in seen.namespaces[longer][-1:]),
+                *(scan.of_record(each) for each in scan.namespaces[short][-1:]),
+                *(scan.of_record(each) for each in scan.namespaces[longer][-1:]),
             ),
             fix="read by `namespace` (exact), not by path"
             + (", and give actors ids without a slash" if is_below else f"; end the template with a slash: {short}/"),
             crosses_tenants=crosses_tenants(whose, other, tenant),
         )
     placeholders = {f"{{{each}}}" for each in PLACEHOLDERS}
-    for name in seen.namespaces:
+    for name in scan.namespaces:
         if any(each in name for each in placeholders):
             yield Finding(
                 kind="leak",
                 severity="problem",
                 what=f"the namespace {name} has a placeholder that was never filled in: all actors share it",
-                count=len(seen.namespaces[name]),
-                evidence=tuple(seen.of_record(each) for each in seen.namespaces[name][-3:]),
+                count=len(scan.namespaces[name]),
+                evidence=tuple(scan.of_record(each) for each in scan.namespaces[name][-3:]),
                 fix="fill the placeholders in before BatchCreateMemoryRecords, and move the records",
             )
 

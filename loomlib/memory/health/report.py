@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from ..faces import frame_of, html_rows, text_rows
+from ..displays import frame_of, html_rows, text_rows
 from .finding import KINDS, Finding
 from .growth import Growth
 
@@ -26,7 +26,7 @@ class HealthReport:
 
     memory_id: str
     name: str
-    looked_at: datetime
+    checked_at: datetime
     events: int
     records: int
     actors: int
@@ -63,10 +63,10 @@ class HealthReport:
     def sentence(self) -> str:
         """What was found, in words."""
         actors = f"{self.actors:,} actor{'s' * (self.actors != 1)}"
-        seen = f"{self.records:,} records and {self.events:,} events of {actors} looked at"
+        scan = f"{self.records:,} records and {self.events:,} events of {actors} looked at"
         said = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in self.counts().items())
         skipped = f". Not looked at: {'; '.join(self.skipped)}" if self.skipped else ""
-        return f"{said or 'Nothing to fix'} · {seen}{skipped}"
+        return f"{said or 'Nothing to fix'} · {scan}{skipped}"
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a finding."""

@@ -9,19 +9,19 @@ from typing import Final
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
 from ...redaction import DEFAULT_RULES, Redactor
-from ..faces import safe_id
-from .finding import Evidence, Finding
-from .seen import Seen
+from ..displays import safe_id
+from .finding import Finding, MemoryEvidence
+from .scan import MemoryScan
 
 _SHOWN: Final = 20
 _SECRET_NAMES: Final = frozenset({*(each.name for each in DEFAULT_RULES if each.kind == "secret"), "secret"})
 
 
-def find_sensitive(seen: Seen, *, allow: Collection[str] = ()) -> Iterator[Finding]:
+def find_sensitive(scan: MemoryScan, *, allow: Collection[str] = ()) -> Iterator[Finding]:
     """One finding for each kind of secret or personal data, in records and in events; `allow` names kinds that may be
     there ("email")."""
-    for what, found in (("record", _in_records(seen)), ("event", _in_events(seen))):
-        grouped: defaultdict[str, list[Evidence]] = defaultdict(list)
+    for what, found in (("record", _in_records(scan)), ("event", _in_events(scan))):
+        grouped: defaultdict[str, list[MemoryEvidence]] = defaultdict(list)
         totals: defaultdict[str, int] = defaultdict(int)
         for names, evidence in found:
             for name in names:
@@ -29,9 +29,9 @@ def find_sensitive(seen: Seen, *, allow: Collection[str] = ()) -> Iterator[Findi
                 if len(grouped[name]) < _SHOWN:
                     grouped[name].append(evidence)
         for name in sorted(
-            grouped.keys() - set(allow), key=lambda each: (each not in secret_names(seen.redactor), each)
+            grouped.keys() - set(allow), key=lambda each: (each not in secret_names(scan.redactor), each)
         ):
-            yield _finding(name, what, totals[name], grouped[name], is_secret=name in secret_names(seen.redactor))
+            yield _finding(name, what, totals[name], grouped[name], is_secret=name in secret_names(scan.redactor))
 
 
 def secret_names(redactor: Redactor) -> frozenset[str]:
@@ -39,7 +39,7 @@ def secret_names(redactor: Redactor) -> frozenset[str]:
     return _SECRET_NAMES | {each.name for each in redactor.rules if each.kind == "secret"}
 
 
-def _finding(name: str, what: str, count: int, evidence: Sequence[Evidence], *, is_secret: bool) -> Finding:
+def _finding(name: str, what: str, count: int, evidence: Sequence[MemoryEvidence], *, is_secret: bool) -> Finding:
     many = f"{count:,} {what}s hold" if count != 1 else f"one {what} holds"
     if what == "record":
         fix = "delete the record, or update it without the value"
@@ -60,16 +60,16 @@ def _finding(name: str, what: str, count: int, evidence: Sequence[Evidence], *, 
     )
 
 
-def _in_records(seen: Seen) -> Iterator[tuple[list[str], Evidence]]:
-    for record in seen.records:
-        if names := _names(seen.redactor, chain([record.text], _texts(record))):
-            yield names, seen.of_record(record)
+def _in_records(scan: MemoryScan) -> Iterator[tuple[list[str], MemoryEvidence]]:
+    for record in scan.records:
+        if names := _names(scan.redactor, chain([record.text], _texts(record))):
+            yield names, scan.of_record(record)
 
 
-def _in_events(seen: Seen) -> Iterator[tuple[list[str], Evidence]]:
-    for event in seen.events:
-        if names := _names(seen.redactor, _said(event)):
-            yield names, seen.of_event(event)
+def _in_events(scan: MemoryScan) -> Iterator[tuple[list[str], MemoryEvidence]]:
+    for event in scan.events:
+        if names := _names(scan.redactor, _said(event)):
+            yield names, scan.of_event(event)
 
 
 def _names(redactor: Redactor, texts: Iterable[str]) -> list[str]:

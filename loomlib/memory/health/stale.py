@@ -9,10 +9,10 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
-from ..faces import safe_id
+from ..displays import safe_id
 from .finding import Finding
-from .seen import Seen, changed_at
-from .statements import Stated, agree, stated_in
+from .scan import MemoryScan, changed_at
+from .statements import StatedFact, agree, stated_facts
 
 UNTOUCHED: Final = timedelta(days=180)
 """After how long an unchanged record is worth a look."""
@@ -55,28 +55,28 @@ _BY_RULE: Final = "inferred (rules on English)"
 
 
 def find_stale(
-    seen: Seen, *, untouched: timedelta = UNTOUCHED, extraction: timedelta = EXTRACTION
+    scan: MemoryScan, *, untouched: timedelta = UNTOUCHED, extraction: timedelta = EXTRACTION
 ) -> Iterator[Finding]:
     """One finding a record, and one for all that nothing has touched for long. A session's summary is history."""
     old: list[MemoryRecord] = []
-    for namespace, records in seen.namespaces.items():
-        owner, place = seen.owners[namespace], safe_id(namespace)
+    for namespace, records in scan.namespaces.items():
+        owner, place = scan.owners[namespace], safe_id(namespace)
         if owner is not None and owner.session_id:
             continue
         known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        for each in (each for record in records for each in stated_in(record.text)):
+        for each in (each for record in records for each in stated_facts(record.text)):
             known[each.who, each.attribute].add(each.value)
-        said = _said_last(seen, owner.actor_id if owner else "", seen.now - extraction)
+        said = _said_last(scan, owner.actor_id if owner else "", scan.now - extraction)
         # Once for each attribute, not for each record: an actor may have thousands of both.
         later = {key: last for key, last in said.items() if not _holds(known[key], last[1])}
         for record in records:
-            if (why := passed(record.text, changed_at(record), seen.now)) is not None:
-                yield _finding(seen, record, f"a record in {place} speaks of a time that has passed ({why})")
+            if (why := passed(record.text, changed_at(record), scan.now)) is not None:
+                yield _finding(scan, record, f"a record in {place} speaks of a time that has passed ({why})")
             elif (found := _replaced(record, later)) is not None:
                 event, stated = found
                 what = f"a record in {place} was replaced by what was said later, and stayed: {stated.attribute}"
-                yield _finding(seen, record, what, event, stated.said)
-            elif seen.now - changed_at(record) > untouched:
+                yield _finding(scan, record, what, event, stated.said)
+            elif scan.now - changed_at(record) > untouched:
                 old.append(record)
     if old:
         old.sort(key=changed_at)
@@ -85,7 +85,7 @@ def find_stale(
             severity="note",
             what=f"{len(old):,} records have not changed for more than {untouched.days} days",
             count=len(old),
-            evidence=tuple(seen.of_record(each) for each in old[:20]),
+            evidence=tuple(scan.of_record(each) for each in old[:20]),
             fix="ask the actor again, or give records an expiry (recordExpirySpecification)",
         )
 
@@ -133,13 +133,15 @@ def _end(match: re.Match[str]) -> date | None:
         return None
 
 
-def _said_last(seen: Seen, actor_id: str, before: datetime) -> Mapping[tuple[str, str], tuple[MemoryEvent, Stated]]:
+def _said_last(
+    scan: MemoryScan, actor_id: str, before: datetime
+) -> Mapping[tuple[str, str], tuple[MemoryEvent, StatedFact]]:
     """What the actor's own messages state of each attribute, by the newest event of which extraction is through."""
-    found: dict[tuple[str, str], tuple[MemoryEvent, Stated]] = {}
-    for event in seen.events_of.get(actor_id, []) if actor_id else []:
+    found: dict[tuple[str, str], tuple[MemoryEvent, StatedFact]] = {}
+    for event in scan.events_of.get(actor_id, []) if actor_id else []:
         if event.timestamp > before:
             continue
-        for stated in (each for m in event.messages if m.role == "USER" for each in stated_in(m.text)):
+        for stated in (each for m in event.messages if m.role == "USER" for each in stated_facts(m.text)):
             last = found.get((stated.who, stated.attribute))
             if last is None or event.timestamp > last[0].timestamp:
                 found[stated.who, stated.attribute] = (event, stated)
@@ -147,24 +149,26 @@ def _said_last(seen: Seen, actor_id: str, before: datetime) -> Mapping[tuple[str
 
 
 def _replaced(
-    record: MemoryRecord, later: Mapping[tuple[str, str], tuple[MemoryEvent, Stated]]
-) -> tuple[MemoryEvent, Stated] | None:
+    record: MemoryRecord, later: Mapping[tuple[str, str], tuple[MemoryEvent, StatedFact]]
+) -> tuple[MemoryEvent, StatedFact] | None:
     """What was said after the record was written, and says otherwise."""
-    found: tuple[MemoryEvent, Stated] | None = None
-    for mine in stated_in(record.text):
+    found: tuple[MemoryEvent, StatedFact] | None = None
+    for mine in stated_facts(record.text):
         last = later.get((mine.who, mine.attribute))
         if last is not None and last[0].timestamp > changed_at(record) + timedelta(seconds=1):
             found = last if not agree(mine.attribute, mine.value, last[1].value) else found
     return found
 
 
-def _holds(values: set[str], last: Stated) -> bool:
+def _holds(values: set[str], last: StatedFact) -> bool:
     """Whether one of the values agrees with what was said last."""
     return last.value in values or any(agree(last.attribute, each, last.value) for each in values)
 
 
-def _finding(seen: Seen, record: MemoryRecord, what: str, event: MemoryEvent | None = None, said: str = "") -> Finding:
-    evidence = [seen.of_record(record), *([seen.of_event(event, said)] if event is not None else [])]
+def _finding(
+    scan: MemoryScan, record: MemoryRecord, what: str, event: MemoryEvent | None = None, said: str = ""
+) -> Finding:
+    evidence = [scan.of_record(record), *([scan.of_event(event, said)] if event is not None else [])]
     return Finding(
         kind="stale",
         severity="warning",

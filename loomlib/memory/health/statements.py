@@ -94,7 +94,7 @@ _ENDS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class StatedFact:
     """`attribute` of `who` has `value`; of what is affirmed or denied ("likes", "allergy") `attribute` names the thing
     and `value` is "yes" or "no". `said` is the sentence."""
 
@@ -114,7 +114,7 @@ def statement_text(text: str) -> str:
     return _TAG.sub(" ", text)
 
 
-def stated_in(text: str) -> Iterator[Stated]:
+def stated_facts(text: str) -> Iterator[StatedFact]:
     """What the sentences of a text state."""
     for each in _SENTENCE.split(statement_text(text)):
         sentence = " ".join(each.split()).strip(" .!\"'")
@@ -122,7 +122,7 @@ def stated_in(text: str) -> Iterator[Stated]:
             yield from _stated(_third_person(sentence))
 
 
-def _stated(sentence: str) -> Iterator[Stated]:
+def _stated(sentence: str) -> Iterator[StatedFact]:
     for attribute, pattern in _RULES:
         if (match := pattern.match(sentence)) and not match["v"].lower().startswith("not "):
             yield _made(match, attribute, match["v"], sentence)
@@ -140,7 +140,7 @@ def _stated(sentence: str) -> Iterator[Stated]:
         thing = _value(match["v"])
         if thing or family == "smoking":
             denied = "no" if _NOT.search(verb) or "detest" in verb else "yes"
-            yield Stated(who=_who(match["who"]), attribute=f"{family} {thing}".strip(), value=denied, said=sentence)
+            yield StatedFact(who=_who(match["who"]), attribute=f"{family} {thing}".strip(), value=denied, said=sentence)
 
 
 def agree(attribute: str, a: str, b: str) -> bool:
@@ -162,8 +162,8 @@ def is_negated(text: str) -> bool:
     return len(_NOT.findall(text)) % 2 == 1
 
 
-def _made(match: re.Match[str], attribute: str, value: str, sentence: str) -> Stated:
-    return Stated(who=_who(match["who"]), attribute=attribute, value=_value(value), said=sentence)
+def _made(match: re.Match[str], attribute: str, value: str, sentence: str) -> StatedFact:
+    return StatedFact(who=_who(match["who"]), attribute=attribute, value=_value(value), said=sentence)
 
 
 def _who(who: str | None) -> str:

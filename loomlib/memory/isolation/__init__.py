@@ -2,6 +2,6 @@
 
 from .check import check_isolation
 from .report import Crossing, IsolationReport
-from .subjects import DESIGN_PATTERNS, Subject
+from .subjects import DESIGN_PATTERNS, IsolationSubject
 
-__all__ = ["DESIGN_PATTERNS", "Crossing", "IsolationReport", "Subject", "check_isolation"]
+__all__ = ["DESIGN_PATTERNS", "Crossing", "IsolationReport", "IsolationSubject", "check_isolation"]

@@ -17,8 +17,8 @@ from ...aws.memory import iter_records, iter_sessions, retrieve_records
 from ...errors import RequestRejectedError
 from ..reading import MemoryReader
 from .report import Crossing, IsolationReport
-from .scratch import CANARY, SESSION, Scratch
-from .subjects import DESIGN_PATTERNS, Subject, checked_patterns, subjects
+from .scratch import CANARY, SESSION, ScratchData
+from .subjects import DESIGN_PATTERNS, IsolationSubject, checked_patterns, subjects
 
 Progress = Callable[[str], None]
 _PAIRS: Final = 40
@@ -47,8 +47,8 @@ def check_isolation(
     tried = checked_patterns(patterns if patterns is not None else own or DESIGN_PATTERNS)
     token = f"iso{uuid.uuid4().hex[:8]}"
     people = subjects(seed, actors, token + "-", slashes=slashes)
-    scratch = Scratch(reader, f"/loom-isolation-{token}")
-    look = _Look(reader, scratch, tried)
+    scratch = ScratchData(reader, f"/loom-isolation-{token}")
+    look = _IsolationTest(reader, scratch, tried)
     not_checked: list[str] = []
     try:
         scratch.write_records([(who, look.place(who, pattern)) for pattern in tried for who in people], token)
@@ -76,16 +76,16 @@ def check_isolation(
     )
 
 
-class _Look:
-    def __init__(self, reader: MemoryReader, scratch: Scratch, patterns: Sequence[str]) -> None:
+class _IsolationTest:
+    def __init__(self, reader: MemoryReader, scratch: ScratchData, patterns: Sequence[str]) -> None:
         self._reader, self._scratch, self._patterns = reader, scratch, patterns
         self.reads = 0
         self.crossings: list[Crossing] = []
 
-    def place(self, who: Subject, pattern: str) -> str:
+    def place(self, who: IsolationSubject, pattern: str) -> str:
         return who.namespace(pattern, self._scratch.root)
 
-    def settle(self, people: Sequence[Subject], settle_s: float) -> list[str]:
+    def settle(self, people: Sequence[IsolationSubject], settle_s: float) -> list[str]:
         """Wait until everybody finds what is his; where he does not, nothing was checked."""
         ends = time.monotonic() + settle_s
         missing = [(who, pattern) for who in people for pattern in self._patterns]
@@ -97,11 +97,11 @@ class _Look:
                 time.sleep(_POLL_S)
         return []
 
-    def _has_own(self, who: Subject, pattern: str) -> bool:
+    def _has_own(self, who: IsolationSubject, pattern: str) -> bool:
         found = self._retrieved({"namespace": self.place(who, pattern)})
         return any(self._scratch.records.get(each) == who for each in found)
 
-    def records(self, who: Subject, pattern: str) -> None:
+    def records(self, who: IsolationSubject, pattern: str) -> None:
         """Every way in which an agent of `who` would read."""
         full = self.place(who, pattern)
         places = [{"namespace": full}, {"namespacePath": full}]
@@ -112,7 +112,7 @@ class _Look:
             self._compare(who, pattern, self._listed(place), "list_memory_records", place)
             self._compare(who, pattern, self._retrieved(place), "retrieve_memory_records", {**place, **criteria})
 
-    def events(self, people: Sequence[Subject], chance: random.Random) -> None:
+    def events(self, people: Sequence[IsolationSubject], chance: random.Random) -> None:
         """Short-term memory: everybody has a session of the same id, and asks for others' events."""
         memory, clients = self._reader.memory, self._reader.clients
         for who in people:
@@ -132,14 +132,16 @@ class _Look:
             asked = {"actorId": who.actor_id, "sessionId": SESSION, "eventId": event_id}
             self._seen(who, [event_id] if shape is not None else [], "get_event", asked)
 
-    def _seen(self, who: Subject, ids: Iterable[str], call: str, asked: Mapping[str, Any]) -> None:
+    def _seen(self, who: IsolationSubject, ids: Iterable[str], call: str, asked: Mapping[str, Any]) -> None:
         self.reads += 1
         for each in ids:
             owner = self._scratch.events.get(each)
             if owner is not None and owner != who:
                 self._cross(who, owner.actor_id, "", call, asked, owner=owner, leaked=each)
 
-    def _compare(self, who: Subject, pattern: str, ids: Iterator[str], call: str, asked: Mapping[str, Any]) -> None:
+    def _compare(
+        self, who: IsolationSubject, pattern: str, ids: Iterator[str], call: str, asked: Mapping[str, Any]
+    ) -> None:
         self.reads += 1
         for each in ids:
             owner = self._scratch.records.get(each)
@@ -148,13 +150,13 @@ class _Look:
 
     def _cross(
         self,
-        who: Subject,
+        who: IsolationSubject,
         owner_id: str,
         pattern: str,
         call: str,
         asked: Mapping[str, Any],
         *,
-        owner: Subject | None = None,
+        owner: IsolationSubject | None = None,
         leaked: str = "",
     ) -> None:
         said = ", ".join(f"{name}={value!r}" for name, value in {"memoryId": self._memory_id, **asked}.items())
@@ -174,7 +176,7 @@ class _Look:
     def _memory_id(self) -> str:
         return self._reader.memory.memory_id
 
-    def _fix(self, who: Subject, owner: Subject | None, pattern: str) -> str:
+    def _fix(self, who: IsolationSubject, owner: IsolationSubject | None, pattern: str) -> str:
         if not pattern or owner is None:
             return "tell the service's provider: short-term memory is kept by actor"
         if not any(name in pattern for name in ("{actorId}", "{userId}", "{user_id}")):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..faces import frame_of, html_rows, text_rows
+from ..displays import frame_of, html_rows, text_rows
 
 COLUMNS: Final = ("crosses", "reader", "owner", "pattern", "call", "mend")
 

@@ -11,23 +11,23 @@ from ...aws import memory_writing as writing
 from ...aws.memory import iter_records
 from ...errors import LoomError
 from ..reading import MemoryReader
-from .subjects import Subject
+from .subjects import IsolationSubject
 
 CANARY = "isolation canary that belongs to nobody else"
 SESSION = "shared-session"
 
 
 @dataclass(slots=True)
-class Scratch:
+class ScratchData:
     """What was written: the owner of each record and event. `root` is the namespace that holds all records."""
 
     reader: MemoryReader
     root: str
-    records: dict[str, Subject] = field(default_factory=dict[str, Subject])
-    events: dict[str, Subject] = field(default_factory=dict[str, Subject])
-    speakers: list[Subject] = field(default_factory=list[Subject])
+    records: dict[str, IsolationSubject] = field(default_factory=dict[str, IsolationSubject])
+    events: dict[str, IsolationSubject] = field(default_factory=dict[str, IsolationSubject])
+    speakers: list[IsolationSubject] = field(default_factory=list[IsolationSubject])
 
-    def write_records(self, places: Sequence[tuple[Subject, str]], token: str) -> None:
+    def write_records(self, places: Sequence[tuple[IsolationSubject, str]], token: str) -> None:
         """One record in each namespace."""
         memory = self.reader.memory
         for number, batch in enumerate(_batched(places, writing.BATCH)):
@@ -47,7 +47,7 @@ class Scratch:
             if refused:
                 raise LoomError("A record of the check was refused", on=next(iter(refused.values())))
 
-    def write_events(self, subjects: Sequence[Subject], token: str) -> None:
+    def write_events(self, subjects: Sequence[IsolationSubject], token: str) -> None:
         """One event of each, all in a session of the same id; long-term memory does not see them."""
         memory = self.reader.memory
         for number, who in enumerate(subjects):
@@ -83,9 +83,9 @@ class Scratch:
             left.append(f"records below {self.root}: {error}")
         return left
 
-    def _unanswered(self, left: list[str]) -> list[tuple[str, Subject]]:
+    def _unanswered(self, left: list[str]) -> list[tuple[str, IsolationSubject]]:
         """The events of those whose event was asked for, and of which nobody said that it was made."""
-        memory, found = self.reader.memory, list[tuple[str, Subject]]()
+        memory, found = self.reader.memory, list[tuple[str, IsolationSubject]]()
         for who in self.speakers:
             if who in self.events.values():
                 continue
@@ -99,5 +99,5 @@ class Scratch:
         return found
 
 
-def _batched(places: Sequence[tuple[Subject, str]], size: int) -> list[Sequence[tuple[Subject, str]]]:
+def _batched(places: Sequence[tuple[IsolationSubject, str]], size: int) -> list[Sequence[tuple[IsolationSubject, str]]]:
     return [places[start : start + size] for start in range(0, len(places), size)]

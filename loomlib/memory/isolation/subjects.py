@@ -32,7 +32,7 @@ _MOST: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class IsolationSubject:
     """Somebody who reads and writes: a user of a tenant, under the actor id that an agent would use."""
 
     tenant: str
@@ -52,7 +52,7 @@ class Subject:
         return f"{root}/{_PLACEHOLDER.sub(lambda found: values[found[1]], pattern).lstrip('/')}"
 
 
-def subjects(seed: int, count: int, token: str, *, slashes: bool = False) -> list[Subject]:
+def subjects(seed: int, count: int, token: str, *, slashes: bool = False) -> list[IsolationSubject]:
     """Some subjects, no two with the same actor id or the same tenant and user; the same for the same seed.
 
     `token` keeps them from real actors. The first are known to be mistaken for each other, the others are drawn.
@@ -60,7 +60,7 @@ def subjects(seed: int, count: int, token: str, *, slashes: bool = False) -> lis
     if not isinstance(count, int) or not 2 <= count <= _MOST:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"isolation is between 2 and {_MOST} actors: say how many, they are made up")
     chance = random.Random(seed)  # noqa: S311 - to be drawn again, not to be secret
-    made: dict[str, Subject] = {}
+    made: dict[str, IsolationSubject] = {}
     known: set[tuple[str, str]] = set()
     pairs = list(_PAIRS) + (list(_NESTED) if slashes else [])
     joints = _JOINTS + (_SLASHES if slashes else ())
@@ -71,7 +71,7 @@ def subjects(seed: int, count: int, token: str, *, slashes: bool = False) -> lis
         if actor_id not in made and (tenant, user) not in known:
             known.add((tenant, user))
             session = chance.choice(("s1", "s10"))
-            made[actor_id] = Subject(tenant=token + tenant, user=user, actor_id=actor_id, session_id=session)
+            made[actor_id] = IsolationSubject(tenant=token + tenant, user=user, actor_id=actor_id, session_id=session)
     return list(made.values())
 
 

@@ -11,7 +11,7 @@ from inspected import new_memory, say, write
 
 import loomlib as loom
 from loomlib.errors import ResourceNotFoundError
-from loomlib.memory import filled, owner_of
+from loomlib.memory import fill_template, owner_of
 from loomlib.workbench.memory import Memory
 from loomlib.workbench.memory_tables import CHUNK_ROWS, frame
 
@@ -175,7 +175,7 @@ def test_owners_are_read_out_of_namespaces(memory_bench):
     assert reflected is not None
     assert reflected.actor_id == "anna"
     assert owner_of("/nowhere/", strategies) is None
-    assert filled("/facts/{actorId}/{sessionId}/", actorId="a") == "/facts/a/{sessionId}/"
+    assert fill_template("/facts/{actorId}/{sessionId}/", actorId="a") == "/facts/a/{sessionId}/"
 
 
 def test_a_memory_is_read_in_its_own_region(memory_bench, kept):

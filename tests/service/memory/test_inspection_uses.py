@@ -10,7 +10,7 @@ from inspected import new_memory, write
 
 import loomlib as loom
 from loomlib.aws.memory_shapes import MemoryRecord
-from loomlib.memory import Given, find_used, words_of
+from loomlib.memory import PromptText, find_used, texts_in
 
 AGENT = '''
 import os
@@ -104,7 +104,9 @@ def test_without_a_call_or_with_a_short_text_confidence_falls():
     def record(text: str, at: datetime = now) -> MemoryRecord:
         return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=at)
 
-    given = [Given(where="system prompt", text="Known: the  user\nlives in Berlin with a dog. Name: Ann", span_id="a")]
+    given = [
+        PromptText(where="system prompt", text="Known: the  user\nlives in Berlin with a dog. Name: Ann", span_id="a")
+    ]
     records = [record("The user lives in Berlin"), record("Ann"), record("with a dog", now + timedelta(days=1))]
     found = list(find_used("m", records, given, answered_at=now))
     assert [(each.record.text, each.confidence) for each in found] == [
@@ -120,7 +122,7 @@ def test_a_text_within_a_longer_record_or_a_word_does_not_count_as_retrieved():
         return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=made)
 
     def texts(given: str, *known: str) -> list[str]:
-        places = [Given(where="prompt", text="Unrelated."), Given(where="prompt", text=given)]
+        places = [PromptText(where="prompt", text="Unrelated."), PromptText(where="prompt", text=given)]
         return [each.record.text for each in find_used("m", map(record, known), places)]
 
     tea, milk = "The user likes tea", "The user likes tea with milk"
@@ -134,9 +136,9 @@ def test_a_text_within_a_longer_record_or_a_word_does_not_count_as_retrieved():
 
 
 def test_texts_are_found_within_results_of_any_form():
-    assert "a b" in words_of({"x": [{"json": {"t": "a b"}}]})
-    assert "in json" in words_of('[{"text": "in json"}]').splitlines()
-    assert words_of(None) == ""
+    assert "a b" in texts_in({"x": [{"json": {"t": "a b"}}]})
+    assert "in json" in texts_in('[{"text": "in json"}]').splitlines()
+    assert texts_in(None) == ""
     preference = '{"context": "said", "preference": "likes window seats", "categories": []}'
     record = MemoryRecord(
         record_id="r",
@@ -145,4 +147,4 @@ def test_texts_are_found_within_results_of_any_form():
         strategy_id="s",
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
-    assert list(find_used("m", [record], [Given(where="prompt", text="The user likes window seats.")]))
+    assert list(find_used("m", [record], [PromptText(where="prompt", text="The user likes window seats.")]))

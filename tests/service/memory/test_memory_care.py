@@ -15,7 +15,7 @@ from inspected import new_memory, say, write
 import loomlib as loom
 from loomlib.errors import LoomError, SettingsError
 from loomlib.memory import read_snapshot
-from loomlib.memory.isolation.scratch import Scratch
+from loomlib.memory.isolation.scratch import ScratchData
 from loomlib.memory.isolation.subjects import subjects
 from loomlib.workbench.memory import Memory
 
@@ -343,7 +343,7 @@ def test_ids_with_slashes_are_folders_of_each_other(memory_bench: loom.Workbench
 def test_an_event_whose_answer_never_came_is_taken_away_too(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench, "semantic")
     people = subjects(0, 3, "gone-")
-    scratch = Scratch(memory.reader, "/gone")
+    scratch = ScratchData(memory.reader, "/gone")
     scratch.write_events(people, "gone")
     lost = next(iter(scratch.events))
     del scratch.events[lost]

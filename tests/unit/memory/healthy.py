@@ -15,7 +15,7 @@ from loomlib.aws.memory_shapes import (
     MemoryRecord,
     MemoryStrategy,
 )
-from loomlib.memory.health.seen import Seen
+from loomlib.memory.health.scan import MemoryScan
 from loomlib.redaction import Redactor
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -65,13 +65,13 @@ def strategy(template: str = "/facts/{actorId}/", *, id: str = "facts-1") -> Mem
     )
 
 
-def seen(
+def scan(
     records: Sequence[MemoryRecord] = (),
     events: Sequence[MemoryEvent] = (),
     *,
     strategies: Sequence[MemoryStrategy] | None = None,
     redactor: Redactor | None = None,
-) -> Seen:
+) -> MemoryScan:
     memory = MemoryDescription(
         memory_id="m-0123456789",
         arn="",
@@ -83,7 +83,7 @@ def seen(
         strategies=tuple(strategies if strategies is not None else [strategy()]),
     )
     actors = tuple(dict.fromkeys(each.actor_id for each in events))
-    return Seen(
+    return MemoryScan(
         memory=memory,
         records=tuple(records),
         events=tuple(events),

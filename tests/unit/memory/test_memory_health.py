@@ -6,7 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from healthy import NOW, event, record, seen, strategy
+from healthy import NOW, event, record, scan, strategy
 
 from loomlib.errors import MissingExtraError
 from loomlib.memory.health.contradictions import find_contradictions
@@ -51,7 +51,7 @@ HEALTHY = [
 def test_a_healthy_memory_is_left_in_peace():
     records = [record(text) for text in HEALTHY]
     events = [event("I live in Berlin and I like tea."), event("I work at Siemens.", "bert", session="s9")]
-    healthy = seen([*records, record("The user works at Siemens.", "/facts/bert/")], events)
+    healthy = scan([*records, record("The user works at Siemens.", "/facts/bert/")], events)
     for look in (find_duplicates, find_contradictions, find_stale, find_leaks, find_sensitive):
         assert list(look(healthy)) == [], look.__name__
 
@@ -67,14 +67,14 @@ def test_a_healthy_memory_is_left_in_peace():
 )
 def test_duplicates_are_found_word_for_word_and_nearly(first, second):
     a, b, c = record(first, days_ago=5), record(second), record("The user plays chess on Sundays.")
-    (found,) = find_duplicates(seen([a, b, c]))
+    (found,) = find_duplicates(scan([a, b, c]))
     assert {each.id for each in found.evidence} == {a.record_id, b.record_id}
     assert f"keep {b.record_id}" in found.fix
 
 
 def test_the_same_words_of_two_actors_are_no_duplicates():
     assert not list(
-        find_duplicates(seen([record("The user likes tea."), record("The user likes tea.", "/facts/bert/")]))
+        find_duplicates(scan([record("The user likes tea."), record("The user likes tea.", "/facts/bert/")]))
     )
 
 
@@ -94,21 +94,21 @@ def test_the_same_words_of_two_actors_are_no_duplicates():
 )
 def test_contradictions_are_found_with_the_newest_first(old, new):
     a, b = record(old, days_ago=30), record(new, days_ago=1)
-    (found,) = find_contradictions(seen([b, a, record("The user plays chess.")]))
+    (found,) = find_contradictions(scan([b, a, record("The user plays chess.")]))
     assert [each.id for each in found.evidence] == [b.record_id, a.record_id]
     assert a.record_id in found.fix
 
 
 def test_more_detail_is_no_contradiction():
     assert not list(
-        find_contradictions(seen([record("The user lives in Berlin."), record("The user lives in Berlin, Germany.")]))
+        find_contradictions(scan([record("The user lives in Berlin."), record("The user lives in Berlin, Germany.")]))
     )
 
 
 def test_a_sessions_history_may_say_otherwise_than_the_next_one():
     sums = strategy("/sums/{actorId}/{sessionId}/")
     texts = [record("The user lives in Berlin.", "/sums/anna/s1/"), record("The user lives in Rome.", "/sums/anna/s1/")]
-    assert not list(find_contradictions(seen(texts, strategies=[sums])))
+    assert not list(find_contradictions(scan(texts, strategies=[sums])))
 
 
 @pytest.mark.parametrize(
@@ -123,30 +123,30 @@ def test_a_sessions_history_may_say_otherwise_than_the_next_one():
 )
 def test_plans_of_the_past_are_stale(text):
     old = record(text, days_ago=60)
-    assert ids(find_stale(seen([old]))) == [{old.record_id}]
+    assert ids(find_stale(scan([old]))) == [{old.record_id}]
 
 
 def test_what_was_said_later_makes_a_record_stale_unless_it_is_known_or_just_said():
     old = record("The user lives in Berlin.", days_ago=30)
     said = event("Hi! I moved to Rome last month. Can you help me?", days_ago=2)
-    (found,) = find_stale(seen([old], [said]))
+    (found,) = find_stale(scan([old], [said]))
     assert {each.id for each in found.evidence} == {old.record_id, said.event_id}
     known = record("The user lives in Rome.", days_ago=2)
-    assert not list(find_stale(seen([old, known], [said])))
-    assert not list(find_stale(seen([old], [event("I live in Rome.", days_ago=0.01)])))
-    assert not list(find_stale(seen([old], [event("I live in Rome.", "bert", days_ago=2)])))
+    assert not list(find_stale(scan([old, known], [said])))
+    assert not list(find_stale(scan([old], [event("I live in Rome.", days_ago=0.01)])))
+    assert not list(find_stale(scan([old], [event("I live in Rome.", "bert", days_ago=2)])))
 
 
 def test_thousands_of_statements_of_one_actor_are_compared_attribute_by_attribute():
     old = [record(f"The user's favorite number {n} is {n}.", days_ago=30) for n in range(3_000)]
     said = [event(f"My favorite number {n} is {n}.", days_ago=20) for n in range(3_000)]
     changed = event("My favorite number 7 is 8.", days_ago=2)
-    (found,) = find_stale(seen(old, [*said, event("My favorite number 7 is 9.", days_ago=3), changed]))
+    (found,) = find_stale(scan(old, [*said, event("My favorite number 7 is 9.", days_ago=3), changed]))
     assert {each.id for each in found.evidence} == {old[7].record_id, changed.event_id}
 
 
 def test_records_untouched_for_long_are_a_note():
-    (found,) = find_stale(seen([record("The user likes tea.", days_ago=400), record("The user likes it.")]))
+    (found,) = find_stale(scan([record("The user likes tea.", days_ago=400), record("The user likes it.")]))
     assert (found.severity, found.count) == ("note", 1)
 
 
@@ -157,12 +157,12 @@ def test_secrets_and_personal_data_are_found_everywhere_and_shown_nowhere():
         "c": event("my password: hunter2hunter2"),
         "d": event("hello", metadata={"phone": "+4930901820001"}),
     }
-    looked = seen([secrets["a"], secrets["b"]], [secrets["c"], secrets["d"]])
+    looked = scan([secrets["a"], secrets["b"]], [secrets["c"], secrets["d"]])
     found = list(find_sensitive(looked))
     assert [(each.kind, each.severity) for each in found] == [
         ("secret", "problem"), ("personal_data", "warning"), ("secret", "problem"), ("personal_data", "warning"),
     ]  # fmt: skip
-    report = HealthReport(memory_id="m", name="m", looked_at=NOW, events=2, records=2, actors=1, findings=tuple(found))
+    report = HealthReport(memory_id="m", name="m", checked_at=NOW, events=2, records=2, actors=1, findings=tuple(found))
     shown = repr(report) + report._repr_html_() + report.frame().to_json() + str(found)
     for value in (KEY, "ann@example.org", "hunter2", "901820001"):
         assert value not in shown
@@ -175,7 +175,7 @@ def test_presidio_is_a_plug_and_its_absence_is_said(monkeypatch):
         return [SimpleNamespace(entity_type="PERSON", start=at, end=at + 12)] if at >= 0 else []
 
     finder = presidio_finder(analyzer=SimpleNamespace(analyze=analyze))
-    looked = seen([record("Grace Hopper called.")], redactor=Redactor(finders=[finder]))
+    looked = scan([record("Grace Hopper called.")], redactor=Redactor(finders=[finder]))
     (found,) = find_sensitive(looked)
     assert "person" in found.what
     assert "Grace" not in found.evidence[0].said
@@ -187,7 +187,7 @@ def test_presidio_is_a_plug_and_its_absence_is_said(monkeypatch):
 def test_a_record_told_to_come_from_another_actors_event_is_a_leak():
     said = event("I keep bees in Ghent.", "acme:bert", session="s9")
     wrong = record("The user keeps bees.", "/facts/globex:anna/", sources=[said.event_id.replace("#", ":")])
-    (found,) = find_leaks(seen([wrong], [said, event("hello", "globex:anna")]))
+    (found,) = find_leaks(scan([wrong], [said, event("hello", "globex:anna")]))
     assert (found.severity, found.certainty, found.crosses_tenants) == ("problem", "told", True)
     assert ids([found]) == [{wrong.record_id}]
 
@@ -196,40 +196,40 @@ def test_a_record_that_names_or_repeats_another_actor_is_inferred_to_leak():
     said = event("I keep three hives of bees behind my house in Ghent.", "user-10", session="s9")
     own = event("Please translate a poem.", "user-1")
     repeats = record("The user keeps three hives of bees behind the house in Ghent.", "/facts/user-1/")
-    (found,) = find_leaks(seen([repeats], [said, own]))
+    (found,) = find_leaks(scan([repeats], [said, own]))
     assert ids([found]) == [{repeats.record_id, said.event_id}]
     assert found.severity == "warning"
     names = record("Asked for the bill of user-10.", "/facts/user-1/")
-    (found,) = find_leaks(seen([names], [said, own]))
+    (found,) = find_leaks(scan([names], [said, own]))
     assert "user-10" in found.what
 
 
 def test_namespaces_without_an_actor_or_without_an_end_leak():
     two = [event("hello", "user-1"), event("hello", "user-10")]
-    (found,) = find_leaks(seen([record("x", "/facts/")], two, strategies=[strategy("/facts/")]))
+    (found,) = find_leaks(scan([record("x", "/facts/")], two, strategies=[strategy("/facts/")]))
     assert found.severity == "problem"
     assert "{actorId}" in found.fix
     open_ = strategy("/facts/{actorId}")
     records = [record("The user likes tea.", "/facts/user-1"), record("The user likes jam.", "/facts/user-10")]
-    found = list(find_leaks(seen(records, two, strategies=[open_])))
+    found = list(find_leaks(scan(records, two, strategies=[open_])))
     assert [each.severity for each in found] == ["warning", "problem"]
     assert ids(found)[1] == {each.record_id for each in records}
 
 
 def test_an_actor_below_another_is_read_by_its_path():
     records = [record("The user likes tea.", "/facts/acme/"), record("The user likes jam.", "/facts/acme/bert/")]
-    (found,) = find_leaks(seen(records, [event("a", "acme"), event("b", "acme/bert")]))
+    (found,) = find_leaks(scan(records, [event("a", "acme"), event("b", "acme/bert")]))
     assert "namespacePath" in found.what
 
 
 def test_a_placeholder_never_filled_in_is_a_leak():
-    (found,) = find_leaks(seen([record("x y z", "/notes/{actorId}/")]))
+    (found,) = find_leaks(scan([record("x y z", "/notes/{actorId}/")]))
     assert "never filled in" in found.what
 
 
 def test_growth_is_priced_by_dated_prices_and_said_when_it_doubles():
     events = [event("hi", days_ago=40)] * 100 + [event("hi", days_ago=4)] * 300
-    growth = growth_of(seen([record("a")] * 2000, events), memory_prices(), retrievals=1000)
+    growth = growth_of(scan([record("a")] * 2000, events), memory_prices(), retrievals=1000)
     assert (growth.events, growth.events_before) == (300, 100)
     assert float(growth.month_usd) == pytest.approx(0.3 * 0.25 + 2 * 0.75 + 0.5)
     assert str(growth.prices.as_of) in growth.sentence()
@@ -243,8 +243,8 @@ def test_growth_is_priced_by_dated_prices_and_said_when_it_doubles():
 def test_what_strangers_wrote_is_never_markup():
     nasty = record('<img src=x onerror="alert(1)"> my password: hunter2hunter2')
     report = HealthReport(
-        memory_id="m", name="<b>m</b>", looked_at=NOW, events=0, records=1, actors=0,
-        findings=tuple(find_sensitive(seen([nasty]))),
+        memory_id="m", name="<b>m</b>", checked_at=NOW, events=0, records=1, actors=0,
+        findings=tuple(find_sensitive(scan([nasty]))),
     )  # fmt: skip
     assert "<img" not in report._repr_html_()
     assert "<b>" not in report._repr_html_()

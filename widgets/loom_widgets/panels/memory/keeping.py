@@ -17,7 +17,7 @@ from .base import MemoryView
 if TYPE_CHECKING:
     from loomlib.memory import MemorySnapshot
     from loomlib.memory.exchange import ImportPreview
-    from loomlib.memory.forgetting import ForgetPreview, Forgotten
+    from loomlib.memory.forgetting import ForgetPreview, ForgetResult
     from loomlib.memory.health import Finding
 
 _FINDINGS = 500
@@ -31,7 +31,7 @@ class Keeping(MemoryView):
     def __init__(self, bench: Any, **options: Any) -> None:
         self._snapshots: list[tuple[str, MemorySnapshot]] = []
         self._forget: ForgetPreview | None = None
-        self._forgotten: Forgotten | None = None
+        self._forgotten: ForgetResult | None = None
         self._import: ImportPreview | None = None
         self._found: dict[str, Mapping[str, Any]] = {}
         super().__init__(bench, **options)

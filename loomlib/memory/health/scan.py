@@ -11,10 +11,10 @@ from typing import Final
 
 from ...aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, metadata_event_id
 from ...redaction import Redactor
-from ..faces import safe_id
-from ..namespaces import Owner, owner_of
+from ..displays import safe_id
+from ..namespaces import NamespaceOwner, owner_of
 from ..reading import MemoryReader
-from .finding import Evidence
+from .finding import MemoryEvidence
 
 SCANNED: Final = 20_000
 """Records, and events, looked at unless told otherwise."""
@@ -24,8 +24,8 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """A memory as it was at `now`. `is_cut` are the kinds ("records", "events") of which there may be more."""
+class MemoryScan:
+    """A memory as it was at `now`. `truncated` are the kinds ("records", "events") of which there may be more."""
 
     memory: MemoryDescription
     records: tuple[MemoryRecord, ...]
@@ -33,7 +33,7 @@ class Seen:
     actors: tuple[str, ...]
     now: datetime
     redactor: Redactor = field(repr=False)
-    is_cut: frozenset[str] = frozenset()
+    truncated: frozenset[str] = frozenset()
 
     @cached_property
     def namespaces(self) -> Mapping[str, list[MemoryRecord]]:
@@ -45,7 +45,7 @@ class Seen:
         return found
 
     @cached_property
-    def owners(self) -> Mapping[str, Owner | None]:
+    def owners(self) -> Mapping[str, NamespaceOwner | None]:
         """Whose each namespace is."""
         return {each: owner_of(each, self.memory.strategies) for each in self.namespaces}
 
@@ -67,18 +67,18 @@ class Seen:
         plain = " ".join(self.redactor.redact(text).text.split())
         return plain if len(plain) <= _SAID_CHARACTERS else f"{plain[: _SAID_CHARACTERS - 1]}…"
 
-    def of_record(self, record: MemoryRecord, said: str | None = None) -> Evidence:
+    def of_record(self, record: MemoryRecord, said: str | None = None) -> MemoryEvidence:
         """A record as evidence."""
-        return Evidence(
+        return MemoryEvidence(
             id=record.record_id,
             said=self.shown(record.text if said is None else said),
             at=changed_at(record),
             namespace=", ".join(safe_id(each) for each in record.namespaces),
         )
 
-    def of_event(self, event: MemoryEvent, said: str | None = None) -> Evidence:
+    def of_event(self, event: MemoryEvent, said: str | None = None) -> MemoryEvidence:
         """An event as evidence."""
-        return Evidence(
+        return MemoryEvidence(
             id=event.event_id,
             what="event",
             said=self.shown(event.text if said is None else said),
@@ -93,7 +93,7 @@ def changed_at(record: MemoryRecord) -> datetime:
     return max(record.created_at, record.updated_at or record.created_at)
 
 
-def see(
+def scan_memory(
     reader: MemoryReader,
     *,
     now: datetime,
@@ -101,18 +101,18 @@ def see(
     records: int | None = SCANNED,
     events: int | None = SCANNED,
     progress: Progress | None = None,
-) -> Seen:
+) -> MemoryScan:
     """Read what there is, at most so many records and events."""
     found = tuple(reader.records(limit=records, progress=progress))
     actors = tuple(reader.actors(progress=progress))
     said = tuple(reader.events(limit=events, progress=progress))
     counts = {"records": (records, len(found)), "events": (events, len(said))}
-    return Seen(
+    return MemoryScan(
         memory=reader.memory,
         records=found,
         events=said,
         actors=actors,
         now=now,
         redactor=redactor,
-        is_cut=frozenset(name for name, (most, have) in counts.items() if most is not None and have >= most),
+        truncated=frozenset(name for name, (most, have) in counts.items() if most is not None and have >= most),
     )

@@ -9,7 +9,7 @@ from typing import Final
 from ...aws import memory as service
 from ...aws import memory_writing as writing
 from ...aws.memory_shapes import MemoryRecord, metadata_event_id
-from ..namespaces import Place, actor_places, every_path, filled, place_of
+from ..namespaces import RecordLocation, actor_locations, all_paths, fill_template, location_of
 from ..reading import MemoryReader
 
 Progress = Callable[[str], None]
@@ -20,7 +20,7 @@ _TOLD_EVERY: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Belonging:
+class ActorRecord:
     """A record, and how it is known to be the actor's: `OWN`, `BY_SOURCE`, or `UNSURE` (which is never deleted)."""
 
     record: MemoryRecord
@@ -50,14 +50,14 @@ def sessions_with_events(reader: MemoryReader, actor_id: str) -> list[str]:
     return [each.session_id for each in found]
 
 
-def belongings(
+def actor_records(
     reader: MemoryReader,
     actor_id: str,
     sessions: Iterable[str],
     events: Iterable[str],
     *,
     progress: Progress | None = None,
-) -> Iterator[Belonging]:
+) -> Iterator[ActorRecord]:
     """The actor's records, each once.
 
     Found by the strategies' templates, by sessions where a template names only these, and by the source events that
@@ -66,19 +66,19 @@ def belongings(
     mine = {metadata_event_id(each) for each in events}
     strangers = _strangers(reader, actor_id)
     seen: set[str] = set()
-    places = [*actor_places(reader.memory, actor_id), *_of_sessions(reader, actor_id, sessions)]
+    places = [*actor_locations(reader.memory, actor_id), *_of_sessions(reader, actor_id, sessions)]
     for place in places:
         for record in _listed(reader, place):
             if record.record_id in seen or not place.holds(record):
                 continue
             seen.add(record.record_id)
             other = next((each for each in strangers if _could_be(reader, record, each)), "")
-            yield Belonging(
+            yield ActorRecord(
                 record=record, how=UNSURE if other else OWN, because=f"it could be {other}'s" if other else ""
             )
             _tell(progress, len(seen))
-    for path in every_path(reader.memory):
-        for record in _listed(reader, Place(template="", path=path)):
+    for path in all_paths(reader.memory):
+        for record in _listed(reader, RecordLocation(template="", path=path)):
             if (
                 record.record_id in seen
                 or not (stated := {metadata_event_id(id) for id in record.stated_sources}) & mine
@@ -87,7 +87,7 @@ def belongings(
             seen.add(record.record_id)
             alone = stated <= mine
             because = "told to come from events of this actor" + ("" if alone else " and of others")
-            yield Belonging(record=record, how=BY_SOURCE if alone else UNSURE, because=because)
+            yield ActorRecord(record=record, how=BY_SOURCE if alone else UNSURE, because=because)
             _tell(progress, len(seen))
 
 
@@ -101,7 +101,7 @@ def shared_templates(reader: MemoryReader) -> list[str]:
     ]
 
 
-def _listed(reader: MemoryReader, place: Place) -> Iterator[MemoryRecord]:
+def _listed(reader: MemoryReader, place: RecordLocation) -> Iterator[MemoryRecord]:
     return service.iter_records(
         reader.clients,
         reader.memory.memory_id,
@@ -111,7 +111,7 @@ def _listed(reader: MemoryReader, place: Place) -> Iterator[MemoryRecord]:
     )
 
 
-def _of_sessions(reader: MemoryReader, actor_id: str, sessions: Iterable[str]) -> Iterator[Place]:
+def _of_sessions(reader: MemoryReader, actor_id: str, sessions: Iterable[str]) -> Iterator[RecordLocation]:
     """Namespaces that name a session and no actor, as long as no other actor has a session of that id."""
     templates = [
         (template, strategy.strategy_id)
@@ -125,7 +125,7 @@ def _of_sessions(reader: MemoryReader, actor_id: str, sessions: Iterable[str]) -
     for session_id in sessions:
         if session_id not in others:
             for template, strategy_id in templates:
-                place = place_of(filled(template, sessionId=session_id, memoryStrategyId=strategy_id))
+                place = location_of(fill_template(template, sessionId=session_id, memoryStrategyId=strategy_id))
                 if place is not None:
                     yield place
 
@@ -140,7 +140,7 @@ def _strangers(reader: MemoryReader, actor_id: str) -> list[str]:
 
 
 def _could_be(reader: MemoryReader, record: MemoryRecord, other: str) -> bool:
-    return any(place.holds(record) for place in actor_places(reader.memory, other))
+    return any(place.holds(record) for place in actor_locations(reader.memory, other))
 
 
 def _tell(progress: Progress | None, count: int) -> None:

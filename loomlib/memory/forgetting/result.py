@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ..faces import frame_of, html_rows, text_rows
+from ..displays import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
-from .belongings import UNSURE, belongings, event_ids, session_ids, sessions_with_events
+from .actor_records import UNSURE, actor_records, event_ids, session_ids, sessions_with_events
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ MAY_STILL_HOLD: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Forgotten:
+class ForgetResult:
     """What was deleted, and what a second look found.
 
     A session that was emptied stays listed: `left_events` are counted event by event. `known_events` are the ids of all
@@ -56,10 +56,10 @@ class Forgotten:
         unsure = (f"{self.unsure:,} records that may be another actor's, left alone",) if self.unsure else ()
         return (*unsure, *MAY_STILL_HOLD)
 
-    def verify(self) -> Forgotten:
+    def verify(self) -> ForgetResult:
         """The same with a look of now: extractions under way may have written since."""
         left_events, left_records, unsure = count_left(self.reader, self.actor_id, self.known_events)
-        return Forgotten(
+        return ForgetResult(
             reader=self.reader,
             actor_id=self.actor_id,
             events=self.events,
@@ -101,6 +101,6 @@ def count_left(reader: MemoryReader, actor_id: str, events: Iterable[str] = ()) 
     """How many events and records of an actor there are, and how many records that may be another's."""
     sessions = list(dict.fromkeys([*sessions_with_events(reader, actor_id), *session_ids(reader, actor_id)]))
     here = [each for session in sessions for each in event_ids(reader, actor_id, session)]
-    found = list(belongings(reader, actor_id, sessions, [*here, *events]))
+    found = list(actor_records(reader, actor_id, sessions, [*here, *events]))
     unsure = sum(each.how == UNSURE for each in found)
     return len(here), len(found) - unsure, unsure

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..faces import frame_of, html_rows, text_rows
+from ..displays import frame_of, html_rows, text_rows
 
 COLUMNS: Final = ("what", "written", "here before", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Imported:
+class ImportResult:
     """What an import wrote, and what it found here before."""
 
     name: str

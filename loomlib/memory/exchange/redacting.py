@@ -16,7 +16,7 @@ _LARGEST_TEXT: Final = 16_000
 _SERVICE_KEYS: Final = "x-loom-"
 
 
-class Cleaner:
+class ExportRedactor:
     """One export's. A value has the same placeholder wherever it stands; without a redactor nothing is struck out."""
 
     def __init__(self, redactor: Redactor | None) -> None:
