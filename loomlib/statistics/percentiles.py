@@ -180,7 +180,7 @@ def estimate_share(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Esti
 
 
 def _position(n: int, p: float) -> tuple[int, float]:
-    """The order statistic (from 0) just below percentile `p`, and the weight of the next one."""
+    """Return the order statistic (from 0) just below percentile `p`, and the weight of the next one."""
     rank = (n + 1 / 3) * p + 1 / 3
     lower = min(max(math.floor(rank), 1), n)
     weight = min(max(rank - lower, 0.0), 1.0) if lower < n else 0.0

@@ -40,7 +40,7 @@ class Builtin:
         return f"arn:aws:bedrock-agentcore:::evaluator/{self.id}"
 
     def value(self, label: str) -> float:
-        """The value of a label, between 0 and 1."""
+        """Return the value of a label, between 0 and 1."""
         return round(self.labels.index(label) / (len(self.labels) - 1), 3)
 
 

@@ -114,7 +114,7 @@ def _targets(evaluator: Builtin, session: Session, target: Mapping[str, Any]) ->
 def _reference(
     evaluator: Builtin, place: Mapping[str, str], references: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The reference inputs for this target or for what it is part of, and the fields that are ignored."""
+    """Return the reference inputs for this target or for what it is part of, and the fields that are ignored."""
     usable: dict[str, Any] = {}
     ignored: list[str] = []
     for reference in references:
@@ -141,7 +141,10 @@ def _matches(evaluator_id: str, called: Sequence[str], expected: Sequence[str]) 
 def _request(
     evaluator: Builtin, session: Session, turn: Turn | None, call: Call | None, reference: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A request to the judge: the material is fenced by lines with a random mark; the verdict comes by a tool call."""
+    """Build the request to the judge.
+
+    Lines with a random mark fence the material; the verdict comes by a tool call.
+    """
     turns = session.turns if turn is None else (turn,)
     last = turns[-1]
     parts = {"prompt": "\n".join(turn.prompt for turn in turns), "output": last.answer}

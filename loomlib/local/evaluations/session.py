@@ -92,7 +92,7 @@ def _add(turn: Turn, span: Mapping[str, Any], messages: Mapping[str, tuple[list[
 
 
 def _by_span(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[Any], list[Any]]]:
-    """The input and output messages of each span."""
+    """Return the input and output messages of each span."""
     by_span: dict[str, tuple[list[Any], list[Any]]] = {}
     for record in records:
         inputs, outputs = by_span.setdefault(as_text(record.get("spanId")), ([], []))
@@ -111,7 +111,7 @@ def _messages(value: object) -> list[Any]:
 
 
 def _last(messages: Sequence[Any], role: str | None) -> str:
-    """The text of the last message of a role, or of any role if it is None."""
+    """Return the text of the last message of a role, or of any role if it is None."""
     for message in map(as_object, reversed(messages)):
         if role is None or message.get("role") == role:
             content = message.get("content")
@@ -121,7 +121,7 @@ def _last(messages: Sequence[Any], role: str | None) -> str:
 
 
 def _plain(content: object, depth: int = 0) -> str:
-    """The text of a message's content: text, JSON of blocks as text, or blocks under some name."""
+    """Return the text of a message's content: text, JSON of blocks as text, or blocks under some name."""
     if depth > _MAX_DEPTH:
         return ""
     if isinstance(content, str):

@@ -38,7 +38,11 @@ class Stage:
 
 
 def read_command(reader: TokenReader) -> Stage:
-    """The command that begins here. Raises `MalformedQuery` for one that is not supported."""
+    """Read the command at the reader's position.
+
+    Raises:
+        MalformedQuery: The command is not supported, or its arguments cannot be read.
+    """
     token = reader.next()
     read = _COMMANDS.get(token.value.lower()) if token.kind == "name" else None
     if read is None:
@@ -48,7 +52,12 @@ def read_command(reader: TokenReader) -> Stage:
 
 
 def sort_stage(keys: Sequence[tuple[Expression, bool]], keep: int) -> Stage:
-    """The first `keep` rows by the keys; True is descending. Rows without a value come last either way."""
+    """Build the stage that keeps the first rows in an order; rows without a value come last either way.
+
+    Args:
+        keys: The expressions to sort by; True means descending.
+        keep: The largest number of rows.
+    """
 
     def value(row: Row, key: Expression) -> Any:
         # After stats a column is known by how it was written, such as bin(1h).

@@ -50,12 +50,12 @@ class Expression:
 
 
 def read_expression(reader: TokenReader) -> Expression:
-    """The expression that begins here, as long as it goes."""
+    """Read the longest expression at the reader's position."""
     return _chain(reader, "or", lambda: _chain(reader, "and", lambda: _negation(reader)))
 
 
 def compile_regex(reader: TokenReader, pattern: str) -> re.Pattern[str]:
-    """A regular expression, its groups named in Java's way."""
+    """Compile a regular expression whose groups are named as in Java."""
     try:
         return re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern))
     except re.error as error:
@@ -120,14 +120,20 @@ def _comparison(reader: TokenReader) -> Expression:
 
 
 def _equal_text(sign: str, left: Expression, right: Expression) -> tuple[str, ...]:
-    """A text that a field of the message's JSON is equal to is in the message, unless it could be spelled otherwise."""
+    """Return the texts that a message contains if a field of its JSON equals a text.
+
+    Texts that JSON can spell in another way are left out.
+    """
     named, text = left.name, right.constant
     is_plain = isinstance(text, str) and number(text) is None and _PLAIN.match(text)
     return (text,) if sign == "=" and is_plain and named and not named.startswith("@") else ()
 
 
 def _contained(left: Expression, text: str, *, is_plain: bool) -> tuple[str, ...]:
-    """What is in a field of the message's JSON is in the message, unless it could be spelled otherwise there."""
+    """Return the texts that a message contains if a field of its JSON contains `text`.
+
+    Texts that JSON can spell in another way are left out.
+    """
     if left.name is None or not text:
         return ()
     if left.name.startswith("@"):
@@ -251,7 +257,7 @@ def _call(reader: TokenReader, name: str, start: int) -> Expression:
 
 
 def _column(reader: TokenReader, start: int) -> Expression:
-    """The column of a statistic that was given no name, as in `sort count(*) desc`."""
+    """Return the column of a statistic without a name, as in `sort count(*) desc`."""
     reader.expect("(")
     depth = 1
     while depth:
@@ -284,5 +290,5 @@ def _period_call(reader: TokenReader, name: str, start: int) -> Expression:
 
 
 def names_of(expressions: Sequence[Expression]) -> list[str]:
-    """The names under which values appear: a field's own, otherwise the expression as it was written."""
+    """Return the column names of expressions: a field's own name, otherwise the expression as it was written."""
     return [each.name or each.text for each in expressions]

@@ -35,7 +35,12 @@ def period_ms(text: str) -> int | None:
 
 
 def floor_to(moment: Any, period: int) -> Moment | None:
-    """The beginning of the period that a time is in."""
+    """Return the start of the period that contains a time; None if it is no number.
+
+    Args:
+        moment: The time in milliseconds.
+        period: The length of the period in milliseconds.
+    """
     found = number(moment)
     return None if found is None else Moment(int(found // period) * period)
 

@@ -55,7 +55,12 @@ class Query:
         return tuple(found)
 
     def run(self, rows: Iterable[Row], *, limit: int = LARGEST_LIMIT) -> Found:
-        """The result over `rows`; of events that no command sorts, the newest come first."""
+        """Run the query over rows. Without a sort command, the newest events come first.
+
+        Args:
+            rows: The rows of the log events.
+            limit: The largest number of rows in the result.
+        """
         counter = _Counter()
         flowing: Iterator[Row] = counter.scan(rows)
         for stage in self._planned(limit):
@@ -95,7 +100,7 @@ def _kept(following: list[Stage], limit: int) -> int:
 
 
 def _columns(stages: list[Stage]) -> list[str]:
-    """The fields of a result: those shown by `display`, else all that were named."""
+    """Return the fields of a result: those of `display`, else all that the query names."""
     columns: list[str] = []
     names_fields = any(stage.kind in ("fields", "display", "stats") for stage in stages)
     if not names_fields:

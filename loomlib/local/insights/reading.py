@@ -23,36 +23,47 @@ class TokenReader:
         return self._tokens[self._index - 1].end if self._index else 0
 
     def peek(self) -> Token:
+        """Return the next token without reading it."""
         return self._tokens[self._index]
 
     def next(self) -> Token:
+        """Read the next token; the end token is returned again and again."""
         token = self._tokens[self._index]
         if token.kind != "end":
             self._index += 1
         return token
 
     def take(self, *words: str) -> str | None:
-        """The next token in lower case if it is one of these keywords or signs, which is then read."""
+        """Read the next token if it is one of these keywords or signs.
+
+        Returns:
+            The token in lower case; None if it is another one, which stays unread.
+        """
         if self.peek().says(*words):
             return self.next().value.lower()
         return None
 
     def expect(self, sign: str) -> None:
+        """Read this sign.
+
+        Raises:
+            MalformedQuery: The next token is another one.
+        """
         if not self.take(sign):
             raise self.malformed(f"{sign!r} was expected")
 
     def name(self, what: str) -> str:
-        """A name, with or without backticks."""
+        """Read a name, with or without backticks."""
         token = self.next()
         if token.kind not in ("name", "quoted"):
             raise self.malformed(f"{what} was expected", token)
         return token.value
 
     def text_from(self, start: int) -> str:
-        """What was written from `start` on to the end of the last token."""
+        """Return the query's text from `start` to the end of the last token that was read."""
         return self._query[start : self.end_of_last]
 
     def malformed(self, message: str, token: Token | None = None) -> MalformedQuery:
-        """The error for a token, the next one unless another is given."""
+        """Return the error for a token; without one, for the next token."""
         at = token or self.peek()
         return MalformedQuery(message, at.start, max(at.end, at.start + 1))

@@ -19,7 +19,7 @@ class Row:
 
     @classmethod
     def of_event(cls, *, message: str, timestamp_ms: int, ingested_ms: int, stream: str, log: str, pointer: str) -> Row:
-        """The row of one log event."""
+        """Build the row of one log event."""
         return cls(
             {
                 "@timestamp": Moment(timestamp_ms),
@@ -32,7 +32,7 @@ class Row:
         )
 
     def get(self, name: str) -> Any:
-        """A field's value, None when the row has no such field."""
+        """Return a field's value; None when the row has no such field."""
         if name in self.values:
             return self.values[name]
         if self._event is None:
@@ -50,7 +50,7 @@ class Row:
 
 
 def _discovered(message: str) -> dict[str, Any]:
-    """The fields of a message's JSON, nested ones with dots between their names."""
+    """Return the fields of a message's JSON; the names of nested fields are joined by dots."""
     start = message.find("{")
     if start < 0:
         return {}

@@ -1,4 +1,4 @@
-"""The functions of `stats`, each gathering one value from the rows of a group."""
+"""The functions of `stats`: each computes one value from the rows of a group."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from .values import compare, number, shown
 
 
 class Gathering(Protocol):
-    """Takes a group's rows one by one; the result is None when no row had a value."""
+    """The state of one statistic over the rows of a group."""
 
-    def add(self, row: Row) -> None: ...
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        ...
 
-    def result(self) -> Any: ...
+    def result(self) -> Any:
+        """Return the value; None when no row had one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Statistic:
 
 
 def read_statistic(reader: TokenReader) -> Statistic:
-    """`function(argument) [as name]`."""
+    """Read `function(argument) [as name]`."""
     start = reader.at
     token = reader.next()
     function = token.value.lower()

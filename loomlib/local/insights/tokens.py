@@ -35,7 +35,11 @@ class Token(NamedTuple):
 
 
 def tokens(query: str) -> Iterator[Token]:
-    """The query's tokens without comments, and an "end". Raises `MalformedQuery`."""
+    """Split a query into tokens, without comments, with an "end" token last.
+
+    Raises:
+        MalformedQuery: A character starts no token.
+    """
     at, command, before = 0, "", Token("sign", "|", 0, 0)
     while at < len(query):
         # A slash divides, except where only a pattern can be.

@@ -18,7 +18,10 @@ class Moment(int):
 
 
 def number(value: Any) -> float | int | None:
-    """The value as a number, None when it is none; what `parse` finds is text and may be one."""
+    """Return the value as a number; None if it is none.
+
+    `parse` extracts text, which counts as a number if it reads as one.
+    """
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int | float):
@@ -50,7 +53,7 @@ def sort_key(value: Any) -> tuple[int, float, str]:
 
 
 def shown(value: Any) -> str:
-    """The value in a result."""
+    """Return the value as text, as a result shows it."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, float):

@@ -25,7 +25,7 @@ class Segment:
 def branch_of_new_event(
     connection: sqlite3.Connection, session_number: int, given: Mapping[str, str] | None, now_ms: int
 ) -> tuple[str | None, str | None]:
-    """The branch and root event of a new event; the first event of a branch creates the branch.
+    """Return the branch and root event of a new event; the first event of a branch creates the branch.
 
     Args:
         connection: A connection inside a transaction.
@@ -66,7 +66,7 @@ def branch_of_new_event(
 
 
 def segments(connection: sqlite3.Connection, session_number: int, name: str, *, parents: bool) -> list[Segment]:
-    """The events that a branch filter selects.
+    """Return the events that a branch filter selects.
 
     Args:
         connection: A connection to read from.
@@ -88,6 +88,6 @@ def segments(connection: sqlite3.Connection, session_number: int, name: str, *, 
 
 
 def seq_of(event_id: str) -> int:
-    """The position in the journal that an event id ends with; -1 if no event can have that id."""
+    """Return the position in the journal that an event id ends with; -1 if no event can have that id."""
     digits = event_id.rpartition("#")[2]
     return int(digits, 16) if len(digits) <= 15 else -1

@@ -154,7 +154,7 @@ class EventPlane:
 
 
 def shown(row: Row) -> str:
-    """An event as JSON in AWS's form; parts that are stored as JSON are inserted unchanged."""
+    """Return an event as JSON in AWS's form; parts that are stored as JSON are inserted unchanged."""
     head: dict[str, Any] = {
         "memoryId": row["memory_id"],
         "actorId": row["actor_id"],

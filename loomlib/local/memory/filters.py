@@ -13,7 +13,7 @@ Condition = tuple[str, list[Any]]
 
 
 def terms_of(branch: str | None, metadata: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The terms of an event: `b` its branch, `k` a key of its metadata, `v` a key with its value."""
+    """Return the terms of an event: `b` its branch, `k` a key of its metadata, `v` a key with its value."""
     terms = [f"b{branch or MAIN}"]
     for key, value in metadata.items():
         terms += [f"k{key}", _valued(key, value["stringValue"])]
@@ -29,7 +29,7 @@ def newest_matching(
     limit: int,
     columns: str,
 ) -> Condition:
-    """SQL for the newest events that match and have not expired.
+    """Build the SQL for the newest events that match and have not expired.
 
     Args:
         session_number: The session.
@@ -72,7 +72,7 @@ def newest_matching(
 
 
 def _terms_asked(metadata_filters: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """The terms that an event must have, the most selective first, and those that it must not have."""
+    """Return the terms that an event must have, the most selective first, and those that it must not have."""
     equal: list[str] = []
     existing: list[str] = []
     missing: list[str] = []

@@ -141,7 +141,10 @@ def _entry(row: sqlite3.Row) -> JournalEntry:
 
 
 def _spoken(text: str) -> str:
-    """The spoken text: Strands' session manager stores its whole message as JSON, which holds text blocks."""
+    """Return the spoken text.
+
+    Strands' session manager stores its whole message as JSON, which holds text blocks.
+    """
     if not text.startswith('{"'):
         return text
     try:

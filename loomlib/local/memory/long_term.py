@@ -13,7 +13,7 @@ from .store import MemoryStore
 
 
 def extraction_settings(state: ServiceState) -> ExtractionSettings:
-    """The settings of the extraction, from the options of a service."""
+    """Return the settings of the extraction, from the options of a service."""
     options = state.options
     return ExtractionSettings(
         delay_s=options.memory_delay_s,

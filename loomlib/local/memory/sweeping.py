@@ -106,7 +106,7 @@ def _remove_sessions(connection: sqlite3.Connection, rows: list[sqlite3.Row]) ->
 
 
 def _deleted_memory(connection: sqlite3.Connection, table: str) -> str | None:
-    """A deleted memory that still has rows in `table`; each step of the recursion is one index lookup."""
+    """Find a deleted memory that still has rows in `table`; each step of the recursion is one index lookup."""
     row = connection.execute(
         f"WITH RECURSIVE ids(id) AS (SELECT min(memory_id) FROM {table} UNION ALL "  # noqa: S608 - the names are ours
         f"SELECT (SELECT min(memory_id) FROM {table} WHERE memory_id > ids.id) FROM ids WHERE ids.id IS NOT NULL) "

@@ -24,5 +24,5 @@ def _openai(profile: str, url: str | None) -> ConverseModel:
 
 @hookimpl
 def loom_models() -> dict[str, ModelFactory]:
-    """The simulated scripted model, and a client for any server with OpenAI's protocol."""
+    """Return Loom's models: the scripted model, and a client for any server with OpenAI's protocol."""
     return {"scripted": _scripted, "openai": _openai}

@@ -24,7 +24,7 @@ def as_text(value: object) -> str:
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """The strings of a list."""
+    """Return the strings of a list."""
     return tuple(item for item in as_list(value) if isinstance(item, str))
 
 
@@ -39,7 +39,7 @@ def as_number(value: object) -> float | None:
 
 
 def field_of(value: object, *path: str) -> object:
-    """The value under the keys of `path`; None if a step is missing."""
+    """Return the value under the keys of `path`; None if a step is missing."""
     for key in path:
         if not isinstance(value, Mapping):
             return None

@@ -108,7 +108,11 @@ class OpenAiModel:
     async def _posted(
         self, model_id: str, request: JsonObject, *, stream: bool
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """The response to an accepted request; every other outcome is raised as `ModelRefused`."""
+        """Send a request and yield the response once it is accepted.
+
+        Raises:
+            ModelRefused: The server refused the request or could not be reached.
+        """
         read_request(model_id, request)
         model = os.environ.get(MODEL_NAME_VARIABLE) or model_id
         key = os.environ.get(API_KEY_VARIABLE)
@@ -131,7 +135,7 @@ class OpenAiModel:
 
 
 def _refusal(status: int, host: str, text: str) -> ModelRefused:
-    """The error of Bedrock that an HTTP status of the model's server means."""
+    """Return the error of Bedrock that corresponds to an HTTP status of the model's server."""
     try:
         detail = as_object(as_object(json.loads(text)).get("error")).get("message")
     except ValueError:

@@ -45,7 +45,7 @@ class ChatStream:
         return frames
 
     def finish(self) -> list[bytes]:
-        """The frames that end the message."""
+        """Return the frames that end the message."""
         frames = [] if self._started else [encode_event("messageStart", {"role": "assistant"})]
         if self._block < 0:
             frames += self._switch("text")

@@ -61,7 +61,7 @@ class LatencyProfile:
         )
 
     def timing(self, *, input_tokens: int, calls_tools: bool, digest: str) -> Timing:
-        """The times of one answer.
+        """Draw the times of one answer.
 
         Args:
             input_tokens: The tokens of the request.

@@ -24,5 +24,5 @@ class ModelRefused(Exception):
 
 
 def invalid(message: str) -> ModelRefused:
-    """A ValidationException (400) with this message."""
+    """Return a ValidationException (400) with this message."""
     return ModelRefused("ValidationException", message)

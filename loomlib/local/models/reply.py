@@ -59,7 +59,7 @@ def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
 
 
 def call_tokens(call: ToolCall) -> int:
-    """The estimated tokens of a tool call."""
+    """Estimate the tokens of a tool call."""
     return (
         8 + estimate_tokens(call.name) + estimate_tokens(json.dumps(call.arguments, ensure_ascii=False, default=repr))
     )
@@ -87,7 +87,7 @@ def encode_exception(kind: str, message: str) -> bytes:
 
 
 def body_of(reply: Reply, latency_ms: float) -> JsonObject:
-    """The body of a Converse response.
+    """Build the body of a Converse response.
 
     Args:
         reply: The reply.
@@ -106,7 +106,7 @@ def body_of(reply: Reply, latency_ms: float) -> JsonObject:
 
 
 def stream_of(reply: Reply) -> Iterator[tuple[int, bytes]]:
-    """The frames up to and including messageStop, each with how many output tokens are sent with it and before."""
+    """Yield the frames up to and including messageStop, each with the number of output tokens sent so far."""
     sent = 0
     index = 0
     yield sent, encode_event("messageStart", {"role": "assistant"})
@@ -134,7 +134,7 @@ def stream_of(reply: Reply) -> Iterator[tuple[int, bytes]]:
 
 
 def metadata_frame(reply: Reply, latency_ms: float) -> bytes:
-    """The last frame: usage and metrics.
+    """Build the last frame: usage and metrics.
 
     Args:
         reply: The reply.

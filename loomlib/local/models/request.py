@@ -148,7 +148,10 @@ def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
 
 
 def record_lines(text: str) -> list[str]:
-    """The lines of a text from a memory, one for each record: preferences are JSON, summaries are topics in tags."""
+    """Split a text from a memory into lines, one for each record.
+
+    Preferences are JSON; summaries are topics in tags.
+    """
     lines: list[str] = []
     for line in text.splitlines():
         plain = line.strip()

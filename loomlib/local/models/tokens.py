@@ -20,12 +20,12 @@ _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
 def estimate_tokens(text: str) -> int:
-    """The estimated tokens of `text`; 0 for an empty text, at least 1 otherwise."""
+    """Estimate the tokens of `text`; 0 for an empty text, at least 1 otherwise."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def estimate_input_tokens(body: JsonObject) -> int:
-    """The estimated tokens of a Converse body: system prompt, messages and tools."""
+    """Estimate the tokens of a Converse body: system prompt, messages and tools."""
     total = sum(_content_tokens(block) for block in as_list(body.get("system")))
     for message in as_list(body.get("messages")):
         total += TOKENS_PER_MESSAGE + sum(

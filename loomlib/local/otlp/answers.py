@@ -25,7 +25,7 @@ class Answer:
     message: str = ""
 
     def body(self, content_type: str, signal: Signal) -> bytes:
-        """The answer's bytes."""
+        """Encode the response for a content type and a signal."""
         if self.status == 200:
             if content_type == JSON:
                 partial = {_REJECTED[signal]: str(self.refused), "errorMessage": self.message}

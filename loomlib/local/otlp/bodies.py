@@ -14,7 +14,11 @@ UNPACKED_LIMIT_BYTES = 128_000_000
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """The body without its content encoding. Raises `Malformed`."""
+    """Decode a body's content encoding.
+
+    Raises:
+        Malformed: The encoding is unknown, the body does not match it, or the decoded body is too large.
+    """
     if encoding in ("", "identity"):
         return body
     unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | (16 if encoding == "gzip" else 0))

@@ -24,7 +24,15 @@ def fits(text: str) -> bool:
 
 
 def log_form(record: dict[str, Any], dump: Callable[[object], str], text: str) -> str:
-    """The record with its long texts cut, until it fits; what was cut says so, and `CUT_MARK` gives the whole size."""
+    """Serialize a record, with its long texts cut until it fits.
+
+    A cut text ends with a note; `CUT_MARK` gives its full size.
+
+    Args:
+        record: The record; its texts are cut in place.
+        dump: The function that serializes it.
+        text: The record as `dump` serialized it.
+    """
     size = len(_encoded(text))
     for longest in _LONGEST_TEXTS:
         if fits(found := dump(_marked(cast("dict[str, Any]", _cut(record, longest)), size))):

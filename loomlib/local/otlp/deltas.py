@@ -22,9 +22,9 @@ class Deltas:
         point: dict[str, Any],
         attributes: tuple[tuple[str, str], ...],
     ) -> Any:
-        """A number, or a histogram's point; None when nothing was added.
+        """Return a point's increase since the last one: a number, or a histogram's point; None without an increase.
 
-        Gauges, deltas and sums that may fall are given as they are.
+        Gauges, deltas and sums that may fall are returned unchanged.
         """
         kind = metric["kind"]
         is_number = kind in ("sum", "gauge")

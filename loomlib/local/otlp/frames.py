@@ -11,13 +11,13 @@ _LENGTHS = struct.Struct(">II")
 
 
 def frame(head: Mapping[str, Any], body: bytes = b"") -> tuple[bytes, bytes]:
-    """The two pieces of a frame; `body` is not copied."""
+    """Return the two pieces of a frame; `body` is not copied."""
     text = json.dumps(head).encode()
     return _LENGTHS.pack(len(text), len(body)) + text, body
 
 
 def lengths(prefix: bytes) -> tuple[int, int]:
-    """The lengths of head and body."""
+    """Return the lengths of head and body."""
     head, body = _LENGTHS.unpack(prefix)
     return head, body
 
@@ -26,7 +26,7 @@ PREFIX_BYTES = _LENGTHS.size
 
 
 def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """The next frame; None when the other side has gone, be it in mid-frame."""
+    """Read the next frame; None when the other side has closed the stream, even within a frame."""
     prefix = stream.read(PREFIX_BYTES)
     if len(prefix) < PREFIX_BYTES:
         return None

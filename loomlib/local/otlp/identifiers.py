@@ -11,9 +11,16 @@ TRACE_ID_BYTES, SPAN_ID_BYTES = 16, 8
 
 
 def hex_id(value: object, size_bytes: int) -> str | None:
-    """An OTLP/JSON id: hex as the specification has it, base64 as protobuf's own JSON has it; None for anything else.
+    """Read an id of OTLP/JSON: hex by the specification, base64 by protobuf's own JSON.
 
-    An id of zeros is none (W3C Trace Context, "invalid").
+    An id of zeros is invalid (W3C Trace Context).
+
+    Args:
+        value: The id as JSON holds it.
+        size_bytes: The size of an id: 16 for a trace, 8 for a span.
+
+    Returns:
+        The id in lower-case hex; None for anything that is no id.
     """
     if not isinstance(value, str):
         return None
@@ -31,5 +38,5 @@ def hex_id(value: object, size_bytes: int) -> str | None:
 
 
 def bytes_id(value: bytes, size_bytes: int) -> str | None:
-    """An id of OTLP/protobuf; None when it has another size or is all zeros."""
+    """Read an id of OTLP/protobuf; None when it has another size or is all zeros."""
     return value.hex() if len(value) == size_bytes and any(value) else None

@@ -18,7 +18,11 @@ _NAMES = {
 
 
 def decode_json(body: bytes, signal: Signal) -> Decoded:
-    """The records of an export request. Raises `Malformed` when it is none; single bad records are only refused."""
+    """Decode the records of an export request; single bad records are refused one by one.
+
+    Raises:
+        Malformed: The body is no export request.
+    """
     try:
         document = members(json.loads(body))
     except (ValueError, RecursionError) as error:

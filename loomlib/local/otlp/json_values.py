@@ -38,7 +38,7 @@ def text(value: object) -> str:
 
 
 def integer(value: object) -> int:
-    """A 64-bit integer, which JSON spells as text or as a number; nothing is 0."""
+    """Return a 64-bit integer, which JSON spells as text or as a number; a missing value is 0."""
     if value is None:
         return 0
     if isinstance(value, str | int) and not isinstance(value, bool):
@@ -52,7 +52,7 @@ def integer(value: object) -> int:
 
 
 def attributes(pairs: object) -> dict[str, Any]:
-    """A list of `{key, value}` as a mapping; of two equal keys the last counts."""
+    """Return a list of `{key, value}` as a mapping; of two equal keys the last counts."""
     if not pairs:
         return {}
     found: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def plain(value: object) -> Any:
 
 
 def double(value: object) -> float | str:
-    """A number of 64 bits; NaN and the infinities stay the text that OTLP/JSON spells them as."""
+    """Return a 64-bit number; NaN and the infinities stay the text that OTLP/JSON spells them as."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     if isinstance(value, str):

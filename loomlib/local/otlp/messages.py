@@ -15,7 +15,13 @@ _INFO = 9
 
 
 def split_messages(span: dict[str, Any], scope_name: str, session_id: str) -> dict[str, Any] | None:
-    """Takes the conversation's events out of `span`; the log record that carries them, or None when there are none."""
+    """Move the conversation's events out of a span.
+
+    The span is changed in place.
+
+    Returns:
+        The log record that carries the events; None when there are none.
+    """
     events: list[dict[str, Any]] | None = span.get("events")
     if not events:
         return None

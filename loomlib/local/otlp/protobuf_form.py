@@ -25,7 +25,11 @@ _Request = TypeVar("_Request", bound=Message)
 
 
 def decode_protobuf(body: bytes, signal: Signal) -> Decoded:
-    """The records of an export request. Raises `Malformed` when it is none; single bad records are only refused."""
+    """Decode the records of an export request; single bad records are refused one by one.
+
+    Raises:
+        Malformed: The body is no export request.
+    """
     groups: list[Group] = []
     refused: list[str] = []
     if signal == "traces":

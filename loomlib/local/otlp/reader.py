@@ -51,7 +51,7 @@ class TelemetryReader:
             return [(group, stream) for group, stream in database.execute("SELECT log_group, stream FROM places")]
 
     def stream_times(self, group: str) -> dict[str, StreamTimes]:
-        """The times of a group's streams that hold a visible event."""
+        """Return the times of a group's streams that hold a visible event."""
         found: dict[str, StreamTimes] = {}
         with self._open() as database:
             if database is None:

@@ -55,7 +55,11 @@ class Recorder:
         self._emf = EmfLines()
 
     def record(self, decoded: Decoded, signal: Signal, origin: Origin) -> tuple[list[Record], list[str]]:
-        """The records of a request, and why those that are missing could not be taken."""
+        """Build the records of a request.
+
+        Returns:
+            The records, and for each one that was refused the reason.
+        """
         if signal == "traces":
             return self._spans(decoded, origin), decoded.refused
         if signal == "logs":
@@ -119,7 +123,7 @@ class Recorder:
                 self._sessions.popitem(last=False)
 
     def _join(self, attributes: dict[str, Any], trace_id: str, origin: Origin) -> str:
-        """The record's session: its own word, then its sender's, then that of its trace; written into the record.
+        """Write a record's session into it: the record's own, else its sender's, else that of its trace.
 
         The sender counts before the trace, because one trace can pass through the sessions of several agents.
         """

@@ -109,6 +109,7 @@ class TelemetryWriter:
             self._delete("SELECT id FROM records WHERE id <= ?", first + (last - first) // 10)
 
     def close(self) -> None:
+        """Close the database."""
         self._database.close()
 
     def _delete(self, chosen: str, value: int) -> None:

@@ -41,18 +41,18 @@ class SessionClocks:
         self._idle_since = time.time()
 
     def pause(self) -> None:
-        """An invocation begins: stop the idle timer."""
+        """Stop the idle timer: an invocation has started."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
 
     def resume(self) -> None:
-        """The last invocation has ended: start the idle timer."""
+        """Start the idle timer: the last invocation has ended."""
         self._idle_since = time.time()
         self._check_in(self._idle_timeout_s)
 
     def stop(self) -> None:
-        """The session has ended: stop both timers."""
+        """Stop both timers: the session has ended."""
         self.pause()
         self._life_timer.cancel()
 

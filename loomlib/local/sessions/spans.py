@@ -127,13 +127,13 @@ class Spans:
             self.be_global(module)  # AWS's distribution would trace them
 
     def make_known(self) -> None:
-        """The first span was created: withdraw an earlier report that there are none."""
+        """Withdraw an earlier report that there are no spans: the first one was created."""
         if self.has_reported_none:
             self.has_reported_none = False
             self.notify(b"+")
 
     def be_quiet(self) -> None:
-        """An invocation has ended: report it if there is nothing to export."""
+        """Report, at the end of an invocation, that there is nothing to export, if so."""
         if not (self.has_reported_none or self.has_others or (self.tracing is not None and self.tracing.has_spans)):
             self.has_reported_none = True
             self.notify(b"-")

@@ -44,14 +44,20 @@ class UsageMeter:
         self._windows: dict[str, _Window] = {}
 
     def began(self, mark: str, call: AgentCall, pid: int) -> None:
-        """An invocation begins; `pid` is 0 while the session's process has not started."""
+        """Start to measure an invocation.
+
+        Args:
+            mark: The invocation's mark.
+            call: The request.
+            pid: The session's process; 0 while it has not started.
+        """
         window = self._windows.get(mark)
         if window is None:
             window = self._windows[mark] = _Window(call, time.time(), cpu_seconds(pid) if pid else 0.0)
         window.calls += 1
 
     def ended(self, mark: str, pid: int) -> None:
-        """An invocation has ended, whatever its outcome."""
+        """Stop to measure an invocation, whatever its outcome."""
         window = self._windows.get(mark)
         if window is None:
             return

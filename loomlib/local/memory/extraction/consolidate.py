@@ -152,7 +152,7 @@ class Consolidator:
         return of_slot[0] if of_slot else self._same_by_hand(target, statement.text)
 
     def _same_by_hand(self, target: Target, text: str) -> Record | None:
-        """A record without a slot (written by BatchCreateMemoryRecords) whose text means the same."""
+        """Find a record without a slot (written by BatchCreateMemoryRecords) whose text means the same."""
         newest = self._store.newest_first(
             target.memory_id, Scope(target.namespace), strategy_id=target.strategy_id, limit=_COMPARED
         )
@@ -165,7 +165,7 @@ class Consolidator:
 
 
 def shown_event_id(event_id: str) -> str:
-    """An event id as metadata can hold it: "#" is not among the characters allowed there, ":" is."""
+    """Return an event id as metadata can hold it, with ":" for "#", which is not allowed there."""
     return event_id.replace("#", ":")
 
 

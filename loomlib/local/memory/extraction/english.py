@@ -14,13 +14,13 @@ _PLACEHOLDER = re.compile(r"%(\w+)%")
 
 @cache
 def tables() -> Mapping[str, Any]:
-    """The file as parsed TOML."""
+    """Return the file as parsed TOML."""
     return tomllib.loads(Path(__file__).with_name("english.toml").read_text("utf-8"))
 
 
 @cache
 def pattern(name: str) -> re.Pattern[str]:
-    """The compiled pattern of that name from `[patterns]`."""
+    """Return the compiled pattern of that name from `[patterns]`."""
     return compiled(tables()["patterns"][name])
 
 

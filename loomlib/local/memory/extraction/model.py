@@ -62,7 +62,7 @@ class ModelExtractor:
         self._host, self._port, self._access_key = address.hostname or "127.0.0.1", address.port, access_key
 
     def extract(self, strategy: Strategy, messages: Sequence[Message]) -> list[Statement]:
-        """What the user states in a turn, as the model reads it.
+        """Ask the model what the user states in a turn.
 
         Raises:
             ExtractionError: The model failed, or did not answer in the form of the tool.

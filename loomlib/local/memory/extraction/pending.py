@@ -55,7 +55,7 @@ class PendingEvents:
         return self._more and sum(map(len, self._waiting.values())) < _MOST_WAITING
 
     def due(self, now_s: float, delay_s: float) -> Iterator[tuple[SessionKey, list[JournalEntry]]]:
-        """The sessions with turns that closed at least `delay_s` ago, each with the events of those turns.
+        """Iterate over the sessions with turns that closed at least `delay_s` ago, each with the events of those turns.
 
         The events wait until `done` is called.
         """
@@ -87,12 +87,12 @@ class PendingEvents:
         return not self._waiting and not self._more
 
     def strategies(self, memory_id: str) -> list[Strategy]:
-        """The strategies by which a memory extracts; none if it was deleted."""
+        """Return the strategies by which a memory extracts; none if it was deleted."""
         shown = (self.memory(memory_id) or {}).get("strategies") or ()
         return [strategy for description in shown if (strategy := strategy_of(description))]
 
     def memory(self, memory_id: str) -> dict[str, Any] | None:
-        """A memory as GetMemory shows it; None if it was deleted."""
+        """Return a memory as GetMemory shows it; None if it was deleted."""
         row = self._db.execute("SELECT body FROM memories WHERE id=?", (memory_id,)).fetchone()
         return json.loads(row[0]) if row else None
 

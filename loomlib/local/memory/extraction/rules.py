@@ -50,7 +50,7 @@ class Statement:
 
 
 def extract(text: str) -> list[Statement]:
-    """What a user's message states about the user, in the order of the text.
+    """Extract what a user's message states about the user, in the order of the text.
 
     A later statement about a slot replaces an earlier one. Only the first 20,000 characters are read.
 
@@ -74,7 +74,7 @@ def _extracted(text: str) -> tuple[Statement, ...]:
 
 
 def _introduced(text: str) -> Iterator[Statement]:
-    """The name with which a greeting introduces the user."""
+    """Find the name with which a greeting introduces the user."""
     greeting = pattern("greeted").match(" ".join(sentences(text)[:2]))
     if greeting and greeting["v"].lower() not in tables()["words"]["nationalities"]:
         yield _fact("name", greeting["v"], f"The user's name is {greeting['v']}.")

@@ -147,7 +147,7 @@ class SessionRecords:
 
 
 def _points(message: Message) -> list[list[Any]]:
-    """What a message adds to a summary, each with its weight: statements of the user weigh most."""
+    """Return what a message adds to a summary, each with its weight: statements of the user weigh most."""
     if message.role == "USER":
         stated = [[2, statement.text] for statement in extract(message.text) if not statement.retracts]
         questions = [sentence for sentence in sentences(message.text) if sentence.endswith("?")][:3]
@@ -162,7 +162,7 @@ def _topic(messages: Sequence[Message]) -> str:
 
 
 def _intent(text: str) -> str:
-    """What a message is after: its first question, else its first two sentences."""
+    """Return what a message is about: its first question, else its first two sentences."""
     parts = sentences(text)
     return _shortened(next((part for part in parts if part.endswith("?")), " ".join(parts[:2])))
 

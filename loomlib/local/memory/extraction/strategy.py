@@ -85,7 +85,10 @@ def filled(template: str, strategy_id: str, actor_id: str, session_id: str, vari
 
 
 def _innermost(part: Any) -> Mapping[str, Any]:
-    """The content of a configuration, which AWS wraps in two unions: `{"custom…Configuration": {"…Override": {…}}}`."""
+    """Return the content of a configuration.
+
+    AWS wraps it in two unions: `{"custom…Configuration": {"…Override": {…}}}`.
+    """
     content = cast("Mapping[str, Any]", part or {})
     while len(content) == 1 and isinstance(inner := next(iter(content.values())), Mapping):
         content = cast("Mapping[str, Any]", inner)

@@ -24,7 +24,7 @@ _PUNCTUATION: Final = " .!,;:'\""
 
 
 def clauses(text: str) -> Iterator[str]:
-    """The clauses of `text` that state something about its writer.
+    """Iterate over the clauses of `text` that state something about its writer.
 
     Questions, hedges, suppositions, quotations and what others said are left out.
 
@@ -92,7 +92,7 @@ def normal(text: str) -> str:
 
 
 def head(text: str) -> str:
-    """The noun that says what kind of thing it is: "window seats" are seats, "tea with milk" is tea."""
+    """Return the noun that names the kind of thing: "window seats" are seats, "tea with milk" is tea."""
     words = _PREPOSITION.split(normal(text))[0].split()
     return words[-1] if words else ""
 

@@ -43,7 +43,10 @@ def matches(metadata: Metadata, filters: Sequence[Filter]) -> bool:
 
 
 def seconds(time: float | str) -> float:
-    """A timestamp of a request as unix seconds: AWS's clients send numbers, some tools send ISO 8601."""
+    """Convert a timestamp of a request to unix seconds.
+
+    AWS's clients send numbers; some tools send ISO 8601.
+    """
     if isinstance(time, int | float):
         return float(time)
     try:

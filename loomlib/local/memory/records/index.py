@@ -53,7 +53,7 @@ class RecordsIndex:
         wanted: Wanted | None = None,
         k: int,
     ) -> list[tuple[str, float]]:
-        """The `k` records nearest to a question.
+        """Find the `k` records nearest to a question.
 
         Args:
             memory_id: The memory to search.
@@ -186,7 +186,7 @@ class _Memory:
         return [(record_id, -negative) for negative, record_id in sorted(ranked)[:k]]
 
     def _candidates(self, question: _Matrix, asked: _Mask, k: int) -> NDArray[np.intp] | None:
-        """The rows that are worth comparing; None if that is all of those asked for."""
+        """Return the rows that are worth comparing; None if that is all of those asked for."""
         if np.count_nonzero(asked) < _SHORTLISTED_ROWS:
             return None
         if self._shortlist is None or len(asked) > 2 * self._listed:
@@ -212,7 +212,7 @@ class Shortlist:
         self._rest[row] = _rest(vector, self._kept[row])
 
     def rows(self, vectors: _Matrix, question: _Matrix, asked: _Mask, k: int) -> NDArray[np.intp] | None:
-        """The rows among `asked` that may be one of the `k` nearest, ties included; None if they are too many.
+        """Return the rows among `asked` that may be one of the `k` nearest, ties included; None if they are too many.
 
         Args:
             vectors: The whole matrix.
@@ -237,5 +237,5 @@ class Shortlist:
 
 
 def _rest(vectors: _Matrix, kept: _Matrix) -> _Matrix:
-    """The lengths of what the strongest directions leave out."""
+    """Return the lengths of what the strongest directions leave out."""
     return np.sqrt(np.maximum(0, (vectors**2).sum(axis=-1) - (kept**2).sum(axis=-1)))

@@ -26,7 +26,7 @@ class Memories(Protocol):
     """Finds memories; the control plane implements it, tests have a small one of their own."""
 
     def find(self, memory_id: str) -> Mapping[str, Any] | None:
-        """The memory as GetMemory shows it, with its `strategies`; None if there is none."""
+        """Return the memory as GetMemory shows it, with its `strategies`; None if there is none."""
         ...
 
 
@@ -178,7 +178,10 @@ class RecordOperations:
 
 
 def known_id(memories: Memories, parameters: Parameters) -> str:
-    """The memory's id, given as such or as an ARN; refused with 404 if there is no such memory."""
+    """Return the memory's id, which a request gives as an id or an ARN.
+
+    A memory that does not exist is refused with 404.
+    """
     memory_id = str(parameters["memoryId"]).rpartition("/")[2]
     if memories.find(memory_id) is None:
         raise not_found(f"Memory not found: {memory_id}")
@@ -186,7 +189,12 @@ def known_id(memories: Memories, parameters: Parameters) -> str:
 
 
 def described(record: Record, *, expiry: bool = False) -> dict[str, Any]:
-    """A record in AWS's form, with times as unix seconds; `expiry` adds when it expires, as GetMemoryRecord does."""
+    """Return a record in AWS's form, with times as unix seconds.
+
+    Args:
+        record: The record.
+        expiry: Whether to add when it expires, as GetMemoryRecord does.
+    """
     return {
         "memoryRecordId": record.record_id,
         "content": {"text": record.text},

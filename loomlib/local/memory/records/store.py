@@ -107,7 +107,7 @@ class Scope:
         return self.path is None or namespace == base or namespace.startswith(base + "/")
 
     def clause(self) -> tuple[str, list[Any]]:
-        """The same as an SQL condition and its values."""
+        """Return the scope as an SQL condition and its values."""
         if self.namespace is not None:
             return "namespace=?", [self.namespace]
         if self.path is None:
@@ -118,7 +118,7 @@ class Scope:
 
 
 def now_ms() -> int:
-    """The time as unix milliseconds."""
+    """Return the time as unix milliseconds."""
     return time.time_ns() // 1_000_000
 
 
@@ -214,7 +214,7 @@ class RecordsStore:
         return bool(count)
 
     def get(self, memory_id: str, record_ids: Iterable[str]) -> dict[str, Record]:
-        """The records with these ids that have not expired, by id."""
+        """Return the records with these ids that have not expired, by id."""
         records = (
             _record(row)
             for ids, marks in _chunks(list(record_ids))
@@ -227,14 +227,14 @@ class RecordsStore:
         return {record.record_id: record for record in records}
 
     def vector(self, record_id: str) -> bytes:
-        """The stored vector of a record; empty if there is no such record."""
+        """Return the stored vector of a record; empty if there is no such record."""
         rows = self.rows("SELECT vector FROM records WHERE record_id=?", (record_id,))
         return rows[0][0] if rows else b""
 
     def newest_first(
         self, memory_id: str, scope: Scope, *, strategy_id: str | None = None, below: int | None = None, limit: int
     ) -> list[Record]:
-        """Records that have not expired, the last created first.
+        """List records that have not expired, the last created first.
 
         Args:
             memory_id: The memory to read.
@@ -253,7 +253,7 @@ class RecordsStore:
         return [_record(row) for row in self.rows(statement, (*values, limit))]
 
     def in_slot(self, memory_id: str, namespace: str, strategy_id: str, slot: str) -> list[Record]:
-        """The records of a slot, the oldest first; "allergy:*" is every slot that begins with "allergy:"."""
+        """Return the records of a slot, the oldest first; "allergy:*" is every slot that begins with "allergy:"."""
         matching, bounds = (
             ("slot>=? AND slot<?", [slot[:-1], slot[:-2] + ";"]) if slot.endswith(":*") else ("slot=?", [slot])
         )
@@ -277,7 +277,7 @@ class RecordsStore:
             yield from self.rows(f"SELECT {_VECTOR_COLUMNS} FROM records WHERE {where}", (memory_id, *part))  # noqa: S608
 
     def answered(self, memory_id: str, token: str) -> tuple[str, str] | None:
-        """The digest of the request that used this client token and its answer; None if the token is new."""
+        """Find the request that used this client token: its digest and its answer; None if the token is new."""
         rows = self.rows("SELECT request, answer FROM tokens WHERE memory_id=? AND token=?", (memory_id, token))
         return rows[0] if rows else None
 
@@ -288,7 +288,7 @@ class RecordsStore:
             db.execute("INSERT INTO tokens VALUES (?,?,?,?,?)", (memory_id, token, request, answer, now_ms()))
 
     def watermark(self) -> int:
-        """The seq of the event up to which extraction is done; 0 before the first."""
+        """Return the seq of the event up to which extraction is done; 0 before the first."""
         rows = self.rows("SELECT seq FROM watermark")
         return rows[0][0] if rows else 0
 

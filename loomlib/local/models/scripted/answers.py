@@ -104,7 +104,7 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled],
 
 
 def _personal(request: ConverseRequest) -> str:
-    """What the prompt asks about the user, or states for the first time."""
+    """Answer what the prompt asks about the user, or states for the first time."""
     prompt = request.turns[request.newest_question].text
     wanted = asked_for(prompt)
     stated = facts_in([prompt])
@@ -145,7 +145,10 @@ def _for(arguments: Mapping[str, object]) -> str:
 
 
 def _readable(value: object, arguments: Mapping[str, object]) -> str:
-    """A result as text: JSON and Python literals become "name: value" pairs, without those that repeat an argument."""
+    """Return a result as text.
+
+    JSON and Python literals become "name: value" pairs, without those that repeat an argument.
+    """
     if isinstance(value, str):
         stripped = value.strip()
         if stripped[:1] not in ("{", "["):

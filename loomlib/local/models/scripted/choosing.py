@@ -60,12 +60,12 @@ class Plan:
 
 
 def call_key(name: str, arguments: object) -> str:
-    """A text that equal calls share."""
+    """Return a text that equal calls share."""
     return f"{name} {json.dumps(arguments, sort_keys=True, default=repr)}"
 
 
 def describe(tool: Tool) -> str:
-    """The first sentence of a tool's description."""
+    """Return the first sentence of a tool's description."""
     opening = as_text(tool.description).strip().split("\n", 1)[0]
     return re.split(r"(?<=\.)\s", opening, maxsplit=1)[0].rstrip(".")
 
@@ -105,7 +105,7 @@ def plan_calls(
 
 
 def clauses(prompt: str) -> list[str]:
-    """The parts of a prompt that may ask for different things; sums and quotations are not split."""
+    """Split a prompt into the parts that may ask for different things; sums and quotations stay whole."""
     whole = [(total.start, total.end) for total in find_sums(prompt)]
     whole += [match.span() for match in re.finditer(r"\"[^\"]*\"|“[^”]*”|https?://\S+", prompt)]
     parts: list[str] = []
@@ -132,7 +132,7 @@ class _Scorer:
                 self._shared[word] = self._shared.get(word, 0.0) + weight
 
     def fitting(self, clause: str, threshold: float) -> list[Tool]:
-        """The tools that a clause names, else the one that fits it best."""
+        """Return the tools that a clause names, else the one that fits it best."""
         if named := [self._names[name] for name in _IDENTIFIER.findall(clause) if name in self._names]:
             return named
         asked = pattern("choosing", "length").sub(" ", clause)
@@ -156,7 +156,7 @@ class _Scorer:
 
 
 def _vocabulary(tool: Tool) -> dict[str, float]:
-    """The stems that indicate a tool, with their weights."""
+    """Return the stems that indicate a tool, with their weights."""
     weights: dict[str, float] = {}
     generic = {stem(word) for word in word_list("choosing", "generic")}
 

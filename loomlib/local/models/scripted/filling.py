@@ -55,7 +55,7 @@ def fill(schema: Schema, text: str, *, nth: int = 0) -> Filled:
 
 
 def fill_anyway(schema: Schema, texts: Sequence[str]) -> Found:
-    """A valid value: each part from the first text that says it, else a default; MISSING if there is none.
+    """Build a valid value: each part from the first text that has it, else a default; MISSING if there is none.
 
     Args:
         schema: The JSON schema of the value.
@@ -90,7 +90,7 @@ class _Source:
         return _Source(text=self.text, root=self.root, depth=self.depth + 1)
 
     def value(self, declared: object, name: str, *, needed: bool) -> Found:
-        """The value of one parameter."""
+        """Return the value of one parameter."""
         schema = resolve(declared, self.root)
         if "const" in schema:
             return schema["const"]
@@ -159,7 +159,7 @@ class _Source:
 
 
 def _in_reading_order(top: Schema) -> list[tuple[str, object]]:
-    """The parameters: required ones first, then those that are required and not declared."""
+    """Return the parameters: required ones first, then those that are required and not declared."""
     properties, required = as_object(top.get("properties")), as_texts(top.get("required"))
     names = sorted(properties, key=lambda name: name not in required)
     return [(name, properties[name]) for name in names] + [(name, {}) for name in required if name not in properties]
@@ -184,7 +184,7 @@ def _forced(declared: object, name: str, texts: Sequence[str], root: Schema, dep
 def _first(
     declared: object, name: str, texts: Sequence[str], root: Schema, depth: int, taken: JsonObject, *, needed: bool
 ) -> Found:
-    """The value of a parameter in the first text that has a valid one."""
+    """Return the value of a parameter in the first text that has a valid one."""
     for text in texts:
         value = _Source(text=text, root=root, depth=depth, arguments=taken).value(declared, name, needed=needed)
         if value is not MISSING and is_valid(value, declared, root):

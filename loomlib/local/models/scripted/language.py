@@ -13,19 +13,25 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """A table of `english.toml`."""
+    """Return a table of `english.toml`."""
     return _file()[name]
 
 
 @cache
 def word_list(section: str, name: str) -> frozenset[str]:
-    """A list of words from a table of `english.toml`."""
+    """Return a list of words from a table of `english.toml`."""
     return frozenset(table(section)[name].split())
 
 
 @cache
 def pattern(section: str, name: str, *, ignore_case: bool = True) -> re.Pattern[str]:
-    """A pattern from a table of `english.toml`; `%name%` in it stands for another pattern of the same table."""
+    """Compile a pattern from a table of `english.toml`.
+
+    Args:
+        section: The table; `%name%` in a pattern stands for another pattern of the same table.
+        name: The pattern's name.
+        ignore_case: Whether upper and lower case match each other.
+    """
     source = re.sub(r"%(\w+)%", lambda other: table(section)[other[1]], table(section)[name])
     return re.compile(source, re.IGNORECASE if ignore_case else 0)
 
@@ -41,18 +47,18 @@ _ENDINGS = [tuple(pair) for pair in _file()["endings"]]
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` in lower case."""
+    """Return the words of `text` in lower case."""
     return [match.group().lower().replace("’", "'") for match in _WORD.finditer(text)]
 
 
 def content_stems(text: str) -> set[str]:
-    """The stems of the words that are not stopwords."""
+    """Return the stems of the words that are not stopwords."""
     return {stem(word) for word in words(text) if word not in STOPWORDS}
 
 
 @lru_cache(maxsize=10_000)
 def stem(word: str) -> str:
-    """A rough stem: "converts", "converting" and "conversion" have the same."""
+    """Return a rough stem: "converts", "converting" and "conversion" have the same."""
     base = word.lower().removesuffix("'s")
     for ending, replacement in _ENDINGS:
         if base.endswith(ending) and len(base) - len(ending) >= 3:
@@ -61,5 +67,5 @@ def stem(word: str) -> str:
 
 
 def split_name(name: str) -> list[str]:
-    """The words of an identifier: `get_weatherNow` is get, weather, now."""
+    """Split an identifier into words: `get_weatherNow` is get, weather, now."""
     return re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", re.sub(r"[^A-Za-z0-9]+", " ", name)).lower().split()

@@ -23,7 +23,10 @@ _IRREGULAR = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "
 
 
 def facts_in(texts: Iterable[str]) -> dict[str, str]:
-    """What users stated about themselves, by attribute in lower case; a later statement replaces an earlier one."""
+    """Extract what users stated about themselves, by attribute in lower case.
+
+    A later statement replaces an earlier one.
+    """
     facts: dict[str, str] = {}
     for text in texts:
         for form, attribute in script().statements:
@@ -35,7 +38,7 @@ def facts_in(texts: Iterable[str]) -> dict[str, str]:
 
 
 def asked_for(text: str) -> list[str]:
-    """The attributes of the user that a text asks for."""
+    """Return the attributes of the user that a text asks for."""
     asked = [
         _normal(attribute or match.group(1)) for form, attribute in script().questions for match in form.finditer(text)
     ]
@@ -70,7 +73,7 @@ def answer_from_facts(attributes: Iterable[str], facts: Mapping[str, str], remem
 
 
 def memory_call(prompt: str, tools: Sequence[Tool]) -> PlannedCall | None:
-    """A lookup in memory, if there is a tool for it and the prompt asks about the user."""
+    """Plan a search of the memory, if there is a tool for it and the prompt asks about the user."""
     if not asked_for(prompt) and not (_QUESTION.search(prompt) and pattern("answers", "own").search(prompt)):
         return None
     for tool in tools:
@@ -87,7 +90,7 @@ def is_memory_tool(name: str) -> bool:
 
 
 def remembered(request: ConverseRequest) -> list[str]:
-    """What a memory brought into the conversation, the newest first, without lines about who asked what."""
+    """Return what a memory added to the conversation, the newest first, without lines about who asked what."""
     lines: list[str] = []
     names = {call.id: call.name for turn in request.turns for call in turn.calls}
     for turn in reversed(request.turns):
@@ -99,7 +102,7 @@ def remembered(request: ConverseRequest) -> list[str]:
 
 
 def fitting(question: str, lines: Iterable[str]) -> str | None:
-    """The remembered line that shares most content words with a question, as said to the user."""
+    """Find the remembered line that shares most content words with a question, worded as an answer to the user."""
     asked = content_stems(question)
     best, most = None, 0
     for line in lines:
@@ -110,7 +113,7 @@ def fitting(question: str, lines: Iterable[str]) -> str | None:
 
 
 def possibly_relevant(question: str, lines: Sequence[str]) -> str | None:
-    """The first remembered lines, for a question about the user that shares no word with any."""
+    """Return the first remembered lines, for a question about the user that shares no word with any."""
     if not pattern("answers", "own").search(question) or not lines:
         return None
     return f"What I remember: {' '.join(to_you(line) for line in lines[:_MOST_SHOWN])}"

@@ -33,7 +33,7 @@ class Token:
 
 
 def find_numbers(text: str) -> list[float | int]:
-    """The numbers in `text` in order, in figures or in words."""
+    """Find the numbers in `text` in order, in figures or in words."""
     return [_value(token.text) for token in read_tokens(text, signed=True) if token.kind == "number"]
 
 

@@ -56,7 +56,7 @@ def strings_for(name: str, schema: Schema, text: str, *, needed: bool) -> list[s
 
 
 def _of_kind(own: frozenset[str], about: frozenset[str], shape: str, text: str) -> Iterator[list[str]]:
-    """The candidates of the kind that a parameter's name, description or format tells; nothing if none does."""
+    """Iterate over the candidates of the kind that a parameter's name, description or format indicates."""
     if own & _words("expression"):
         yield [total.expression for total in find_sums(text)]
     if own & _words("url") or shape in ("uri", "url"):
@@ -80,7 +80,7 @@ def _of_kind(own: frozenset[str], about: frozenset[str], shape: str, text: str) 
 
 
 def number_for(name: str, text: str, *, taken: int, whole: bool, needed: bool) -> int | float | None:
-    """The number that a parameter means: the one beside its name, else the next unused one.
+    """Find the number that a parameter means: the one beside its name, else the next unused one.
 
     Args:
         name: The parameter's name.
@@ -105,7 +105,7 @@ def number_for(name: str, text: str, *, taken: int, whole: bool, needed: bool) -
 
 
 def mentioned(name: str, text: str) -> Found:
-    """True if a text names a flag, False if it does so with a "no"; MISSING if it does not name it."""
+    """Return True if a text names a flag, False if it does so with a "no", MISSING if it does not name it."""
     stems = {stem(word) for word in split_name(name)} - {"is", "has", "includ", "with", "us"}
     for clause in re.split(r"[.,;!?\n]", text):
         if stems & {stem(word) for word in words(clause)}:
@@ -115,7 +115,7 @@ def mentioned(name: str, text: str) -> Found:
 
 
 def allowed_in(allowed: Sequence[object], name: str, text: str, used: Sequence[object]) -> Found:
-    """The allowed value that a text mentions; `from…` and `to…` parameters look at their own side of the text first.
+    """Find the allowed value that a text mentions; `from…` and `to…` parameters search their own side first.
 
     Args:
         allowed: The values of an enumeration.

@@ -68,7 +68,7 @@ def summarize(text: str, *, sentences: int) -> str:
 
 
 def best_sentence(question: str, texts: list[str]) -> str | None:
-    """The sentence of `texts` that shares at least two content words, and half of them, with a question."""
+    """Find the sentence that shares at least two content words, and half of them, with a question."""
     asked = content_stems(question)
     best, most = None, 1
     for sentence in (sentence for text in texts for sentence in split_sentences(text)):
@@ -80,7 +80,7 @@ def best_sentence(question: str, texts: list[str]) -> str | None:
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences and lines of a text."""
+    """Split a text into sentences and lines."""
     return [part.strip() for part in re.split(r"(?<=[.!?])\s+|\n+", text) if part.strip()]
 
 
@@ -104,7 +104,7 @@ def _lengths(prompt: str) -> dict[str, int]:
 
 
 def _material(prompt: str) -> str:
-    """The text to work on: what follows a colon or a line break, or stands in quotation marks."""
+    """Return the text to work on: what follows a colon or a line break, or stands in quotation marks."""
     for form in (r":\s+(.+)", r"\n(.+)", r"\"([^\"]+)\""):
         if match := re.search(form, prompt, re.DOTALL):
             return match[1].strip()

@@ -29,7 +29,7 @@ def find_emails(text: str) -> list[str]:
 
 
 def find_quoted(text: str) -> list[str]:
-    """What stands in quotation marks of any kind."""
+    """Find the texts in quotation marks of any kind."""
     return [next(part for part in match if part) for match in _exact("quoted").findall(text)]
 
 
@@ -39,24 +39,24 @@ def find_dates(text: str) -> list[str]:
 
 
 def find_times(text: str) -> list[str]:
-    """Times of day."""
+    """Find times of day."""
     return [match.group() for match in _pattern("time").finditer(text)]
 
 
 def find_codes(text: str) -> list[str]:
-    """Identifiers of letters and digits, such as A-1042 or #77."""
+    """Find identifiers of letters and digits, such as A-1042 or #77."""
     plain = _exact("url").sub(" ", _exact("email").sub(" ", text))
     return [match.group().lstrip("#") for match in _exact("code").finditer(plain)]
 
 
 def find_languages(text: str) -> list[str]:
-    """The language that a text names after "in", "into" or "to"."""
+    """Find the language that a text names after "in", "into" or "to"."""
     match = _exact("language").search(text)
     return [match[1]] if match else []
 
 
 def find_iso_dates(text: str) -> list[str]:
-    """A date that names its year, in ISO form; nothing if the year is left out."""
+    """Find the dates that name their year, in ISO form; dates without a year are left out."""
     if match := _exact("iso_date").search(text):
         return [match.group()]
     parts = _pattern("long_date").search(text)
@@ -102,26 +102,29 @@ def find_zones(text: str) -> list[str]:
 
 
 def find_units(text: str, *, as_written: bool = False) -> list[str]:
-    """The units of measure that a text mentions, by their usual name or as they are written."""
+    """Find the units of measure that a text mentions, by their usual name or as they are written."""
     units = [(match.group(), unit_names(match.group())) for match in _UNIT.finditer(text)]
     return list(dict.fromkeys(text if as_written else next(iter(names)) for text, names in units if names))
 
 
 @lru_cache(maxsize=10_000)
 def unit_names(text: str) -> frozenset[str]:
-    """The usual names of the units that `text` names: `{"kilometer"}` for "km"."""
+    """Return the usual names of the units that `text` names: `{"kilometer"}` for "km"."""
     lowered = text.lower().replace("_", " ").strip()
     return frozenset(names[0] for names in script().units if lowered in names)
 
 
 def after_colon(text: str) -> list[str]:
-    """What follows the first colon."""
+    """Return the text after the first colon."""
     rest = text.partition(": ")[2].strip()
     return [rest] if rest else []
 
 
 def labelled(name: str, text: str) -> str | None:
-    """What follows the name of a parameter: "age: 30", "the title is Autumn", "priority = high", "the word 'loom'"."""
+    """Find the text after a parameter's name.
+
+    Examples: "age: 30", "the title is Autumn", "priority = high", "the word 'loom'".
+    """
     label = r"[\s_-]*".join(map(re.escape, split_name(name)))
     if not label:
         return None
@@ -136,7 +139,7 @@ def labelled(name: str, text: str) -> str | None:
 
 @lru_cache(maxsize=1_000)
 def topic(text: str) -> str:
-    """What a request is about: "Write a poem about autumn in two sentences" is about "autumn"."""
+    """Return the topic of a request: "Write a poem about autumn in two sentences" is about "autumn"."""
     given = [*find_quoted(text), *after_colon(text)]
     if given and len(given[0]) < 200 and "\n" not in given[0]:
         return given[0]

@@ -67,14 +67,14 @@ def _plan(request: ConverseRequest) -> Plan:
 
 
 def _made_calls(request: ConverseRequest) -> list[tuple[ToolCall, ToolOutcome]]:
-    """The calls since the newest question, with their results."""
+    """Return the calls since the newest question, with their results."""
     since = request.turns[request.newest_question :]
     outcomes = {outcome.id: outcome for turn in since for outcome in turn.outcomes}
     return [(call, outcomes[call.id]) for turn in since for call in turn.calls if call.id in outcomes]
 
 
 def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
-    """A call that `toolChoice` demands: the one that fits best, completed with default values."""
+    """Plan the call that `toolChoice` demands: the one that fits best, completed with default values."""
     if request.choice == "any" and due:
         return Reply(calls=_with_ids(request, due))
     wanted = [call for call in due if call.tool.name == request.forced_tool]
@@ -103,7 +103,10 @@ def _by_relevance(request: ConverseRequest) -> list[str | None]:
 
 
 def _evidence(request: ConverseRequest) -> list[str]:
-    """What may contain arguments, the newest first: the user's messages, then results, then earlier answers."""
+    """Return the texts that may contain arguments, the newest first.
+
+    The user's messages come first, then results, then earlier answers.
+    """
     asked = [turn.text for turn in reversed(request.turns) if turn.role == "user" and turn.text]
     results = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)

@@ -20,12 +20,12 @@ _LONGEST_LINE: Final = 300
 
 
 def role_call(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:
-    """The tool and arguments that the request's role asks for; None for a request of no such role."""
+    """Return the tool and arguments that the request's role asks for; None for a request without such a role."""
     return _users_turn(request) or _extraction(request)
 
 
 def summary(request: ConverseRequest) -> str | None:
-    """A summary of the conversation, if that is what is asked: what the user stated, word for word."""
+    """Summarize the conversation, if that is what is asked: what the user stated, word for word."""
     if not _SUMMARIZE.fullmatch(request.turns[request.newest_question].text):
         return None
     users = (turn.text for turn in request.turns[: request.newest_question] if turn.role == "user")
@@ -37,7 +37,9 @@ def summary(request: ConverseRequest) -> str | None:
 
 
 def _users_turn(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:
-    """What strands_evals' ActorSimulator asks for: the next message of its user, one sentence of the goal at a time.
+    """Return the next message of the user that strands_evals' ActorSimulator asks for.
+
+    Each message is one sentence of the goal.
 
     It never stops the conversation: reading `stop` out of the agent's last answer, as other forms are filled in, would
     end most conversations by a word that happens to occur.
@@ -55,7 +57,7 @@ def _users_turn(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:
 
 
 def _extraction(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:
-    """What the extraction of long-term memory asks for: the statements that the offline extractor's rules find."""
+    """Return the statements for the extraction of long-term memory, found by the offline extractor's rules."""
     for tool in request.tools:
         item = as_object(as_object(as_object(tool.schema.get("properties")).get("statements")).get("items"))
         if tool.name == request.forced_tool and {"kind", "about", "value", "text"} <= set(

@@ -37,7 +37,7 @@ _FORMATS = {
 
 
 def resolve(schema: object, root: Schema) -> Schema:
-    """`schema` with its `$ref`s followed and `allOf` merged into one object; `{}` for anything that is no object."""
+    """Follow the `$ref`s of a schema and merge its `allOf` into one object; `{}` for anything that is no object."""
     resolved = as_object(schema)
     for _ in range(_MAX_DEPTH):
         reference = as_text(resolved.get("$ref"))
@@ -59,7 +59,7 @@ def resolve(schema: object, root: Schema) -> Schema:
 
 
 def kinds(schema: Schema) -> tuple[str, ...]:
-    """The types that a resolved schema allows; `()` if it does not say."""
+    """Return the types that a resolved schema allows; `()` if it does not restrict them."""
     declared = schema.get("type")
     names = (declared,) if isinstance(declared, str) else as_texts(declared)
     return names or (("object",) if "properties" in schema else ())
@@ -104,7 +104,7 @@ def is_valid(value: object, schema: object, root: Schema, depth: int = 0) -> boo
 
 
 def default_value(declared: object, root: Schema, depth: int = 0) -> object:
-    """The plainest value of a schema: its default, an example, an enum entry, an empty list, the minimum.
+    """Return the plainest value of a schema: its default, an example, an enum entry, an empty list, the minimum.
 
     Args:
         declared: The schema.

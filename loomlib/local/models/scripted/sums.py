@@ -30,7 +30,7 @@ class Sum:
 
 
 def find_sums(text: str) -> list[Sum]:
-    """The sums in `text`, in order, not overlapping."""
+    """Find the sums in `text`, in order, not overlapping."""
     tokens = read_tokens(text)
     sums: list[Sum] = []
     at = 0
@@ -124,7 +124,7 @@ class _Reader:
         return good or None
 
     def _operand(self) -> str | None:
-        """A number with what belongs to it: "5 squared", "20% of 80", "half of 30"."""
+        """Read a number with what belongs to it: "5 squared", "20% of 80", "half of 30"."""
         if self._take({"half"}):
             inner = self._operand() if self._take({"of"}) else None
             return None if inner is None else f"{inner} / 2"
@@ -143,7 +143,7 @@ class _Reader:
         return value
 
     def _operands(self, *, joiners: set[str]) -> list[str]:
-        """The operands of "3, 4 and 5"; notes the last joining word."""
+        """Read the operands of "3, 4 and 5" and note the last joining word."""
         operand = self._infix()
         operands: list[str] = []
         self._joiner = ""

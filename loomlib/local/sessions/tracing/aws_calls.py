@@ -40,7 +40,14 @@ class AwsCalls:
         self._heard: WeakSet[Any] = WeakSet()
 
     def make(self, call: Call, client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
-        """What `call`, the method that all operations of a client go through, answers."""
+        """Make a call to AWS within a span, and return its response.
+
+        Args:
+            call: The method through which a client makes all its calls.
+            client: The client.
+            operation: The operation's name.
+            parameters: The operation's parameters.
+        """
         if any(map(context.get_value, _SUPPRESSED)) or _is_theirs(trace.get_current_span()):
             return call(client, operation, parameters)
         if self._tracer is None:
@@ -154,7 +161,10 @@ def _note_event(span: Span, event: Any) -> None:
 def _note_failed_attempt(
     attempts: int = 0, response: Any = None, caught_exception: BaseException | None = None, **_: Any
 ) -> None:
-    """Called by botocore after every attempt of every call, before it decides whether to try again."""
+    """Record a failed attempt.
+
+    Botocore calls this after every attempt of every call, before it decides whether to retry.
+    """
     facts: dict[str, str | int] = {"aws.attempt": attempts}
     if caught_exception is not None:
         facts |= {"exception.type": type(caught_exception).__name__, "exception.message": str(caught_exception)}

@@ -121,7 +121,10 @@ def _attributes(attributes: Mapping[str, object] | None, cut: list[str]) -> list
 
 
 def _value(value: object, name: str, cut: list[str]) -> dict[str, object]:
-    """An AnyValue. What is longer than the limit is cut, and said so in `cut`."""
+    """Encode an AnyValue.
+
+    A value over the limit is cut, and its name is added to `cut`.
+    """
     match value:
         case str():
             return {"stringValue": _within(value, name, cut)}

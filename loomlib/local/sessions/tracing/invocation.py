@@ -22,7 +22,7 @@ class Invocation:
         self._span: Span | None = None
 
     def begin(self) -> Context:
-        """The context in which the request's other spans start."""
+        """Start the root span, and return the context in which the request's other spans start."""
         if self._context is None:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
             incoming = incoming_context(headers, self._session_id)
@@ -37,14 +37,14 @@ class Invocation:
         return self._context
 
     def answered(self, status: int) -> None:
-        """The answer's head is known."""
+        """Record the response's status, which its head carries."""
         if self._span is not None:
             self._span.set_attribute("http.status_code", status)
             if status >= 500:
                 self._span.set_status(Status(StatusCode.ERROR))
 
     def end(self, failure: BaseException | None = None) -> None:
-        """The answer is complete, or `failure` ended it before."""
+        """End the span: the response is complete, or `failure` ended it before."""
         span, self._span = self._span, None
         if span is None:
             return
@@ -56,7 +56,7 @@ class Invocation:
 
 
 def _attributes(scope: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, str | int]:
-    """The names that AWS's distribution gives to such a span (opentelemetry.instrumentation.starlette)."""
+    """Return the attributes that AWS's distribution gives such a span (opentelemetry.instrumentation.starlette)."""
     attributes: dict[str, str | int] = {
         "http.scheme": scope.get("scheme", "http"),
         "http.flavor": scope.get("http_version", "1.1"),

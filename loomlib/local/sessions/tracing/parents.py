@@ -19,9 +19,13 @@ _XRAY_PARENT = re.compile(r"[0-9a-f]{16}")
 
 
 def incoming_context(headers: Mapping[str, str], session_id: str) -> Context:
-    """The context that a root span starts in: traceparent, or else X-Amzn-Trace-Id, and baggage with the session's id.
+    """Return the context that a root span starts in.
 
-    `headers` have lower-case names.
+    It comes from traceparent, or else X-Amzn-Trace-Id, and carries the session's id as baggage.
+
+    Args:
+        headers: The request's headers, with lower-case names.
+        session_id: The session's id.
     """
     context = _W3C_TRACE.extract(headers, Context())
     if "baggage" in headers:

@@ -70,7 +70,7 @@ class Points:
         return bool(self._values or self._histograms)
 
     def stop(self) -> None:
-        """The agent has set a provider of its own, which decides where its metrics go."""
+        """Stop recording: the agent has set a provider of its own, which decides where its metrics go."""
         with self._lock:
             self._is_stopped = True
             self._values.clear()
@@ -101,7 +101,7 @@ class Points:
             held[key] = totals[key] = totals.get(key, 0) + value
 
     def take(self) -> bytes:
-        """An ExportMetricsServiceRequest with what was recorded since the last one, b"" when that is nothing."""
+        """Return an ExportMetricsServiceRequest with what was recorded since the last one; b"" if nothing was."""
         for series in tuple(self._observed):
             # Foreign code: whatever it does, the other instruments' points have to leave.
             with contextlib.suppress(Exception):
@@ -225,7 +225,7 @@ class Buckets:
                 counts[index // 2] = counts.get(index // 2, 0) + count
 
     def encoded(self) -> dict[str, Any]:
-        """The point, but for its attributes and times."""
+        """Return the point without its attributes and times."""
         point: dict[str, Any] = {
             "count": str(self.count),
             "sum": float(self.total),

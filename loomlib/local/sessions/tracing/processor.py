@@ -22,22 +22,22 @@ class SessionSpans(SpanProcessor):
         self._theirs = False
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Called by OpenTelemetry."""
+        """Complete a span that starts. OpenTelemetry calls this."""
         # A process is one session from its start to its end, so nothing has to be carried across threads and tasks.
         if SESSION_ID not in (span.attributes or ()):
             span.set_attribute(SESSION_ID, self._session_id)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Called by OpenTelemetry."""
+        """Export a span that has ended. OpenTelemetry calls this."""
         if span.context is not None and span.context.trace_flags.sampled and not self._exported_by_the_agent():
             self._sender.put(span)
 
     def shutdown(self) -> None:
-        """Called by OpenTelemetry when the provider ends."""
+        """Stop exporting. OpenTelemetry calls this when the provider ends."""
         self.force_flush(1_000)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Called by OpenTelemetry, and by agents that want their spans out."""
+        """Send the waiting spans. OpenTelemetry calls this, and so do agents."""
         return self._sender.flush(timeout_millis / 1_000)
 
     def _exported_by_the_agent(self) -> bool:

@@ -122,7 +122,7 @@ class Tracing:
         return None
 
     def end(self, arrival: list[Any]) -> None:
-        """A request is over that was not served by `serve`, because tracing came only in its course."""
+        """End a request that `serve` did not serve, because tracing started while it ran."""
         if arrival[2] is not None:
             arrival[2].end()
 
@@ -137,7 +137,7 @@ class Tracing:
         return arrival[2]
 
     def _context_for(self, context: Context | None) -> Context | None:
-        """The context for a span: a request's first one may start before anything made its root span current."""
+        """Return the context for a span; a request's first one may start before its root span is current."""
         if context is not None or trace.get_current_span().get_span_context().is_valid:
             return context
         invocation = self._invocation()

@@ -44,11 +44,11 @@ class Material:
     parts: dict[str, str] = field(default_factory=dict[str, str])
 
     def get(self, name: str) -> str:
-        """A part, empty if it is missing."""
+        """Return a part; empty if it is missing."""
         return self.parts.get(name, "").strip()
 
     def numbered(self, name: str) -> dict[str, str]:
-        """The parts "answer A", "answer B" or "answer 1" …, by what follows the name."""
+        """Return the parts "answer A", "answer B" or "answer 1" …, by what follows the name."""
         start = f"{name} "
         return {key.removeprefix(start): text for key, text in self.parts.items() if key.startswith(start)}
 
@@ -67,7 +67,7 @@ def read_material(request: ConverseRequest) -> Material | None:
 
 
 def _fenced(text: str, fence: str) -> dict[str, str]:
-    """The parts between this fence; anything else that looks like a fence is material."""
+    """Return the parts between this fence; anything else that looks like a fence is material."""
     parts: dict[str, str] = {}
     for block in text.split(f"{fence} BEGIN ")[1:]:
         name, _, rest = block.partition("\n")
@@ -78,7 +78,7 @@ def _fenced(text: str, fence: str) -> dict[str, str]:
 
 
 def _tagged(text: str) -> dict[str, str]:
-    """The parts of a strands_evals test case. The last rubric counts, as the output comes before it."""
+    """Return the parts of a strands_evals test case. The last rubric counts, as the output comes before it."""
     before, mark, rubric = text.rpartition("<Rubric>")
     if not mark or not text.startswith("Evaluate this singular test case"):
         return {}

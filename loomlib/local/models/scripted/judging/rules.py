@@ -111,7 +111,10 @@ def _by_golden(output: str, golden: str) -> Assessment:
 
 
 def _by_reference(trajectory: str, reference: str) -> Assessment:
-    """The share of the reference's tools that were called; tools are `name(…)`, quoted, or have an underscore."""
+    """Score the share of the reference's tools that were called.
+
+    Tools are `name(…)`, quoted, or have an underscore.
+    """
     wanted, called = _tools_in(reference), _tools_in(trajectory)
     if not wanted:
         return Assessment(0.5 if called else 1.0, "the reference names no tool")
@@ -159,7 +162,7 @@ def _by_criterion(output: str, criterion: str, golden: str, prompt: str, traject
 
 
 def _checks(output: str, shown: str, criterion: str, bare: str) -> Iterator[tuple[bool, str]]:
-    """What a criterion demands that can be decided, each with whether it is met and why."""
+    """Iterate over the demands of a criterion that can be decided, each with whether it is met and why."""
     for match in _QUOTED.finditer(criterion):
         text = next(group for group in match.groups() if group)
         yield _occurrence(f"“{text}”", _plain(text) in _plain(shown), criterion[: match.start()])
@@ -180,7 +183,7 @@ def _occurrence(what: str, occurs: bool, before: str) -> tuple[bool, str]:
 
 
 def _share(wanted: str, text: str) -> tuple[float, list[str]]:
-    """The share of the content words of `wanted` that `text` has, and those that it lacks."""
+    """Return the share of the content words of `wanted` that `text` has, and those that it lacks."""
     present = {stem(word) for word in words(text)}
     needed = _content(wanted)
     lacking = [word for base, word in needed.items() if base not in present]
@@ -188,13 +191,13 @@ def _share(wanted: str, text: str) -> tuple[float, list[str]]:
 
 
 def _content(text: str) -> dict[str, str]:
-    """The content words by stem, without words about answers in general."""
+    """Return the content words by stem, without words about answers in general."""
     by_stem = {stem(word): word for word in words(text) if word not in STOPWORDS}
     return {base: word for base, word in by_stem.items() if base not in _ABOUT}
 
 
 def _figures(text: str) -> set[str]:
-    """The numbers and dates."""
+    """Return the numbers and dates."""
     # Hundreds of characters without a space are no prose, and reading numbers takes quadratic time in them.
     prose = _NO_PROSE.sub(" ", text)
     return {f"{number:g}" for number in find_numbers(prose)} | set(_DATE.findall(prose))

@@ -75,7 +75,7 @@ def _filled(material: Material, schema: JsonObject, properties: JsonObject, name
 def _judged(
     material: Material, properties: Mapping[str, object], *, of_arguments: bool
 ) -> tuple[Assessment, JsonObject]:
-    """The assessment, and properties that do not follow from its score: the winner and the ranking."""
+    """Return the assessment, and the properties that do not follow from its score: winner and ranking."""
     answers = material.numbered("answer")
     if answers and {"winner", "ranking"} & set(properties):
         scored = {name: assess(material, text) for name, text in answers.items()}
@@ -139,7 +139,10 @@ def _occurs(value: str, text: str) -> bool:
 
 
 def _label(labels: tuple[str, ...], score: float) -> str:
-    """The label for a score; labels are listed from the worst to the best, or the other way round by their words."""
+    """Return the label for a score.
+
+    Labels are listed from the worst to the best, or the other way round by their words.
+    """
     ordered = labels if _goodness(labels[-1]) >= _goodness(labels[0]) else labels[::-1]
     return ordered[min(len(ordered) - 1, int(score * (len(ordered) - 1) + 0.5))]
 
@@ -156,7 +159,7 @@ def _scaled(rule: Mapping[str, object], score: float) -> float | int:
 
 
 def _written_schema(system: str) -> JsonObject | None:
-    """The JSON schema at the end of a judge's instructions."""
+    """Return the JSON schema at the end of a judge's instructions."""
     at = system.rfind("\n{")
     if at < 0:
         return None
