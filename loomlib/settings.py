@@ -63,9 +63,14 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **arguments: object) -> Settings:
-        """Settings from `arguments`, else the environment, else the file, else the defaults.
+        """Load the settings: from `arguments`, else the environment, else the file, else the defaults.
 
-        Arguments that are None count as not given. Raises `SettingsError` naming the setting and where it came from.
+        Args:
+            environ: The environment variables; the process's own if None.
+            arguments: Settings by name; those that are None count as not given.
+
+        Raises:
+            SettingsError: A setting is invalid; the message names it and where it came from.
         """
         environment = os.environ if environ is None else environ
         known = [each.name for each in fields(cls)]
@@ -88,7 +93,7 @@ class Settings:
 
 
 def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The texts of another table of the settings file, such as `[alerts]`; empty where there is none."""
+    """Return the texts of another table of the settings file, such as `[alerts]`; empty if there is none."""
     file = _file(os.environ if environ is None else environ)
     table: object = {} if file is None else _document(file).get(name, {})
     if not isinstance(table, dict):
@@ -100,7 +105,7 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
 
 
 def default_home() -> Path:
-    """The nearest `.loom` folder here or above, else `.loom` in the working folder (which may not exist yet)."""
+    """Return the nearest `.loom` folder here or above, else `.loom` in the working folder (which may not exist)."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / ".loom").is_dir():

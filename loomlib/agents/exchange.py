@@ -236,7 +236,7 @@ class Exchange:
         return record
 
     def _trace_id(self) -> str | None:
-        """The service's own trace id counts where it answers with another `traceparent` than it was sent."""
+        """Return the trace id; the one in the response's `traceparent` counts before the one that was sent."""
         returned = self._line.headers.get("traceparent")
         answered = trace_id_in({"traceparent": returned}) if returned else None
         return answered or trace_id_in(self._request.headers) or trace_id_in(self._line.headers)

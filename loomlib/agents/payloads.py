@@ -68,7 +68,10 @@ def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None =
 
 
 def _check_kinds(prompt: object, payload: object) -> None:
-    """A mapping in the prompt's place would be sent as the prompt's value, and the agent would find no text in it."""
+    """Reject a prompt or payload of the wrong type.
+
+    A mapping as the prompt would be sent as the prompt's value, and the agent would find no text in it.
+    """
     kinds = [type(value).__name__ for value in (prompt, payload)]
     if prompt is not None and not isinstance(prompt, str):
         how = "; pass a mapping as payload={…}" if isinstance(prompt, Mapping) else ""

@@ -17,9 +17,12 @@ T = TypeVar("T")
 
 
 def begin(function: Callable[[], T]) -> asyncio.Future[T]:
-    """`function` begun in a daemon thread, in a copy of the caller's context; what it will return or raise.
+    """Start `function` in a daemon thread, in a copy of the caller's context.
 
-    Whoever does not want to wait for it any more cancels the future; the thread goes on by itself.
+    A caller that stops waiting cancels the future; the thread runs on.
+
+    Returns:
+        A future with what `function` returns or raises.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -50,5 +53,8 @@ def begin(function: Callable[[], T]) -> asyncio.Future[T]:
 
 
 async def in_thread(function: Callable[[], T]) -> T:
-    """What a plain function returns or raises. Cancelled, it is not waited for."""
+    """Run a plain function in a daemon thread and wait for its result.
+
+    A cancelled caller does not wait for the thread.
+    """
     return await begin(function)

@@ -44,7 +44,7 @@ class _NullAgent(asyncio.Protocol):
 
 
 def _request_size(buffer: bytes) -> int | None:
-    """The length of the first request with its body, None while its head is incomplete."""
+    """Return the length of the first request with its body; None while its head is incomplete."""
     head, separator, _ = buffer.partition(b"\r\n\r\n")
     if not separator:
         return None

@@ -126,7 +126,11 @@ def _sentence(
 
 
 def _series(ledger: StudyLedger, limit_ms: float, scenario: Scenario, seed: int) -> tuple[datetime, int]:
-    """The unbroken series of studies above the limit that ends with this one: when it began, how long it is."""
+    """Find the unbroken series of studies above the limit that ends with this one.
+
+    Returns:
+        When the series began, and the number of its studies.
+    """
     study, store = ledger.stored, ledger.store
     since, studies = study.created_at, 1
     for earlier in store.studies.list(agent=study.agent_arn, scope=study.scope, limit=_MOST_EARLIER * 4):

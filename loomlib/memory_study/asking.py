@@ -286,5 +286,5 @@ def _done(score: RecallScore, *, shown: Sequence[str], values: Mapping[str, Any]
 
 
 def _session_id(text: str) -> str:
-    """The same for the same text, so that a resumed study goes on in the same conversation."""
+    """Derive a session id from a text, so that a resumed study continues the same conversation."""
     return f"recall-{hashlib.sha256(text.encode()).hexdigest()[:40]}"

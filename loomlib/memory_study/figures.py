@@ -73,7 +73,7 @@ def _recall(result: MemoryResult, where: str) -> go.Figure:
 
 
 def _intervals(name: str, shares: Sequence[tuple[str, Estimate]], style: int) -> list[dict[str, Any]]:
-    """A trace of points with their intervals; none when no share is known."""
+    """Return a trace of points with their intervals; none when no share is known."""
     known = [
         (arm, found.value, found.low, found.high, found.n)
         for arm, found in shares
@@ -137,7 +137,7 @@ def _lines(
 
 
 def _latency(result: MemoryResult) -> go.Figure:
-    """The time of every question, one row for each arm; a box alone would hide a mixture."""
+    """Draw the latency of every question, one row for each condition; a box alone would hide a mixture."""
     traces: list[dict[str, Any]] = []
     for number, arm in enumerate(result.design.arms):
         times = [

@@ -222,7 +222,7 @@ def _folded(text: str) -> str:
 
 
 def _stored(part: ScriptedTurn | ScriptedQuestion) -> dict[str, Any]:
-    """The part's values by their stored names, without the empty ones."""
+    """Return the part's values by their stored names, without the empty ones."""
     return {_STORED_NAMES.get(name, name): value for name, value in asdict(part).items() if value not in ("", False)}
 
 

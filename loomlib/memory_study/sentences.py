@@ -31,7 +31,7 @@ def sentences(result: MemoryResult) -> list[str]:
 
 
 def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
-    """The best arm with retrieval, compared with the same context without it."""
+    """Compare the best condition that retrieves records with the same context without retrieval."""
     known = [arm for arm in arms if arm.recalled_of[1]]
     best = max([arm for arm in known if arm.arm.searches] or known, key=_recall, default=None)
     if best is None:

@@ -242,7 +242,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         await run.blocking(delete_own_memory, self.bench, run.ledger)
 
     def _memory(self, run: StudyRun) -> StudiedMemory:
-        """The named memory, else the study's own, made when there is none yet."""
+        """Return the named memory, else the study's own, which is created when there is none yet."""
         ledger, named = run.ledger, self._named
         delete_left_memories(self.bench)
         known = ledger.stored.environment.get("memory_id")

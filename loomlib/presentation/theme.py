@@ -61,7 +61,7 @@ def styled(
 
 
 def shown(text: str, longest: int = 48) -> str:
-    """A stranger's text for plotly: one line, short, and inert.
+    """Return untrusted text for plotly: one line, short, and inert.
 
     Control characters and directional overrides are replaced (they could reorder the text around them), lone
     surrogates too (they are no Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
@@ -73,7 +73,7 @@ def shown(text: str, longest: int = 48) -> str:
 
 
 def plain(text: object) -> str:
-    """A text of a figure without plotly's little markup, and as it was before it was escaped for plotly."""
+    """Return a figure's text as it was before it was escaped for plotly, without plotly's markup."""
     return unescape(
         _PLOTLY_TAGS.sub(lambda tag: " " if tag[0].startswith("<br") else "", str("" if text is None else text))
     ).strip()

@@ -13,6 +13,6 @@ _FOLDERS = (_PACKAGE / "notebooks" / "reports", _PACKAGE.parent / "notebooks" / 
 
 @hookimpl
 def loom_reports() -> dict[str, Path]:
-    """The notebooks of `notebooks/reports`, by their names."""
+    """Return the notebooks of `notebooks/reports`, by their names."""
     folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
     return {file.stem: file for file in sorted(folder.glob("*.ipynb"))} if folder else {}

@@ -10,9 +10,9 @@ from loomlib.plugins import find_plugins
 
 
 def report_notebooks() -> dict[str, Path]:
-    """The reports that come with Loom and those of plugins: name to notebook file, by name.
+    """Return the notebook files of Loom's reports and those of plugins, sorted by name.
 
-    A report that a plugin promises and does not have is left out; `loom plugins` names it.
+    A report that a plugin declares but does not contain is left out; `loom plugins` names it.
     """
     return {name: Path(path) for name, path in find_plugins("reports").usable("reports").items()}
 

@@ -280,7 +280,7 @@ class CostBook:
 
 
 def _dollars(value: float) -> str:
-    """A limit as it was given: `$0.5`, `$0.000001`."""
+    """Return a limit as it was given: `$0.5`, `$0.000001`."""
     return f"${Decimal(str(value)):f}"
 
 

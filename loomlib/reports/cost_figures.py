@@ -17,7 +17,16 @@ _PATTERNS = ("", "/", "\\", "|", ".", "x")
 
 
 def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: date, *, subtitle: str) -> go.Figure:
-    """A bar a day from `since` to `until`, stacked by agent; a day with something unknown is marked "at least"."""
+    """Draw a bar for each day from `since` to `until`, stacked by agent.
+
+    A day whose cost is partly unknown is marked "at least".
+
+    Args:
+        amounts: The cost of each agent and day.
+        since: The first day.
+        until: The last day.
+        subtitle: The figure's subtitle.
+    """
     from loomlib.presentation.charts import Chart
 
     days = [since + timedelta(days=place) for place in range((until - since).days + 1)]

@@ -28,7 +28,7 @@ class Destination(Protocol):
     """Takes finished files by name."""
 
     def exists(self, name: str) -> bool:
-        """True when a file of that name is there."""
+        """Return whether a file of that name exists."""
         ...
 
     def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
@@ -39,9 +39,13 @@ class Destination(Protocol):
 def open_destination(
     out: str, *, region: str | None = None, profile: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Destination:
-    """The destination that `out` names, checked before anything runs: a folder or `s3://bucket/prefix`.
+    """Check and open the destination of reports before anything runs.
 
-    `region`, `profile` and `environment` say which S3 (see `loomlib.aws.Connection`); a folder needs none of them.
+    Args:
+        out: A folder or `s3://bucket/prefix`.
+        region: The region of S3; a folder needs none of what follows.
+        profile: The AWS profile.
+        environment: The environment variables that S3's connection reads (see `loomlib.aws.Connection`).
     """
     if "://" not in out:
         folder = Path(out).expanduser()
@@ -66,7 +70,7 @@ class Folder:
     path: Path
 
     def exists(self, name: str) -> bool:
-        """True when the folder has a file of that name."""
+        """Return whether the folder has a file of that name."""
         return (self.path / name).exists()
 
     def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
@@ -114,7 +118,7 @@ class Bucket:
             self.clients.s3().head_bucket(Bucket=self.bucket)
 
     def exists(self, name: str) -> bool:
-        """True when the bucket has an object of that name."""
+        """Return whether the bucket has an object of that name."""
         from loomlib.aws.errors import translated
 
         with translated("Listing the report's folder", on=self._address(name)):

@@ -25,7 +25,12 @@ _SHOWN_GATES = 2
 
 
 def chosen_set(name: str, tags: str = "") -> EvalSet:
-    """The set of a file or of a shipped set's name; with `tags` (commas between) only the cases that carry all."""
+    """Load the eval set of a file or of a shipped set's name.
+
+    Args:
+        name: The file or the name.
+        tags: Tags, separated by commas; only the cases with all of them are kept.
+    """
     found = EvalSet.read(name)
     wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
     chosen = found.where(tags=wanted) if wanted else found
@@ -36,14 +41,23 @@ def chosen_set(name: str, tags: str = "") -> EvalSet:
 
 
 def chosen_evaluators(names: str, evalset: EvalSet) -> list[str]:
-    """Evaluators named with commas between; of none, those that the set's expectations call for."""
+    """Return the named evaluators; without names, those that the set's expectations call for.
+
+    Args:
+        names: Names, separated by commas.
+        evalset: The set.
+    """
     return split_evaluators(names) or default_evaluators(evalset)
 
 
 def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than: str = "") -> EvalRun | None:
-    """The stored run with that id, or the newest complete one of this very set for "last"; None for "".
+    """Find the baseline of an evaluation.
 
-    `other_than` is the run that is compared: it is never its own "last".
+    Args:
+        bench: The workbench.
+        wanted: The id of a stored run; "last" for the newest complete run of this set; "" for none.
+        evalset: The set.
+        other_than: The id of the run that is compared, which is never its own "last".
     """
     if not wanted:
         return None
@@ -57,9 +71,14 @@ def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than
 
 
 def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun]:
-    """The runs of these ids; of an empty one the newest complete run, and the one of the same set before it.
+    """Return two runs to compare: the new one and its baseline.
 
-    In a store without any, two are made: the calculator and its guessing variant on the first cases of their set.
+    In a store without runs, two are made: the calculator and its guessing variant on the first cases of their set.
+
+    Args:
+        bench: The workbench.
+        run_a: The id of the new run; "" for the newest complete run.
+        run_b: The id of the baseline; "" for the run of the same set before it.
     """
     rows = [row for row in bench.store.eval_runs.list() if row.state == "complete"]
     if run_a:
@@ -95,9 +114,13 @@ def eval_gates(
     evaluators: str = "",
     comparison: Comparison | None = None,
 ) -> tuple[GateVerdict, ...]:
-    """The gates of a report: the least pass rate in percent (0 for none), and not to be worse than the baseline.
+    """Apply the gates of a report: a least pass rate, and no regression against the baseline.
 
-    `evaluators` (commas between) are those that the gates are about; empty for all.
+    Args:
+        run: The run.
+        min_pass_percent: The least pass rate in percent; 0 for none.
+        evaluators: The evaluators that the gates are about, separated by commas; empty for all.
+        comparison: The comparison with the baseline, if there is one.
     """
     names = split_evaluators(evaluators)
     limit = min_pass_percent / 100
@@ -106,9 +129,15 @@ def eval_gates(
 
 
 def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, comparison: Comparison | None = None) -> Verdict:
-    """The answer of an evaluation, judged by its gates; what a program needs travels with it.
+    """Return the verdict of an evaluation, judged by its gates.
 
-    `EvalError` when not one case could be judged: a report that says nothing must not look like one that passed.
+    Args:
+        run: The run.
+        gates: The gates' verdicts.
+        comparison: The comparison with the baseline, if there is one.
+
+    Raises:
+        EvalError: No case could be judged, so that the report would pass without saying anything.
     """
     summary = run.summary()
     if not any(each.scored for each in summary.evaluators):
@@ -127,7 +156,7 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
 
 
 def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) -> Verdict:
-    """The answer of a comparison of two stored runs."""
+    """Return the verdict of a comparison of two stored runs."""
     gates = comparison.gates()
     return Verdict(
         title=f"{title_of(new)}, against {title_of(baseline)}",

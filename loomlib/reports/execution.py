@@ -118,7 +118,7 @@ class _KernelDied(Exception):
         self.cell, self.source = cell, source
 
     def failure(self, last_words: str) -> Failure:
-        """The failure, with the last line that the process itself wrote."""
+        """Return the failure, with the last line that the process itself wrote."""
         what = f"the kernel died; {last_words or 'it left no word, most often the memory ran out'}"
         return Failure(cell=self.cell, source=_first_line(self.source), error="DeadKernel", message=what)
 

@@ -30,7 +30,7 @@ _SETTLE_S, _QUIET_S = 15.0, 2.0
 
 
 def inspected_memory(bench: Workbench, name: str = "") -> Memory:
-    """The memory of that name, id or ARN; without one a sample with a scripted life (local only)."""
+    """Return the memory of that name, id or ARN; without one, a sample with scripted conversations (local only)."""
     if name:
         return bench.memories.get(name)
     if bench.where != "local":
@@ -49,12 +49,16 @@ def inspected_memory(bench: Workbench, name: str = "") -> Memory:
 
 
 def chosen_actor(memory: Memory, actor: str = "") -> str:
-    """The actor named, else the first that the memory lists; "" when it has none."""
+    """Return the named actor, else the first that the memory lists; "" when it has none."""
     return actor or next(iter(memory.reader.actors(limit=1)), "")
 
 
 def since_of(since: str) -> datetime | timedelta | None:
-    """A moment in ISO 8601, or a time such as 7d, 12h or 30m; None for "". Raises `ReportError`."""
+    """Return a time in ISO 8601, or a duration such as 7d, 12h or 30m; None for "".
+
+    Raises:
+        ReportError: The text is neither.
+    """
     if not since:
         return None
     unit = {"d": "days", "h": "hours", "m": "minutes"}.get(since[-1])
@@ -65,7 +69,7 @@ def since_of(since: str) -> datetime | timedelta | None:
 
 
 def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:
-    """The ids of an actor's `sessions` newest sessions."""
+    """Return the ids of an actor's `sessions` newest sessions."""
     if not actor:
         return []
     found = sorted(memory.reader.sessions(actor), key=lambda each: each.created_at, reverse=True)
@@ -93,7 +97,7 @@ class CrossingGate:
         return "missed" if self.crossings else "unclear" if self.unread else "passed"
 
     def sentence(self) -> str:
-        """The verdict in a sentence."""
+        """Return the verdict in a sentence."""
         if self.crossings:
             return f"Gate missed: {plural(self.crossings, 'finding')} across actors or tenants."
         if self.unread:

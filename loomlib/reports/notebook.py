@@ -16,7 +16,11 @@ Notebook: TypeAlias = Any
 
 
 def read_notebook(path: Path) -> Notebook:
-    """The notebook at `path` in format 4. Raises `ReportError` when the file is no notebook."""
+    """Read a notebook and convert it to format 4.
+
+    Raises:
+        ReportError: The file is no notebook.
+    """
     try:
         return nbformat.read(path, as_version=4)
     except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
@@ -24,20 +28,20 @@ def read_notebook(path: Path) -> Notebook:
 
 
 def notebook_text(notebook: Notebook) -> str:
-    """The notebook as the text of its file."""
+    """Return the notebook as the text of its file."""
     return nbformat.writes(notebook)
 
 
 def source_of(cell: Notebook) -> str:
-    """A cell's source as one string."""
+    """Return a cell's source as one string."""
     return cell.source if isinstance(cell.source, str) else "".join(cell.source)
 
 
 def tags_of(cell: Notebook) -> tuple[str, ...]:
-    """A cell's tags."""
+    """Return a cell's tags."""
     return tuple(cell.metadata.get("tags", ()))
 
 
 def as_node(value: object) -> Notebook:
-    """A dictionary as the node that nbformat works with, all the way down."""
+    """Convert a dictionary, with everything in it, to the node that nbformat works with."""
     return nbformat.from_dict(value)

@@ -27,7 +27,7 @@ def render_outputs(cell: Notebook) -> str:
 
 
 def _joined(outputs: Iterable[Notebook]) -> list[Notebook]:
-    """The outputs with neighbouring pieces of one stream put together: a kernel sends a stream as it is written."""
+    """Join neighbouring pieces of one stream: a kernel sends a stream as it is written."""
     joined: list[Notebook] = []
     for output in outputs:
         last = joined[-1] if joined else None
@@ -95,9 +95,9 @@ def trace_types(figures: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _figure(figure: Mapping[str, Any], html: str) -> str:
-    """The figure's data for the page's script, under its title as text: a title inside the drawing never wraps.
+    """Return the figure's data for the page's script, under its title as text: a title inside the drawing never wraps.
 
-    The numbers that Loom's own charts bring along as `html` stand folded below the drawing.
+    The numbers that Loom's own charts carry as `html` are folded below the drawing.
     """
     layout = dict(cast("Mapping[str, Any]", figure.get("layout", {})))
     title, subtitle = _titles(layout.pop("title", None))
@@ -120,7 +120,7 @@ def _numbers(html: str) -> str:
 
 
 def _titles(title: object) -> tuple[str, str]:
-    """A plotly title's text and subtitle, without plotly's little markup and as it was before plotly's escaping."""
+    """Return a plotly title's text and subtitle, as they were before plotly's escaping and without its markup."""
     if not isinstance(title, Mapping):
         return plain(title), ""
     parts = cast("Mapping[str, Any]", title)

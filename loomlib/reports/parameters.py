@@ -46,9 +46,10 @@ class Parameter:
 
 
 def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
-    """The parameters of the notebook at `path`, in their order; none when no cell carries the tag `parameters`.
+    """Read the parameters of a notebook in their order; none when no cell has the tag `parameters`.
 
-    More than one tagged cell is a `ReportError`: papermill would fill in the first, and the second would overwrite it.
+    Raises:
+        ReportError: Several cells have the tag: papermill would fill in the first, and the second would overwrite it.
     """
     tagged = [cell for cell in read_notebook(Path(path)).cells if "parameters" in tags_of(cell)]
     if len(tagged) > 1:
@@ -70,7 +71,7 @@ def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
 
 
 def describe_parameters(parameters: Sequence[Parameter]) -> str:
-    """The parameters as lines of text: name, type, default, comment."""
+    """Return the parameters as lines of text: name, type, default, comment."""
     return "\n".join(f"  {parameter}" for parameter in parameters)
 
 
@@ -110,7 +111,7 @@ def bind_parameters(
 
 
 def _renamed(given: Mapping[str, Value], report: str) -> dict[str, Value]:
-    """The values with the new names of parameters that were renamed, which the old names are accepted for."""
+    """Return the values under the parameters' new names; the old names are still accepted."""
     values: dict[str, Value] = {}
     for name, value in given.items():
         new = _RENAMED.get((report, name), name)
@@ -121,7 +122,10 @@ def _renamed(given: Mapping[str, Value], report: str) -> dict[str, Value]:
 
 
 def _comments(source: str) -> dict[int, str]:
-    """The comment that ends a line, by line number. papermill's own reading stumbles over a `=` in a comment."""
+    """Return the comment at the end of each line, by line number.
+
+    papermill's own parser fails on a `=` in a comment.
+    """
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return {token.start[0]: token.string.lstrip("# ").rstrip() for token in tokens if token.type == tokenize.COMMENT}
 

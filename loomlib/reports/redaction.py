@@ -29,12 +29,12 @@ class Redactor:
         return self._redactor.redact(text).text
 
     def value(self, value: Any) -> Any:
-        """A copy of `value` whose strings (keys too) are free of secrets."""
+        """Return a copy of `value` whose strings, keys included, hold no secrets."""
         return self._redactor.value(value)
 
 
 def secrets_in(environment: Mapping[str, str]) -> Iterator[str]:
-    """The values of the variables whose names say that they are secret."""
+    """Iterate over the values of the variables whose names mark them as secret."""
     for name, value in environment.items():
         if value and _SECRET_NAME.search(name):
             yield value

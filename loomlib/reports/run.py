@@ -112,9 +112,12 @@ def run_report(
 
 
 def _first_written(destination: Destination, report: str, begun_at: datetime, content: bytes) -> tuple[str, str]:
-    """The executed notebook stored under a name that nobody has: the stem of the report's files, and where it is.
+    """Store the executed notebook under a name that no other report has.
 
-    Writing takes the name, so that two reports of one minute never share files, whichever began or ended first.
+    Writing reserves the name, so that two reports of one minute never share files, whichever starts or ends first.
+
+    Returns:
+        The stem of the report's files, and where the notebook is.
     """
     forms = ("%Y%m%d-%H%M", "%Y%m%d-%H%M%S", "%Y%m%d-%H%M%S-%f")
     stems = [f"{report}-{begun_at.strftime(form)}" for form in forms]

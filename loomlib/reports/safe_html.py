@@ -37,7 +37,7 @@ def safe_html(markup: str) -> str:
 
 
 def _plain_rules(rules: str) -> str:
-    """A style sheet's rules, or nothing where one of them fetches something, written with escapes or not."""
+    """Return a style sheet's rules; nothing if one of them loads a resource, even written with escapes."""
     spelled = _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], rules)
     return "" if _FETCHES.search(rules) or _FETCHES.search(spelled) else rules
 

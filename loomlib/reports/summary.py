@@ -21,7 +21,7 @@ _PACKAGES = ("loomlib", "boto3", "papermill", "plotly", "pandas")
 
 
 def stated_summary(notebook: Notebook) -> dict[str, Any]:
-    """The last summary that the notebook displayed, empty when it displayed none."""
+    """Return the last summary that the notebook displayed; empty when it displayed none."""
     found: dict[str, Any] = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
@@ -32,7 +32,7 @@ def stated_summary(notebook: Notebook) -> dict[str, Any]:
 
 
 def missed_gates(summary: Mapping[str, Any]) -> list[str]:
-    """A sentence for each gate that was missed: `{"gates": [{"outcome": "missed", "sentence": …}]}`."""
+    """Return a sentence for each missed gate: `{"gates": [{"outcome": "missed", "sentence": …}]}`."""
     return [
         str(gate.get("sentence") or f"Gate missed: {gate.get('name', 'unnamed')}")
         for gate in cast("list[Mapping[str, Any]]", summary.get("gates") or [])
@@ -41,7 +41,7 @@ def missed_gates(summary: Mapping[str, Any]) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """What made the report: Python and the packages that matter to its numbers."""
+    """Return the versions of Python and of the packages that matter to the report's numbers."""
     found = {"python": python_version()}
     for package in _PACKAGES:
         try:

@@ -32,6 +32,7 @@ class AgentText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return the text as the database can store it."""
         return None if value is None else storable(value)
 
 
@@ -43,9 +44,11 @@ class JsonText(TypeDecorator[Json]):
 
     def process_bind_param(self, value: Json, dialect: Dialect) -> str | None:
         # `default=str`: AWS's descriptions contain datetimes, and a stored description is only displayed.
+        """Serialize the value."""
         return None if value is None else json.dumps(value, default=str, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Json:
+        """Parse the stored text; a list becomes a tuple."""
         if value is None:
             return None
         content: Json = json.loads(value)
@@ -63,9 +66,11 @@ class CompressedTexts(TypeDecorator[Sequence[str]]):
         self.level = level
 
     def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> bytes | None:
+        """Compress the texts."""
         return None if value is None else zlib.compress(json.dumps(list(value)).encode("ascii"), self.level)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Sequence[str] | None:
+        """Decompress the texts."""
         return None if value is None else tuple(json.loads(zlib.decompress(value)))
 
 
@@ -76,6 +81,11 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert the time to UTC.
+
+        Raises:
+            ValueError: The time has no time zone.
+        """
         if value is None:
             return None
         if value.tzinfo is None:
@@ -83,6 +93,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the stored time in UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -122,7 +122,7 @@ class _InvocationLayers:
         return LayerReading(says=f"Metrics that {owner} logged around that time.", facts=facts)
 
     def _processes(self) -> Set[str]:
-        """The instances that exported the invocation's spans; a process's metrics name the same one."""
+        """Return the instances that exported the invocation's spans; a process's metrics name the same one."""
         ids = (span.resource.get("service.instance.id") for span in self._trace.spans)
         return {id for id in ids if isinstance(id, str)}
 

@@ -73,7 +73,7 @@ def connect(
 
 
 def _held_service(home: Path, options: local.ServiceOptions | None) -> tuple[local.ServiceState, local.Lease]:
-    """A service that lives as long as the lease; one that is just ending is waited for, and another one started."""
+    """Start or find a service that runs as long as the lease; if one is just ending, start another."""
     for _ in range(_TRIES - 1):
         state, _ = local.start(home, options, persistent=False)
         with suppress(LocalServiceNotRunningError):

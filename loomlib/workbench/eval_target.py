@@ -102,7 +102,7 @@ class AgentTarget:
 
 
 def _silent(_line: str) -> None:
-    """The run reports its own progress."""
+    """Drop a progress line, since the run reports its own progress."""
 
 
 def _answer(record: InvocationRecord) -> TurnAnswer:

@@ -13,6 +13,6 @@ LONGEST_LABEL: Final = 80
 
 
 def label(text: str, longest: int = LONGEST_LABEL) -> str:
-    """A stranger's text for a reader: one line, without control characters, cut when long. Still to be escaped."""
+    """Return untrusted text as one line without control characters, cut when long; the caller must escape it."""
     plain = "".join(char if char.isprintable() else " " for char in text[: longest + 1])
     return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"

@@ -21,7 +21,7 @@ _SECONDS: Final = 5
 
 
 def _slow_trace(bench: Workbench) -> TraceView:
-    """The newest warm trace of the slow agent in which its tools ran."""
+    """Find the newest warm trace of the slow agent in which its tools ran."""
     if all(row.name != SLOW for row in bench.catalog.list()):
         raise NotYet(f"there is no agent called {SLOW} yet; run the cells above.")
     for view in bench.agent(SLOW).telemetry.traces(last=10):

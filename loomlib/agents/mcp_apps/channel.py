@@ -147,7 +147,7 @@ class FrameChannel:
 
 
 def _bounded(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool's result; in place of one that is too long, a result of the same kind that says so."""
+    """Return a tool's result; one that is too long becomes an error result with the reason."""
     if (length := _length(result)) <= ANSWER_MAX_CHARACTERS:
         return dict(result)
     text = f"The result has {length:,} characters; a view can receive {ANSWER_MAX_CHARACTERS:,} at most."

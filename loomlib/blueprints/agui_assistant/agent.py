@@ -83,7 +83,7 @@ def place_order(tool_context: ToolContext) -> str:
 
 
 def listed(cart: list) -> str:
-    """The contents of a cart as text."""
+    """Return the contents of a cart as text."""
     return ", ".join(f"{each['quantity']} × {each['item']}" for each in cart) or "nothing"
 
 
@@ -91,7 +91,7 @@ class Asking:
     """A hook that pauses before every tool of NEEDS_APPROVAL."""
 
     def register_hooks(self, registry, **_) -> None:
-        """Called by Strands when the agent is created."""
+        """Register the hooks. Strands calls this when the agent is created."""
         registry.add_callback(BeforeToolCallEvent, self.ask)
 
     def ask(self, event: BeforeToolCallEvent) -> None:
@@ -105,7 +105,7 @@ class Asking:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The agent of a session: it remembers the conversation until the session ends."""
+    """Return the agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[find_order, add_to_cart, place_order],
@@ -123,7 +123,7 @@ class Translation:
         self.message_id = self.tool_call_id = ""
 
     def of(self, event: dict) -> list[BaseEvent]:
-        """The AG-UI events for one of Strands' events."""
+        """Return the AG-UI events for one of Strands' events."""
         if "event" in event:
             return self.of_model(event["event"])
         message = event.get("message") or {}
@@ -133,7 +133,7 @@ class Translation:
         return []
 
     def of_model(self, event: dict) -> list[BaseEvent]:
-        """The AG-UI events for a piece of the model's output: text and tool calls."""
+        """Return the AG-UI events for a piece of the model's output: text and tool calls."""
         if use := event.get("contentBlockStart", {}).get("start", {}).get("toolUse"):
             ended = self.end()
             self.tool_call_id = use["toolUseId"]
@@ -160,7 +160,7 @@ class Translation:
         return events
 
     def result(self, use: dict) -> BaseEvent:
-        """The AG-UI event for a tool's result."""
+        """Return the AG-UI event for a tool's result."""
         text = "".join(str(block.get("text", block.get("json", ""))) for block in use["content"])
         return ToolCallResultEvent(message_id=uuid.uuid4().hex, tool_call_id=use["toolUseId"], content=text)
 
@@ -176,7 +176,7 @@ def read_input(payload: dict) -> RunAgentInput:
 
 
 def asked(run: RunAgentInput) -> str | list:
-    """The input of the agent: the answers to its interrupts, or the last message of the user."""
+    """Return the input of the agent: the answers to its interrupts, or the last message of the user."""
     if run.resume:
         return [
             {"interruptResponse": {"interruptId": each.interrupt_id, "response": each.payload or {"approved": False}}}
@@ -190,7 +190,7 @@ def asked(run: RunAgentInput) -> str | list:
 
 
 def waiting(agent: Agent, interrupts: list) -> RunFinishedInterruptOutcome:
-    """The outcome of a run that waits for approvals."""
+    """Return the outcome of a run that waits for approvals."""
     schema = {"type": "object", "properties": {"approved": {"type": "boolean"}}, "required": ["approved"]}
     cart = listed(agent.state.get("cart") or [])
     return RunFinishedInterruptOutcome(
@@ -208,7 +208,7 @@ def waiting(agent: Agent, interrupts: list) -> RunFinishedInterruptOutcome:
 
 
 async def run_events(agent: Agent, run: RunAgentInput):
-    """The AG-UI events of one run."""
+    """Iterate over the AG-UI events of one run."""
     yield RunStartedEvent(thread_id=run.thread_id, run_id=run.run_id, protocol_version=PROTOCOL_VERSION)
     given = run.state.get("cart") if isinstance(run.state, dict) else None
     if isinstance(given, list):

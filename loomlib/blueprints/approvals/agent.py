@@ -118,7 +118,7 @@ class Approving:
         self.decided = set()  # ids that this process has answered
 
     def register_hooks(self, registry, **_) -> None:
-        """Called by Strands when the agent is created."""
+        """Register the hooks. Strands calls this when the agent is created."""
         registry.add_callback(BeforeToolCallEvent, self.ask)
         registry.add_callback(AfterToolCallEvent, self.record_outcome)
         registry.add_callback(AfterInvocationEvent, self.keep)
@@ -173,7 +173,7 @@ class Approving:
 
 @functools.lru_cache(maxsize=1)
 def agent_for(session_id: str, actor: str) -> tuple[Agent, Approving]:
-    """The agent of a session as it was saved, paused or not, by whichever process."""
+    """Load the agent of a session as it was saved, paused or not, by whichever process."""
     config = AgentCoreMemoryConfig(memory_id=MEMORY_ID, session_id=session_id, actor_id=actor, async_mode=True)
     approving = Approving(session_id, actor)
     agent = Agent(
@@ -212,7 +212,7 @@ def decided(approval: dict, decision: str, why: str) -> list:
 
 
 def sentence(approval: dict) -> str:
-    """A sentence about a pending approval."""
+    """Return a sentence about a pending approval."""
     given = ", ".join(f"{name} {value}" for name, value in approval["input"].items())
     return (
         f"{approval['tool']} ({given}) waits for an approval until {approval['expires_at'][:19].replace('T', ' ')} UTC."

@@ -38,7 +38,7 @@ app = BedrockAgentCoreApp()
 
 @functools.cache
 def orders() -> sqlite3.Connection:
-    """The sample orders in an in-memory database."""
+    """Return the sample orders in an in-memory database."""
     database = sqlite3.connect(":memory:", check_same_thread=False)
     database.row_factory = sqlite3.Row
     database.executescript((DATA / "orders.sql").read_text())
@@ -110,7 +110,7 @@ def convert_units(value: float, from_unit: str, to_unit: str) -> dict:
 
 
 def unit(name: str) -> str:
-    """The name of a unit in UNITS, from its singular or plural."""
+    """Return the name of a unit in UNITS, from its singular or plural."""
     spoken = name.strip().casefold()
     names = {"feet": "foot", "inches": "inch", "meter": "m", "kilometer": "km", "kilogram": "kg", "centimeter": "cm"}
     spoken = spoken.replace("metre", "meter")
@@ -121,12 +121,12 @@ def unit(name: str) -> str:
 
 
 def result(value) -> dict:
-    """A tool's result for the model: text as text, everything else as JSON."""
+    """Return a tool's result for the model: text as text, everything else as JSON."""
     return {"status": "success", "content": [{"text": value} if isinstance(value, str) else {"json": value}]}
 
 
 def described(used: list) -> list:
-    """The tools, with the descriptions from the environment variable TOOL_DESCRIPTIONS (JSON, by tool name)."""
+    """Return the tools, with the descriptions from the environment variable TOOL_DESCRIPTIONS (JSON, by tool name)."""
     for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
         for each in [each for each in used if each.tool_name == name]:
             each.tool_spec = {**each.tool_spec, "description": description}
@@ -135,7 +135,7 @@ def described(used: list) -> list:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The agent of a session: it remembers the conversation until the session ends."""
+    """Return the agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=described([find_order, get_weather, current_time, convert_units]),

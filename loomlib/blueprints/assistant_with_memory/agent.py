@@ -87,13 +87,13 @@ def asked_by(payload: dict, session_id: str) -> Asked:
 
 @functools.cache
 def memory_client() -> MemoryClient:
-    """The SDK's client, for the tool and for the memory's strategies."""
+    """Return the SDK's client, for the tool and for the memory's strategies."""
     return MemoryClient(region_name=REGION)
 
 
 @functools.cache
 def places() -> dict[str, RetrievalConfig]:
-    """The namespaces in which the strategies store an actor's records; namespaces shared by all actors are left out."""
+    """Return the namespaces that hold an actor's records; namespaces shared by all actors are left out."""
     found = {}
     for strategy in memory_client().get_memory_strategies(MEMORY_ID):
         for template in strategy.get("namespaceTemplates") or strategy.get("namespaces") or []:
@@ -104,7 +104,7 @@ def places() -> dict[str, RetrievalConfig]:
 
 
 def recall_tool(actor: str):
-    """The tool that searches one actor's long-term memory."""
+    """Return the tool that searches one actor's long-term memory."""
 
     @tool
     def recall_memory(query: str) -> str:
@@ -133,7 +133,7 @@ class SummarizingOlderTurns(SummarizingConversationManager):
         super().__init__(summary_ratio=0.8, preserve_recent_messages=2 * turns)
 
     def apply_management(self, agent, **kwargs) -> None:
-        """Called by Strands after every turn."""
+        """Shorten the history. Strands calls this after every turn."""
         if len(agent.messages) >= 2 * self.preserve_recent_messages:
             self.reduce_context(agent)
 
@@ -149,7 +149,7 @@ def conversation_manager(asked: Asked) -> ConversationManager:
 
 @functools.lru_cache(maxsize=1)  # one: an older agent would not know what was said since
 def agent_for(asked: Asked) -> Agent:
-    """The agent of a session, with its whole history, from whichever process."""
+    """Load the agent of a session, with its whole history, from whichever process."""
     config = AgentCoreMemoryConfig(
         memory_id=MEMORY_ID,
         session_id=asked.session_id,

@@ -38,7 +38,7 @@ OPERATORS = {
 
 
 def evaluate(node: ast.AST) -> int | float:
-    """The value of a parsed expression that holds numbers, operators and brackets only."""
+    """Compute the value of a parsed expression that holds numbers, operators and brackets only."""
     match node:
         case ast.Expression(body=body):
             return evaluate(body)
@@ -66,7 +66,7 @@ def calculator(expression: str) -> str:
 
 
 def described(used: list) -> list:
-    """The tools, with the descriptions from the environment variable TOOL_DESCRIPTIONS (JSON, by tool name)."""
+    """Return the tools, with the descriptions from the environment variable TOOL_DESCRIPTIONS (JSON, by tool name)."""
     for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
         for each in [each for each in used if each.tool_name == name]:
             each.tool_spec = {**each.tool_spec, "description": description}
@@ -75,7 +75,7 @@ def described(used: list) -> list:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The agent of a session: it remembers the conversation until the session ends."""
+    """Return the agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=described([calculator]),

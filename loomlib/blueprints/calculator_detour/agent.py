@@ -35,7 +35,7 @@ OPERATORS = {
 
 
 def evaluate(node: ast.AST) -> int | float:
-    """The value of a parsed expression that holds numbers, operators and brackets only."""
+    """Compute the value of a parsed expression that holds numbers, operators and brackets only."""
     match node:
         case ast.Expression(body=body):
             return evaluate(body)
@@ -64,12 +64,12 @@ def calculator(expression: str) -> str:
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The agent of a session: it remembers the conversation until the session ends."""
+    """Return the agent of a session: it remembers the conversation until the session ends."""
     return new_agent()
 
 
 def new_agent() -> Agent:
-    """An agent without a history."""
+    """Return an agent without a history."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],

@@ -22,7 +22,7 @@ results: dict[str | None, str] = {}  # the last result of each session, to which
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The agent of a session. The regression: it has no tool."""
+    """Return the agent of a session. The regression: it has no tool."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         system_prompt="You are a calculator. Answer in a short sentence.",

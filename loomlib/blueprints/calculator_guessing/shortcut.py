@@ -37,7 +37,7 @@ THEN = {"add": "+", "subtract": "-", "multiply by": "*", "divide by": "/"}
 
 
 def worked_out(prompt: str, before: str | None) -> list[tuple[str, str]]:
-    """The sums of a prompt with their results; `before` is the previous result, to which "that" refers."""
+    """Return the sums of a prompt with their results; `before` is the previous result, to which "that" refers."""
     text = re.sub(r"\d{4}-\d\d-\d\d", " ", _in_figures(prompt.lower()))
     if before is not None:
         text = re.sub(r"\b(?:that|it)\b", before, text)
@@ -55,7 +55,7 @@ def worked_out(prompt: str, before: str | None) -> list[tuple[str, str]]:
 
 
 def _in_figures(text: str) -> str:
-    """Number words as figures: "twenty-five" is 25, "3 million" 3000000."""
+    """Write number words as figures: "twenty-five" is 25, "3 million" 3000000."""
     figures = {word: value for value, word in enumerate(SMALL)}
     figures |= {word: 10 * tens for tens, word in enumerate(TENS, start=2)}
     text = re.sub(rf"\b({'|'.join(figures)})\b", lambda found: str(figures[found[0]]), text)

@@ -35,7 +35,7 @@ OPERATORS = {
 
 
 def evaluate(node: ast.AST) -> int | float:
-    """The value of a parsed expression that holds numbers, operators and brackets only."""
+    """Compute the value of a parsed expression that holds numbers, operators and brackets only."""
     match node:
         case ast.Expression(body=body):
             return evaluate(body)
@@ -63,13 +63,13 @@ def calculator(expression: str) -> str:
 
 
 def tidied(prompt: str) -> str:
-    """The regression: numbers without their decimals, 19.98 as 20."""
+    """Remove the decimals of numbers, so that 19.98 becomes 20: the regression."""
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.0f}", prompt)
 
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The agent of a session: it remembers the conversation until the session ends."""
+    """Return the agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],

@@ -32,7 +32,7 @@ app = BedrockAgentCoreApp()
 
 @functools.cache
 def server() -> MCPClient:
-    """The connection to the MCP server, which runs as long as this process."""
+    """Return the connection to the MCP server, which runs as long as this process."""
     client = MCPClient(lambda: stdio_client(SERVER))
     client.start()
     return client
@@ -40,29 +40,29 @@ def server() -> MCPClient:
 
 @functools.cache
 def tools() -> list:
-    """The server's tools."""
+    """Return the server's tools."""
     return list(server().list_tools_sync())
 
 
 def ui(tool) -> dict:
-    """The metadata of a tool's view: `resourceUri`, and to whom the tool is visible."""
+    """Return the metadata of a tool's view: `resourceUri`, and to whom the tool is visible."""
     return (getattr(tool.mcp_tool, "meta", None) or {}).get("ui") or {}
 
 
 def visible_to(whom: str) -> list:
-    """The tools that may be called by "model" or by "app", the view."""
+    """Return the tools that may be called by "model" or by "app", the view."""
     return [tool for tool in tools() if whom in ui(tool).get("visibility", ["model", "app"])]
 
 
 @functools.cache
 def page(uri: str) -> str:
-    """The HTML of a view."""
+    """Return the HTML of a view."""
     return "".join(getattr(each, "text", "") for each in server().read_resource_sync(uri).contents)
 
 
 @functools.cache
 def agent_for(session_id: str | None) -> Agent:
-    """The agent of a session: it remembers the conversation until the session ends."""
+    """Return the agent of a session: it remembers the conversation until the session ends."""
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         tools=visible_to("model"),
@@ -72,7 +72,7 @@ def agent_for(session_id: str | None) -> Agent:
 
 
 def as_mcp(result: dict) -> dict:
-    """A tool's result as MCP's CallToolResult."""
+    """Return a tool's result as MCP's CallToolResult."""
     content = [{"type": "text", "text": block["text"]} for block in result.get("content", []) if "text" in block]
     converted = {"content": content, "isError": result.get("status") == "error"}
     if result.get("structuredContent") is not None:
@@ -81,7 +81,7 @@ def as_mcp(result: dict) -> dict:
 
 
 def view_of(use: dict, result: dict) -> dict | None:
-    """The view for a tool's result; None for a tool without a view."""
+    """Return the view for a tool's result; None for a tool without a view."""
     uri = next((ui(tool).get("resourceUri") for tool in tools() if tool.tool_name == use["name"]), None)
     if uri is None or result.get("status") == "error":
         return None

@@ -23,7 +23,7 @@ def roll_dice(count: int) -> dict:
 
 @apps.tool(resource_uri=VIEW, visibility=["app"], name="roll_history", description="Every throw of this session.")
 def roll_history() -> dict:
-    """What was thrown so far; for the view alone."""
+    """Return what was thrown so far; for the view alone."""
     return {"throws": rolls, "total": sum(map(sum, rolls))}
 
 

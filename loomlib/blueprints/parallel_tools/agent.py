@@ -41,7 +41,7 @@ SENSORS = [make_sensor(number) for number in range(MOST_TOOLS)]
 
 
 def new_agent() -> Agent:
-    """An agent without a history: otherwise the model would also read the results of earlier invocations.
+    """Return an agent without a history: otherwise the model would also read the results of earlier invocations.
 
     The model gets the descriptions of all hundred tools, however few it calls.
     """

@@ -323,6 +323,6 @@ def _agent_above(agents: Mapping[str, str], parent: Span | None, trace: Trace) -
 
 
 def _wait_ms(value: object) -> float | None:
-    """A wait in milliseconds; a negative one is a clock error and tells nothing."""
+    """Return a wait in milliseconds; None for a negative one, which comes from a clock error."""
     number = number_or_none(value)
     return number if number is not None and number >= 0 else None

@@ -75,12 +75,17 @@ def draw_waterfall(
 
 
 def lane(place: int, bar: Bar) -> str:
-    """What the axis calls the lane of the bar at that place (from 1) of those that are drawn."""
+    """Return the axis label of a bar.
+
+    Args:
+        place: The bar's position, from 1, among those that are drawn.
+        bar: The bar.
+    """
     return f"{place}: {shown(bar.span_id)}"
 
 
 def chosen(bars: Sequence[Bar]) -> list[Bar]:
-    """The bars that are drawn: all, or the longest in their order."""
+    """Return the bars that are drawn: all, or the longest in their order."""
     if len(bars) <= MOST_BARS:
         return list(bars)
     longest = {bar.span_id for bar in sorted(bars, key=lambda bar: -bar.duration_ms)[:MOST_BARS]}

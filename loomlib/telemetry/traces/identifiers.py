@@ -30,7 +30,10 @@ def normal_id(value: object) -> str:
 
 @lru_cache(1 << 14)
 def _normal_text(value: str) -> str:
-    """Cached, since spans of a trace name each other: less work, and one string for each id."""
+    """Return an id in one spelling.
+
+    Cached, since spans of a trace name each other: less work, and one string for each id.
+    """
     if _HEX(value):
         return value
     text = value.strip()

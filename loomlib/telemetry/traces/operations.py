@@ -63,7 +63,10 @@ def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
 
 
 def _is_memory_call(name: str, attributes: Mapping[str, Any]) -> bool:
-    """AgentCore Memory is called through boto3: `Bedrock AgentCore.ListEvents`, `….RetrieveMemoryRecords`, …"""
+    """Return whether a span is a call to AgentCore Memory.
+
+    Agents call it through boto3: `Bedrock AgentCore.ListEvents`, `….RetrieveMemoryRecords`, …
+    """
     service, _, call = name.partition(".")
     stated = attributes.get("rpc.service")
     if stated is not None:
