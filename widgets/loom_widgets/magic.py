@@ -139,5 +139,5 @@ def _write(text: str) -> None:
 
 
 def _plain(text: str) -> str:
-    """An agent's text without control characters: it must not drive the reader's terminal."""
+    """Remove control characters from an agent's text: it must not control the reader's terminal."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -18,12 +18,15 @@ class Cells:
         self._shown: dict[str, list[Display]] = {}
 
     def begin(self, info: Any) -> None:
-        """A cell begins (IPython's `pre_run_cell`): the views of its last run are closed."""
+        """Close the views of a cell's last run. IPython calls this before it runs a cell (`pre_run_cell`)."""
         self._now = getattr(info, "cell_id", None)
         for display in self._shown.pop(self._now, ()) if self._now else ():
             display.close()
 
     def add(self, display: Display) -> None:
-        """The cell that runs now shows this. A front end whose cells have no ids never tells that one is gone."""
+        """Note that the running cell shows a display.
+
+        A front end whose cells have no ids does not report that a cell was removed.
+        """
         if self._now:
             self._shown.setdefault(self._now, []).append(display)

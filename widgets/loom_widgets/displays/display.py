@@ -57,14 +57,17 @@ class Display(Panel):
         return found
 
     def fill(self) -> Mapping[str, Any]:
-        """The state that the view begins with; small. Tables are put as well."""
+        """Return the state that the view starts with; it must be small.
+
+        Tables are filled here too.
+        """
         return {}
 
     def begin(self) -> None:
-        """Begins what is read beside the cell, when the view's first state stands."""
+        """Start what is read in the background, once the view's first state is set."""
 
     def view(self) -> dict[str, Any]:
-        """The part of a mimebundle that a front end draws."""
+        """Return the part of a mimebundle that a front end draws."""
         data, _ = self._repr_mimebundle_()
         return {WIDGET_VIEW: data[WIDGET_VIEW]}
 
@@ -76,7 +79,7 @@ class Display(Panel):
         return Markup(display()) if display is not None else ""  # noqa: S704 -- Loom's own displays escape their texts
 
     def receive(self, message: Any) -> None:
-        """A message of a view; that it has opened or gone is one as well."""
+        """Handle a message of a view; that a view has opened or closed is a message too."""
         said = message.get("do") if isinstance(message, Mapping) else None
         if said not in ("seen", "unseen"):
             super().receive(message)
@@ -157,5 +160,10 @@ class Display(Panel):
 
 
 def small_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> dict[str, Any]:
-    """A table of a few rows as the state of a view has it."""
+    """Return a table of a few rows, as the state of a view holds it.
+
+    Args:
+        head: The columns' names.
+        rows: The rows' cells.
+    """
     return {"head": list(head), "rows": [[str(cell) for cell in row] for row in rows]}

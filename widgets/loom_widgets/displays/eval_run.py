@@ -38,7 +38,7 @@ class EvalRunDisplay(Display):
         return {"labels": list(run.labels), "run": run.id}
 
     def begin(self) -> None:
-        """Reads the cases."""
+        """Read the cases."""
         self.later("read")
 
     @action(lane="read")

@@ -32,7 +32,7 @@ class InvocationDisplay(Traced):
     parts: ClassVar[tuple[tuple[str, str], ...]] = (*Display.parts, ("loom_widgets.displays", "spans.js"))
 
     def fill(self) -> Mapping[str, Any]:
-        """The answer and the client's figures."""
+        """Return the answer and the client's figures."""
         invocation: Invocation = self.value
         record = invocation.record
         self.title = f"Answer of {record.agent_name}"
@@ -72,7 +72,7 @@ class InvocationDisplay(Traced):
 
     @action(lane="look")
     def events(self) -> None:
-        """What came, piece by piece: when each arrived, and the typed events of an answer that has some."""
+        """Show what arrived, piece by piece, with its times, and the typed events of an answer that has some."""
         invocation: Invocation = self.value
         line = f"{self._line(invocation)}\n"
         offsets = invocation.record.chunk_offsets_ms
@@ -89,7 +89,7 @@ class InvocationDisplay(Traced):
 
     @action(lane="look")
     def logs(self) -> None:
-        """The log lines of its session."""
+        """Show the log lines of the invocation's session."""
         invocation: Invocation = self.value
         line = f"{self._line(invocation)}\ntable = inv.telemetry.logs()"
         self.show_code(line)

@@ -27,7 +27,7 @@ class MemoryDisplay(Display, Reading):
         return self.value
 
     def fill(self) -> Mapping[str, Any]:
-        """What it is; its actors are read beside the cell."""
+        """Return the memory's description; its actors are read in the background."""
         memory: Memory = self.value
         self.title = f"Memory {memory.name}"
         self._chosen = memory
@@ -40,7 +40,7 @@ class MemoryDisplay(Display, Reading):
         }
 
     def begin(self) -> None:
-        """Reads the actors."""
+        """Read the actors."""
         self.later("people")
 
     @action(lane="look")
@@ -57,7 +57,12 @@ class MemoryDisplay(Display, Reading):
         self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
 
     def show_call(self, *lines: str, memory: bool = True) -> None:
-        """The last call as Python."""
+        """Show the last call as Python.
+
+        Args:
+            lines: The lines of the call.
+            memory: Whether the call needs the variable `memory`.
+        """
         opened = [f"memory = bench.memories.get({self.value.name!r})"] if memory and lines != ("memory",) else []
         self.show_code("\n".join([*opened, *(lines if opened else [f"bench.memories.get({self.value.name!r})"])]))
 

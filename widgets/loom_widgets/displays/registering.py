@@ -70,7 +70,7 @@ def disable() -> None:
 
 
 def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any], dict[str, Any] | None]:
-    """What makes the view of an object; IPython puts the object's own faces beside it."""
+    """Return the function that makes an object's view; IPython adds the object's own displays to it."""
 
     def view_of(value: Any) -> dict[str, Any] | None:
         if "text/html" not in shell.display_formatter.active_types:  # a terminal

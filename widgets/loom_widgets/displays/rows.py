@@ -39,7 +39,7 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         return self._rows([self._places[at]])[0]
 
     def in_order(self, column: str, down: bool) -> FrameRows:
-        """The same sorted by a column; what is nothing comes last."""
+        """Return the rows sorted by a column; missing values come last."""
         number = int(column[1:]) if column[1:].isdigit() else -1
         if not 0 <= number < self._frame.shape[1]:
             return self
@@ -82,7 +82,7 @@ class FrameRows(Sequence[Mapping[str, Any]]):
 
 
 def told_frame(name: str, frame: pd.DataFrame) -> dict[str, Any]:
-    """What a view needs to draw the table at once: its columns, how many rows, and the first of them."""
+    """Return what a view needs to draw the table at once: its columns, the number of rows, and the first rows."""
     first = [{key: _cut_cell(value, _LONGEST_FIRST) for key, value in row.items()} for row in FrameRows(frame)[:FIRST]]
     columns = [
         {"key": f"c{n}", "name": title, "kind": _kind(title, frame.iloc[:, n]), "width": _width(title, f"c{n}", first)}
@@ -92,7 +92,10 @@ def told_frame(name: str, frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame as plain columns; an index that says something becomes one. What its owner changes is not seen."""
+    """Return the frame with plain columns; an index with a meaning becomes one.
+
+    Later changes of the original do not affect it.
+    """
     kept = pd.DataFrame(frame.copy(deep=False))
     plain_index = isinstance(kept.index, pd.RangeIndex) and kept.index.name is None
     if plain_index:
@@ -103,7 +106,7 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def names_of(frame: pd.DataFrame) -> list[str]:
-    """The columns' names as texts."""
+    """Return the columns' names as texts."""
     return [well_formed(str(column)) for column in frame.columns]
 
 

@@ -109,7 +109,7 @@ class Traced(Display):
 
     @action(lane="look")
     def cost(self) -> Mapping[str, Any]:
-        """What it cost, line by line."""
+        """Return the cost, line by line."""
         trace = self._known_trace()
         self.show_code(f"{self._source}\ntrace.cost().total, trace.costs()")
         cost = trace.cost()

@@ -31,7 +31,11 @@ class Cancel:
         return self._event.is_set()
 
     def check(self) -> None:
-        """Raises `Cancelled` when the action shall end."""
+        """Stop the action if its cancellation was requested.
+
+        Raises:
+            Cancelled: It was.
+        """
         if self.is_set:
             raise Cancelled
 
@@ -63,7 +67,7 @@ class Form(dict[str, Any]):
     """
 
     def text(self, name: str, default: str = "") -> str:
-        """A text; `default` where there is none."""
+        """Return a text; `default` if there is none."""
         value = self.get(name)
         if value is None:
             return default
@@ -72,7 +76,7 @@ class Form(dict[str, Any]):
         return well_formed(value)
 
     def path(self, name: str) -> Path | None:
-        """The path that a field names, `~` resolved; None where the field is empty."""
+        """Return the path in a field, with `~` resolved; None if the field is empty."""
         text = self.text(name).strip()
         if "\0" in text:
             raise ValueError("a path must not contain a null character")
@@ -82,7 +86,7 @@ class Form(dict[str, Any]):
             raise ValueError(f"{text.partition('/')[0]} names no user of this machine") from None
 
     def number(self, name: str, default: float = 0.0) -> float:
-        """A finite number; a text is read as one."""
+        """Return a finite number; a text is read as one."""
         value = self.get(name)
         if value is None or value == "":
             return default
@@ -97,7 +101,7 @@ class Form(dict[str, Any]):
         return number
 
     def count(self, name: str, default: int = 0, *, most: int = 1_000_000) -> int:
-        """A whole number from 0 to `most`."""
+        """Return a whole number from 0 to `most`."""
         return max(0, min(int(self.number(name, default)), most))
 
     def flag(self, name: str) -> bool:
@@ -144,7 +148,7 @@ def action(method: Callable[..., Any] | None = None, *, lane: str | Callable[[An
 
 
 def actions_of(kind: type) -> Mapping[str, Action]:
-    """The actions of a class by their names."""
+    """Return the actions of a class by their names."""
     found: dict[str, Action] = {}
     for name in dir(kind):
         marked = getattr(inspect.getattr_static(kind, name, None), _MARK, None)

@@ -9,7 +9,14 @@ _LONGEST = 600
 
 
 def told(error: BaseException, *, doing: str = "") -> dict[str, str]:
-    """The three parts of an error. Of one that nobody foresaw only the kind is told: its text may hold values."""
+    """Return the three parts of an error: what failed, on what, and what to try.
+
+    Of an unexpected error only the type is shown, since its text may hold values.
+
+    Args:
+        error: The error.
+        doing: What the panel did, for errors that do not name it.
+    """
     if isinstance(error, LoomError):
         return {"what": _safe(error.what), "on": _safe(error.on), "try": _safe(error.try_)}
     if isinstance(error, ValueError | TypeError) and str(error):

@@ -10,10 +10,13 @@ from typing import Any
 
 
 def nobody_draws() -> bool:
-    """True in a notebook that is run through from beginning to end (nbconvert, papermill), False where a person looks.
+    """Return whether the notebook runs without a reader, from beginning to end (nbconvert, papermill).
 
-    The kernel is gone before such a notebook is opened, and its export would have a hole where the view belongs.
-    Only a front end with a person lets a cell ask for input; Voilà's people watch without it, and it says so.
+    The kernel is gone before such a notebook is opened, and its export would have an empty place where the view
+    belongs.
+
+    Only a front end with a reader lets a cell ask for input. Voilà does not, although it has readers; it sets a
+    variable.
     """
     # Whoever runs in a kernel has these modules loaded.
     ipython = sys.modules.get("IPython")

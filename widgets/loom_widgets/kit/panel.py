@@ -92,7 +92,7 @@ class Panel(anywidget.AnyWidget):
             self.state = {**self.state, **values}
 
     def say(self, sentence: str) -> None:
-        """The sentence under the title; a screen reader speaks it."""
+        """Set the sentence under the title, which screen readers announce."""
         with self._lock:
             self.status = sentence
 
@@ -104,7 +104,7 @@ class Panel(anywidget.AnyWidget):
             self.error = told(error, doing=doing) if isinstance(error, BaseException) else dict(error)
 
     def show_code(self, text: str) -> None:
-        """The last action as Python, for Copy as Python."""
+        """Set the last action as Python, for Copy as Python."""
         with self._lock:
             self.code = text
 
@@ -118,17 +118,23 @@ class Panel(anywidget.AnyWidget):
             listener(message)
 
     def stream(self, kind: str, **values: Any) -> Stream:
-        """A gathering sender for what comes fast: each message is `{"is": kind, "items": […]}` with `values`."""
+        """Return a stream that sends frequent items together.
+
+        Each message is `{"is": kind, "items": […]}` with `values`.
+        """
         return Stream(lambda items: self.tell(kind, items=list(items), **values))
 
     def listen(self, listener: Callable[[Mapping[str, Any]], None]) -> None:
-        """Calls `listener` with every message that is told to the views."""
+        """Call `listener` with every message to the views."""
         self._listeners.append(listener)
 
     # What a panel may give.
 
     def welcome(self) -> Mapping[str, Any]:
-        """What a view that has just opened needs beside `state`; quick, for it runs on the kernel's main thread."""
+        """Return what a view that has just opened needs besides `state`.
+
+        It must be quick, for it runs on the kernel's main thread.
+        """
         return {}
 
     def static_html(self) -> Markup | str:
@@ -138,7 +144,10 @@ class Panel(anywidget.AnyWidget):
     # The other end of the view's `act(…)`.
 
     def receive(self, message: Any) -> None:
-        """A message of a view: `{"do": name, "with": {…}, "id": n}`. It is heard at once and answered when done."""
+        """Handle a message of a view: `{"do": name, "with": {…}, "id": n}`.
+
+        It is acknowledged at once and answered when the action is done.
+        """
         if not isinstance(message, Mapping) or not isinstance(message.get("do"), str):
             return
         name, id = message["do"], message.get("id")
@@ -234,7 +243,7 @@ class Panel(anywidget.AnyWidget):
 
 
 def script_of(panel: type[Panel]) -> str:
-    """The whole script of a panel's view: the kit, the parts that it shares, its own."""
+    """Return the whole script of a panel's view: the kit, the parts that it shares, its own."""
     kit = (("loom_widgets.kit", name) for name in KIT)
     return "\n".join(text_of(*item) for item in (*kit, *panel.parts, panel.script))
 

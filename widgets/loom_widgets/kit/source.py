@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def connect_code(bench: Workbench) -> str:
-    """The lines before a call: the import, and a workbench of the same place."""
+    """Return the lines before a call: the import, and a workbench of the same place."""
     given = [] if bench.where == "local" else [repr(bench.where), f"region={bench.region!r}"]
     if (home := bench.settings.home.resolve()) != _usual_home():
         given.append(f"home={str(home)!r}")
@@ -25,7 +25,7 @@ def connect_code(bench: Workbench) -> str:
 
 
 def _usual_home() -> Path | None:
-    """The home that a workbench gets which is told none; None when the settings cannot be read."""
+    """Return the home folder of a workbench without settings of its own; None when the settings cannot be read."""
     try:
         return Settings.load().home.resolve()
     except SettingsError:
@@ -33,7 +33,7 @@ def _usual_home() -> Path | None:
 
 
 def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as JSON values: times as ISO 8601, what is not known as None."""
+    """Return the rows of a frame as JSON values: times as ISO 8601, missing values as None."""
     return [{str(key): plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
 
 

@@ -19,7 +19,7 @@ class Ordered(Protocol):
     """Rows that know a faster way to be sorted than one by one."""
 
     def in_order(self, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
-        """The same rows sorted by a column; what is nothing comes last."""
+        """Return the rows sorted by a column; missing values come last."""
         ...
 
 

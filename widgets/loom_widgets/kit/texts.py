@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def well_formed(text: str) -> str:
-    """The text without lone surrogates, which no message to a page can carry: each becomes U+FFFD."""
+    """Replace lone surrogates, which no message to a page can carry, by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -143,7 +143,7 @@ class BuildPanel(Panel):
 
     @action(lane="look")
     def look(self, form: Form) -> Mapping[str, Any]:
-        """What is known of one agent."""
+        """Return the details of one agent."""
         agent = self.bench.agent(form.text("arn"))
         self.show_code(f"{connect_code(self.bench)}agent = bench.agent({agent.name!r})\nagent")
         return self._about(agent)
@@ -170,7 +170,7 @@ class BuildPanel(Panel):
         self.say(_sentence(rows))
 
     def static_html(self) -> Markup | str:
-        """The catalog."""
+        """Return the catalog."""
         rows = self.tables.rows("agents")
         shown = [[row.get(name) for name in _COLUMNS] for row in rows[:50]]
         return static_summary(tables=[([name.replace("_", " ") for name in _COLUMNS], shown)])
@@ -204,7 +204,10 @@ def _variables(text: str) -> dict[str, str]:
 
 
 def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, str]) -> str:
-    """The call; values of variables may be secrets, so they are taken from the reader's own environment."""
+    """Return the call.
+
+    Values of variables may be secrets, so the code reads them from the reader's own environment.
+    """
     given = [repr(what)]
     given += [f"name={name!r}"] if name else []
     given += [f"memory={memory!r}"] if memory else []

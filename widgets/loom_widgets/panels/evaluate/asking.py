@@ -41,7 +41,11 @@ class RunRequest:
 
     @classmethod
     def of(cls, form: Form) -> RunRequest:
-        """The wish of a form; what is no number is told as such."""
+        """Read a form.
+
+        Raises:
+            ValueError: A field that should hold a number holds none.
+        """
         kind, _, source = form.text("set").partition(":")
         if kind == FILE:
             source = str(form.path("path") or "")
@@ -67,7 +71,11 @@ class RunRequest:
         return Budget(money=self.money, tokens=self.tokens, time_s=self.time_s)
 
     def evalset(self, bench: Workbench) -> EvalSet:
-        """The cases that are meant; `EvalError` where there are none."""
+        """Load the chosen cases.
+
+        Raises:
+            EvalError: There are none.
+        """
         if not self.source:
             raise EvalError("No eval set is chosen", try_="a shipped set, or the path of a file")
         found = bench.evals.run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
@@ -82,21 +90,30 @@ class RunRequest:
         return list(self.evaluators) or chosen_evaluators("", evalset)
 
     def gates(self, judges: list[str]) -> list[GateRequest]:
-        """The gates, separated by commas; one on nobody is told before anybody is asked."""
+        """Read the gates, which are separated by commas, before any agent is invoked.
+
+        Raises:
+            EvalError: A gate names an evaluator that does not judge this run.
+        """
         found = [GateRequest.read(text) for text in self.gate.split(",") if text.strip()]
         for wish in found:
             named(wish.evaluator, judges)
         return found
 
     def check(self) -> None:
-        """`LoomError` for what cannot be begun."""
+        """Check that the run can start.
+
+        Raises:
+            LoomError: No agent is chosen.
+            ValueError: The repeats are fewer than 1.
+        """
         if not self.agents:
             raise LoomError("No agent is chosen", try_="select one, or deploy one in the Build panel")
         if self.repeats < 1:
             raise ValueError("repeats must be 1 or more")
 
     def code(self, bench: Workbench, evaluators: list[str]) -> str:
-        """The run as Python."""
+        """Return the run as Python."""
         read = f"bench.evals.run({self.source!r}).evalset" if self.kind == STORED else f"EvalSet.read({self.source!r})"
         if self.tags:
             read += f".where(tags={list(self.tags)!r})"
@@ -127,7 +144,7 @@ class RunRequest:
 
 
 def set_told(evalset: EvalSet, wish: RunRequest) -> dict[str, Any]:
-    """What a set holds and who would judge it."""
+    """Return what a set contains and which evaluators would judge it."""
     chosen = wish.evaluators_for(evalset)
     judges = (
         list(dict.fromkeys(item.name for item in RunEvaluators(evalset, chosen).evaluators))
@@ -155,5 +172,5 @@ class Watch:
         self._tell(snapshot)
 
     def finish(self, snapshot: Snapshot) -> None:
-        """The last one."""
+        """Show the last snapshot."""
         self._tell(snapshot)

@@ -19,14 +19,14 @@ class CaptureActions(Panel):
 
     @action(lane="look")
     def asked(self, form: Form) -> Mapping[str, Any]:
-        """What an agent was asked, to choose from."""
+        """List an agent's invocations, to choose from."""
         name = form.text("agent")
         rows = invocation_rows(self.bench.agent(name)) if name else []
         return {"count": self.tables.put("asked", rows), "agent": name}
 
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
-        """A case of an invocation or its session, cleaned; into the file, or only to be looked at."""
+        """Make a redacted case of an invocation or its session, to write into the file or only to preview."""
         name, path, id = form.text("agent"), form.path("path"), form.count("invocation", most=2**60)
         if path is None:
             raise LoomError("No file is named", try_="captured.json; it is created when there is none")

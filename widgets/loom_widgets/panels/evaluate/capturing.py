@@ -16,7 +16,7 @@ _LOOKED_AT = 2_000
 
 
 def invocation_rows(agent: Agent) -> list[dict[str, Any]]:
-    """The agent's invocations, newest first, cleaned as their cases will be."""
+    """Return the agent's invocations, newest first, redacted as their cases will be."""
     return [
         {
             "id": int(row["id"]),
@@ -31,12 +31,12 @@ def invocation_rows(agent: Agent) -> list[dict[str, Any]]:
 
 
 def _clean(text: object) -> str:
-    """What is shown is cleaned before it is cut: half a secret is one too."""
+    """Redact a text before it is cut: half a secret is still a secret."""
     return line(redact(str(text or "")[:_LOOKED_AT]).text, 200)
 
 
 def captured_told(found: CapturedInto, *, written: bool) -> dict[str, Any]:
-    """The case as it is kept, and how much was struck out of it."""
+    """Return the case as it is stored, and how much was redacted in it."""
     case = found.case
     return {
         "case": case.id,

@@ -49,7 +49,7 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
 
 
 def head_told(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[GateVerdict] = ()) -> dict[str, Any]:
-    """What stands above the cases: who was asked what, how it went, the sentences."""
+    """Return what is shown above the cases: the target, the set, the outcome, and the sentences."""
     tags = Counter(tag for row in rows for tag in row["tags"])
     summary = run.summary()
     return {
@@ -73,7 +73,7 @@ def head_told(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[G
 
 
 def head_sentence(head: Mapping[str, Any]) -> str:
-    """What came out, in a line."""
+    """Return the outcome in one line."""
     if not head:
         return "No case has been answered yet."
     counted = " · ".join(f"{count} {state}" for state, count in head["states"].items())

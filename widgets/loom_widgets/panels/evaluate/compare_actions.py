@@ -36,7 +36,7 @@ class CompareActions(Panel):
 
     @action(lane="look")
     def flip(self, form: Form) -> Mapping[str, Any]:
-        """A case that went differently, in both runs."""
+        """Show a case with different verdicts, in both runs."""
         place, id = form.count("place"), form.text("case")
         sides = [self.bench.evals.run(form.text("new")), self.bench.evals.run(form.text("baseline"))]
         told = []

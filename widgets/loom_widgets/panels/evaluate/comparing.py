@@ -19,7 +19,7 @@ _RANKS = {"lost": 0, "won": 1}
 
 
 def comparison_told(new: EvalRun, baseline: EvalRun, *, margin: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The comparison as plain values, and a row for each case that went differently, lost ones first."""
+    """Return the comparison as plain values, and a row for each case with different verdicts, lost ones first."""
     found = new.compare(baseline, margin=margin)
     if not found.evaluators:
         raise EvalError("The two runs have no evaluator in common", on=f"{new.id} and {baseline.id}",
@@ -39,7 +39,7 @@ def comparison_told(new: EvalRun, baseline: EvalRun, *, margin: float) -> tuple[
 
 
 def comparison_code(bench: Workbench, new: str, baseline: str, margin: float) -> str:
-    """The comparison as Python."""
+    """Return the comparison as Python."""
     return f"{connect_code(bench)}bench.evals.run({new!r}).compare(bench.evals.run({baseline!r}), margin={margin!r})"
 
 

@@ -69,7 +69,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="set")
     def look_set(self, form: Form) -> Mapping[str, Any]:
-        """What the chosen set holds."""
+        """Return what the chosen set contains."""
         wish = RunRequest.of(form)
         if not wish.source:
             return {"sentence": "The path of a file: Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore."}
@@ -77,7 +77,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="run")
     def deploy(self, form: Form) -> None:
-        """An agent to begin with: the blueprint that a shipped set is about."""
+        """Deploy an agent to start with: the blueprint that a shipped set is about."""
         name = form.text("blueprint", "calculator")
         self.show_code(f"{connect_code(self.bench)}agent = bench.ensure_agent({name!r})")
         self.say(f"Deploying {name} …")
@@ -125,7 +125,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="look")
     def open_run(self, form: Form) -> None:
-        """A stored run."""
+        """Open a stored run."""
         run = self.bench.evals.run(form.text("run"))
         self.show_code(f"{connect_code(self.bench)}bench.evals.run({run.id!r})")
         self._show_run(run)
@@ -259,11 +259,11 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self.tell("progress", **self._progress)
 
     def welcome(self) -> Mapping[str, Any]:
-        """The run that is open, the one that is under way, and the last comparison."""
+        """Return the open run, the one that is running, and the last comparison."""
         return {"head": self._head, "progress": self._progress, "compared": self._compared}
 
     def static_html(self) -> Markup | str:
-        """The open run as text."""
+        """Return the open run as text."""
         if not self._head:
             return static_summary(["No run is open. A run asks an agent every case of a set and scores the answers."])
         rows = [[row["case"], row["state"], row["asked"]] for row in self._rows[:_STATIC_ROWS]]

@@ -15,7 +15,7 @@ _MOST_SETS = 20
 
 
 def run_rows(bench: Workbench) -> list[dict[str, Any]]:
-    """The stored runs, newest first."""
+    """Return the stored runs, newest first."""
     frame = bench.evals.runs()
     return [
         {
@@ -33,7 +33,7 @@ def run_rows(bench: Workbench) -> list[dict[str, Any]]:
 
 
 def set_choices(runs: list[dict[str, Any]]) -> list[list[str]]:
-    """What the choice of a set offers: value and text."""
+    """Return the options of the set's menu: value and text."""
     chosen = [[f"{SHIPPED}:{name}", f"{name} (shipped)"] for name in shipped_names()]
     chosen.append([f"{FILE}:", "a file …"])
     seen: set[str] = set()

@@ -45,14 +45,18 @@ class MemoryView(Panel):
         return self.state.get("session", "")
 
     def named_actor(self, form: Form) -> str:
-        """The actor that the form or the picker names. Raises `LoomError` when none is."""
+        """Return the actor that the form or the picker names.
+
+        Raises:
+            LoomError: Neither names one.
+        """
         actor = form.text("actor") or self.actor
         if not actor:
             raise LoomError("No actor is chosen", try_="choose one at the top")
         return actor
 
     def strategies(self) -> dict[str, str]:
-        """The names of the memory's strategies by their ids."""
+        """Return the names of the memory's strategies by their ids."""
         return {strategy.strategy_id: strategy.name for strategy in self.memory.description.strategies}
 
     def told(self, cancel: Cancel | None = None) -> Told:
@@ -73,7 +77,12 @@ class MemoryView(Panel):
         super().fail(error, doing=doing)
 
     def show_call(self, *lines: str, memory: bool = True) -> None:
-        """The last call as Python."""
+        """Show the last call as Python.
+
+        Args:
+            lines: The lines of the call.
+            memory: Whether the call needs the variable `memory`.
+        """
         opened = [f"memory = bench.memories.get({self.memory.name!r})"] if memory else []
         self.show_code("\n".join([connect_code(self.bench).rstrip(), *opened, *lines]))
 

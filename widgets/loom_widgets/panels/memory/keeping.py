@@ -62,7 +62,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def open_snapshot(self, form: Form) -> Mapping[str, Any]:
-        """A snapshot that was saved earlier."""
+        """Open a snapshot that was saved earlier."""
         from loomlib.memory import read_snapshot
 
         path = form.path("path")
@@ -73,7 +73,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def diff(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """What changed between two snapshots, or since one."""
+        """Return what changed between two snapshots, or since one."""
         if not self._snapshots:
             raise LoomError("There is no snapshot to compare with", try_="take one now, and compare later")
         before = self._snapshot(form.text("before"))
@@ -90,7 +90,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def export_preview(self, form: Form) -> Mapping[str, Any]:
-        """The first lines as an export would write them."""
+        """Return the first lines as an export would write them."""
         actors, redact = self._export_of(form)
         self.show_call(f"memory.preview_export({_export_options(actors, redact)})")
         found = self.memory.preview_export(actors=actors, redact=redact)
@@ -109,7 +109,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def import_preview(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """What an export would bring."""
+        """Return what an import would add."""
         path = form.path("path")
         if path is None:
             raise LoomError("No file is named", try_="the path of an export")
@@ -133,7 +133,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def forget(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """What is an actor's here; nothing is deleted."""
+        """Return what the memory holds of an actor; nothing is deleted."""
         actor = self.named_actor(form)
         self._forget = None
         self.show_call(f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()")
@@ -190,7 +190,7 @@ class Keeping(MemoryView):
     # How it is done.
 
     def _is_of_this_memory(self, preview: ForgetPreview | ImportPreview) -> None:
-        """What was previewed of one memory is not done to it while the page shows another."""
+        """Check that a preview belongs to the memory that the page shows."""
         of = preview.reader.memory
         if of.memory_id != self.memory.id:
             self._forget = self._import = None

@@ -83,7 +83,7 @@ class MemoryPanel(Reading, Keeping):
 
     @action(lane="look")
     def create(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """A new memory, once it is ACTIVE."""
+        """Create a memory, and return it once it is ACTIVE."""
         name, days = form.text("name").strip(), form.count("days", 90, most=365)
         strategies = [item for item in form.texts("strategies") if item in STRATEGIES]
         made = f"strategies={strategies!r}, event_expiry_days={days}"
@@ -110,13 +110,13 @@ class MemoryPanel(Reading, Keeping):
             self.say(TEACH[0])
 
     def welcome(self) -> Mapping[str, Any]:
-        """What was found last."""
+        """Return the last results."""
         events = [0, False] if self._events is None else [len(self._events), self._events.is_whole]
         records = [0, False] if self._records is None else [len(self._records), self._records.is_whole]
         return {"found": dict(self._found), "events": events, "records": records}
 
     def static_html(self) -> Markup | str:
-        """The memory, its strategies and actors."""
+        """Return the memory, its strategies and actors."""
         about = self.state.get("about") or {}
         if not about:
             return static_summary(TEACH)

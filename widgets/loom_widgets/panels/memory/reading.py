@@ -32,7 +32,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def events(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """The first events of what is chosen."""
+        """Read the first events of the chosen actor or session."""
         branch, days = form.text("branch"), min(form.number("days"), _OLDEST_DAYS)
         since = timedelta(days=days) if days > 0 else None
         told = [repr(self.actor)] if self.actor else []
@@ -78,7 +78,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def records(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """The first records of what is chosen."""
+        """Read the first records of the chosen actor or namespace."""
         namespace, strategy = form.text("namespace").strip(), form.text("strategy")
         place, told = self._where(namespace, strategy)
         self.show_call(f"memory.records({told})")
@@ -98,7 +98,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def search(self, form: Form) -> Mapping[str, Any]:
-        """The records nearest in meaning."""
+        """Find the records nearest in meaning."""
         query, namespace = form.text("query").strip(), form.text("namespace").strip()
         if not query:
             raise LoomError("There is nothing to search for", on="the question is empty", try_="Where does anna live?")
@@ -114,7 +114,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def provenance(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """The events that a record came from: told by the service, or inferred."""
+        """Find the events that a record was extracted from, as the service reports them or inferred."""
         record_id = form.text("id")
         self.show_call(f"memory.provenance({record_id!r})")
         self.say("Looking for its source events …")
@@ -132,7 +132,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def timeline(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """What was said and what was made of it."""
+        """Return the events and the records that were extracted from them, in order."""
         actor = self.named_actor(form)
         only = f", session={self.session!r}" if self.session else ""
         self.show_call(f"memory.timeline({actor!r}{only})")
@@ -156,7 +156,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def answers(self, form: Form) -> Mapping[str, Any]:
-        """The agents, and the newest answers of one."""
+        """Return the agents, and the newest answers of one."""
         agents = [entry.name for entry in self.bench.catalog.list()][:500]
         agent = form.text("agent") if form.text("agent") in agents else (agents[0] if agents else "")
         rows = frame_rows(self.bench.agent(agent).history.table(limit=_ANSWERS)) if agent else []
@@ -170,7 +170,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def used(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """The records that stood in an answer's prompt."""
+        """Find the records that an answer's prompt contained."""
         agent, number = form.text("agent"), form.count("invocation", most=2**53)
         self.show_call(f"inv = bench.agent({agent!r}).history.get({number})", "inv.telemetry.memories_used(memory)")
         self.say("Reading the answer's trace …")

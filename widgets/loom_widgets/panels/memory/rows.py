@@ -61,6 +61,11 @@ class Told:
         self._say, self._check, self._last = say, check, 0.0
 
     def __call__(self, sentence: str) -> None:
+        """Show a sentence, unless another one was shown a moment ago.
+
+        Raises:
+            Cancelled: The action was cancelled.
+        """
         self._check()
         if (now := time.monotonic()) - self._last >= _SAID_EVERY_S:
             self._last = now
@@ -73,7 +78,7 @@ class Told:
 
 
 def event_row(event: MemoryEvent) -> dict[str, Any]:
-    """A row of the events."""
+    """Return a row of the table of events."""
     return {
         "at": event.timestamp.isoformat(),
         "actor": event.actor_id,
@@ -95,7 +100,7 @@ def event_whole(event: MemoryEvent) -> dict[str, Any]:
 
 
 def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str, Any]:
-    """A row of the records."""
+    """Return a row of the table of records."""
     return {
         "text": record.text,
         "namespace": ", ".join(record.namespaces),
@@ -116,6 +121,6 @@ def record_whole(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[st
 
 
 def cut(text: str) -> str:
-    """A text as a view gets it."""
+    """Return a text as a view gets it."""
     left = len(text) - LONGEST_SHOWN
     return text if left <= 0 else f"{text[:LONGEST_SHOWN]}… ({left:,} more characters)"

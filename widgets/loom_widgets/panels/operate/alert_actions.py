@@ -31,7 +31,7 @@ class AlertActions(Panel):
 
     @action(lane="alerts")
     def alerts(self) -> None:
-        """The rules and what happened, as they are stored."""
+        """Show the stored rules and their history."""
         self._put_alerts()
 
     @action(lane="alerts")

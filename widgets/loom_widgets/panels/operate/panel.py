@@ -69,7 +69,7 @@ class OperatePanel(AlertActions):
 
     @action(lane="look")
     def first_look(self) -> None:
-        """What a panel shows that has just been opened."""
+        """Fill a panel that has just been opened."""
         try:
             self._look(Span())
             self._put_alerts()
@@ -78,7 +78,7 @@ class OperatePanel(AlertActions):
 
     @action(lane="look")
     def look(self, form: Form) -> None:
-        """The numbers of the chosen workbench and time; of the open agent too."""
+        """Show the figures of the chosen workbench and time, and of the open agent."""
         span, place = span_of(form), form.count("place", self._place)
         if place >= len(self._benches):
             raise LoomError("No such workbench", on=str(place), try_="run the panel's cell again")
@@ -226,11 +226,11 @@ class OperatePanel(AlertActions):
         self.tell("detail", **self._detail)
 
     def welcome(self) -> Mapping[str, Any]:
-        """The open agent."""
+        """Return the open agent."""
         return self._detail
 
     def static_html(self) -> Markup | str:
-        """The numbers on top, and the agents."""
+        """Return the summary figures and the agents."""
         top = [(item["title"], item["value"], item["note"]) for item in self.state.get("headlines", ())]
         rows = self.tables.rows("agents")[:50]
         names = [name for name in NUMBERS if name != "sessions"]
@@ -254,7 +254,7 @@ def _headline(found: Any) -> dict[str, str]:
 
 
 def _missing(figures: Figures) -> str:
-    """What `catch_up` would look for."""
+    """Return what `catch_up` would look for."""
     starts = figures.sessions - figures.cold_start_mean.n
     costs = figures.failed + figures.complete + figures.interrupted - figures.priced
     parts = [plural(starts, "start")] if starts > 0 else []

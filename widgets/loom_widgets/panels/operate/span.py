@@ -34,7 +34,10 @@ class Span:
 
 
 def span_of(form: Form) -> Span:
-    """The form's `range`: a name of `SPANS`, all the time, or between two moments (ISO 8601 with a zone)."""
+    """Read the form's `range`.
+
+    It is a name of `SPANS`, all the time, or between two times (ISO 8601 with a zone).
+    """
     name = form.text("range", ALL) or ALL
     if name == ALL:
         return Span()

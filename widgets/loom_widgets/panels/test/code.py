@@ -15,13 +15,20 @@ if TYPE_CHECKING:
 
 
 def agent_line(agent: Agent) -> str:
-    """The line that finds the agent."""
+    """Return the line that finds the agent."""
     at = "" if agent.qualifier == "DEFAULT" else f".at({agent.qualifier!r})"
     return f"agent = bench.agent({agent.name!r}){at}"
 
 
 def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
-    """The lines that ask it."""
+    """Return the lines that invoke the agent.
+
+    Args:
+        agent: The agent.
+        prompt: The prompt.
+        session: The session's id; "" for a new session.
+        agui: Whether the agent uses AG-UI.
+    """
     again = f", session_id={session!r}" if session else ""
     opening = connect_code(Workbench(agent.context))
     if agui:

@@ -23,7 +23,7 @@ class Conversing(Panel):
 
     @abstractmethod
     def _agent(self, name: str, qualifier: str) -> Agent:
-        """The agent of the catalog."""
+        """Return the agent from the catalog."""
 
     @abstractmethod
     def _ask(
@@ -33,11 +33,11 @@ class Conversing(Panel):
 
     @abstractmethod
     def _begin_turn(self, prompt: str, session: str) -> Turn:
-        """A new turn of the conversation, told to the views."""
+        """Add a turn to the conversation and send it to the views."""
 
     @abstractmethod
     def _ended(self, agent: Agent, turn: Turn) -> None:
-        """What follows the end of a turn."""
+        """Do what follows the end of a turn."""
 
     @abstractmethod
     def _open(self, session: str) -> None:
@@ -49,4 +49,4 @@ class Conversing(Panel):
 
     @abstractmethod
     def _opening(self, agent: Agent) -> str:
-        """The code before a call: the workbench and the agent."""
+        """Return the code before a call: the workbench and the agent."""

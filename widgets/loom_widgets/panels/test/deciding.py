@@ -30,7 +30,7 @@ class Deciding(Conversing):
 
     @action(lane="approvals")
     def approvals(self) -> None:
-        """What waits for a person, read from the agent's memory."""
+        """Read the pending approvals from the agent's memory."""
         name = self.state.get("agent", "")
         if not name:
             self._tell_approvals({})

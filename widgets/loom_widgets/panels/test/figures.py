@@ -18,7 +18,13 @@ _NOT_YET = "looking up …"
 def figures_of(
     invocation: Invocation, start: AgentStart | None = None, trace: TraceView | None = None
 ) -> list[dict[str, Any]]:
-    """The figures in their order: `name`, `value`, and a `note` where something must be said beside it."""
+    """Return the figures in their order: `name`, `value`, and a `note` where one is needed.
+
+    Args:
+        invocation: The invocation.
+        start: The agent's start, once it is known.
+        trace: The trace, once it is known.
+    """
     record = invocation.record
     rows = [
         _row("client invoke time", record.client_invoke_time, "time"),
@@ -56,7 +62,7 @@ def _row(name: str, value: object, kind: str, *, note: str = "") -> dict[str, An
 
 
 def tools_of(trace: TraceView) -> list[dict[str, Any]]:
-    """The tools that ran, by the trace: name, state, duration in ms, arguments and result."""
+    """Return the tools that ran, by the trace: name, state, duration in ms, arguments and result."""
     said: dict[str, Mapping[str, Any]] = {}
     for step in trace.trajectory().table():
         if step.get("tool") and step.get("call_id"):
@@ -76,7 +82,7 @@ def tools_of(trace: TraceView) -> list[dict[str, Any]]:
 
 
 def bar_rows(trace: TraceView) -> Sequence[Mapping[str, Any]]:
-    """The waterfall as rows."""
+    """Return the waterfall as rows."""
     return [
         {
             "id": bar.span_id,

@@ -25,7 +25,7 @@ _LANES: Final = 8
 
 
 def _lane(panel: Frames, form: Form) -> str:
-    """A frame's own lane, so that its slow tool keeps no other frame waiting; more frames than lanes share them."""
+    """Return a frame's own queue, so that its slow tool blocks no other frame; with many frames, several share one."""
     with panel._framing:
         lanes, name = panel._frame_lanes, form.text("frame")
         if name not in lanes:
@@ -48,7 +48,7 @@ class Frames(Conversing):
 
     @action(lane=_lane)
     def frame(self, form: Form) -> Mapping[str, Any]:
-        """The document of a view's frame."""
+        """Return the document of a view's frame."""
         from loomlib.workbench import view_channel
 
         turn = next((item for item in self._turns if item.id == form.get("turn")), None)
@@ -69,7 +69,10 @@ class Frames(Conversing):
 
     @action(lane=_lane)
     def frame_message(self, form: Form) -> Mapping[str, Any]:
-        """What a frame posted (JSON text): the answers to post back (JSON texts), its height, what was refused."""
+        """Handle a message of a frame (JSON text).
+
+        The result holds the answers to post back (JSON texts), the frame's height, and the reasons of refusals.
+        """
         channel = self._channels.get(form.text("frame"))
         if channel is None:
             return {"answers": [], "closed": True}
@@ -83,7 +86,7 @@ class Frames(Conversing):
 
     @action(lane="frames gone")
     def frame_gone(self, form: Form) -> None:
-        """The page has closed a frame."""
+        """Forget a frame that the page has closed."""
         with self._framing:
             self._channels.pop(form.text("frame"), None)
             self._frame_lanes.pop(form.text("frame"), None)

@@ -27,7 +27,7 @@ class Looking(Conversing):
 
     @action(lane="after")
     def after(self, form: Form, cancel: Cancel) -> None:
-        """What is known afterwards: the agent's start, the spans, the cost, the lines of the session."""
+        """Show what is known after a turn: the agent's start, the spans, the cost, the log lines of the session."""
         turn = next((item for item in self._turns if item.id == form.get("turn")), None)
         if turn is None or turn.invocation is None:
             return
@@ -58,7 +58,7 @@ class Looking(Conversing):
 
     @action(lane="after")
     def look(self, form: Form, cancel: Cancel) -> None:
-        """The telemetry of a turn that was asked earlier."""
+        """Show the telemetry of an earlier turn."""
         self.after(form, cancel)
 
     @property

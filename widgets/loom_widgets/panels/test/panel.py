@@ -100,7 +100,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
-        """A case of a turn, secrets and personal data struck out, in the file `captured.json`."""
+        """Store a redacted case of a turn in the file `captured.json`."""
         turn = next((item for item in self._turns if item.id == form.get("turn")), None)
         if turn is None or turn.invocation is None:
             raise LoomError("This answer is not stored", try_="capture a completed answer")
@@ -233,7 +233,10 @@ class TestPanel(Deciding, Frames, Looking):
         return [{**row, "agent": name} for row in frame_rows(self.bench.agent(name).sessions())]
 
     def welcome(self) -> Mapping[str, Any]:
-        """The conversation so far (of very long ones the later answers whole), and what waits for a decision."""
+        """Return the conversation so far and the pending approvals.
+
+        Of a very long conversation only the later answers are whole.
+        """
         turns, left = [], _TEXT_IN_ALL
         for turn in reversed(self._turns[-_SHOWN_TURNS:]):
             turns.append(turn.told(longest=max(left, 4_000)))
@@ -241,7 +244,7 @@ class TestPanel(Deciding, Frames, Looking):
         return {"turns": turns[::-1], "approvals": dict(self._approvals)}
 
     def static_html(self) -> Markup | str:
-        """The conversation as text."""
+        """Return the conversation as text."""
         lines: list[str | tuple[str, str]] = []
         for turn in self._turns[-10:]:
             lines += [

@@ -51,7 +51,7 @@ class Turn:
 
     @classmethod
     def of(cls, id: int, invocation: Invocation) -> Turn:
-        """A turn that was stored before."""
+        """Return a turn of a stored invocation."""
         record = invocation.record
         who, prompt = asked_in_words(record.prompt or "")
         turn = cls(id=id, prompt=well_formed(prompt), who=who, status=record.status, session=record.session_id)
@@ -64,7 +64,7 @@ class Turn:
         return turn
 
     def end(self, invocation: Invocation) -> None:
-        """The outcome. What its reader stopped is no failure."""
+        """Record the outcome; a turn that its reader stopped is no failure."""
         record = invocation.record
         stopped = record.failure == "cancelled"
         self.status = "stopped" if stopped else record.status
@@ -95,7 +95,7 @@ class Turn:
         return None if self._fold is None else self._fold.run()
 
     def run_told(self) -> dict[str, Any]:
-        """The run as a message to a view: its tools, state and questions."""
+        """Return the run as a message to a view: its tools, state and questions."""
         run = self.run
         self._run_is_new = False
         if run is None:
@@ -188,7 +188,12 @@ class Turn:
         return shown
 
     def told(self, *, text: bool = True, longest: int = LONGEST_SHOWN) -> dict[str, Any]:
-        """The turn as a message to a view, with at most `longest` characters of its text."""
+        """Return the turn as a message to a view.
+
+        Args:
+            text: Whether the message includes the text and the notes.
+            longest: The most characters of the text.
+        """
         return {
             "turn": self.id,
             "who": self.who,

@@ -14,19 +14,22 @@ _TREE_DEPTH: Final = 20
 
 
 def short_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """An agent's values as texts."""
+    """Return an agent's values as texts."""
     return {well_formed(key[:200]): short_text(value) for key, value in values.items()}
 
 
 def short_text(value: object) -> str:
-    """A value as text: JSON where it is no text already, cut when long."""
+    """Return a value as text: JSON unless it is a text already, cut when long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     more = len(text) - _LONGEST_VALUE
     return well_formed(text) if more <= 0 else f"{well_formed(text[:_LONGEST_VALUE])}… ({more:,} more)"
 
 
 def tree_json(value: object) -> str:
-    """A value as JSON text in ASCII, cut to what a page can show as a tree; where it is cut, a text says so."""
+    """Return a value as JSON text in ASCII, cut to what a page can show as a tree.
+
+    Where it is cut, a text says so.
+    """
     left = [_TREE_NODES]
 
     def cut(found: object, depth: int) -> Any:
@@ -80,7 +83,7 @@ def asked_in_words(prompt: str) -> tuple[str, str]:
 
 
 def answer_in_words(answer: Mapping[str, Any]) -> str:
-    """An answer to a question of a run, in words."""
+    """Return an answer to a question of a run, in words."""
     if answer.get("status") == "cancelled":
         return "Left unanswered"
     payload = answer.get("payload")
