@@ -1,4 +1,4 @@
-"""Memory: what an agent remembers, read lazily from AgentCore Memory, where it came from, and where it was used."""
+"""AgentCore Memory: reads its events and records, where a record came from, and which answers used it."""
 
 from .approvals import APPROVAL_STATES, Approval, read_approvals
 from .differences import MemoryDiff, diff_snapshots

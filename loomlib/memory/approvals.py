@@ -1,8 +1,8 @@
-"""What an agent waits for a person to approve, as its memory's ledger has it.
+"""Approvals: tool calls of an agent that wait for a person's decision, read from the events of its memory.
 
-An agent (the blueprint `approvals` is one) notes each step of an approval as a blob event of the actor
-`LEDGER_ACTOR`: a JSON object with the approval and its state. Events are never changed, so what is known of an approval
-is what its events say together. What stands in them was written by an agent and is checked here like a stranger's.
+An agent (for example the blueprint `approvals`) writes each step of an approval as a blob event of the actor
+`LEDGER_ACTOR`: a JSON object with the approval and its state. Events are never changed, so the current state of an
+approval follows from all of its events. The agent wrote their content, so it is validated here.
 """
 
 from __future__ import annotations
@@ -16,15 +16,29 @@ from typing import Any, Final, cast
 from ..aws.memory_shapes import MemoryEvent
 
 LEDGER_ACTOR: Final = "loom-approvals"
-"""The actor under which agents note approvals."""
+"""The actor under which agents record approvals."""
 APPROVAL_STATES: Final = ("pending", "approved", "rejected", "expired", "unclear", "done", "failed")
-"""`approved` was decided and its end is not told (yet); `unclear` ended without anybody knowing whether it was done."""
+"""`approved`: approved, no outcome recorded (yet); `unclear`: ended, and it is unknown whether the call was made."""
 _RANKS: Final = {"pending": 0, "approved": 1, "rejected": 2, "expired": 2, "unclear": 2, "done": 3, "failed": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A tool call that waits, or waited, for a person: `input` are its arguments, `note` is the person's word."""
+    """A tool call that waits, or waited, for a person's decision.
+
+    Attributes:
+        id: The approval's id.
+        state: One of `APPROVAL_STATES`.
+        tool: Name of the tool.
+        input: Arguments of the tool call.
+        session_id: Runtime session in which the agent asked.
+        actor: The actor for whom the agent asked.
+        asked_at: When the agent asked.
+        expires_at: When the approval expires without a decision.
+        decided_at: When it was decided, or expired.
+        note: The person's comment on the decision.
+        result: Result of the tool call.
+    """
 
     id: str
     state: str
@@ -45,64 +59,71 @@ class Approval:
 
 
 def ledger_session(agent_name: str) -> str:
-    """The memory's session in which an agent of that name notes its approvals."""
+    """Return the memory session in which the agent `agent_name` records its approvals."""
     return f"{agent_name or 'agent'}-approvals"
 
 
 def read_approvals(events: Iterable[MemoryEvent], *, now: datetime) -> list[Approval]:
-    """The approvals that these events tell of, the last asked first; one that nobody decided in time is expired."""
-    found: dict[str, Approval] = {}
+    """Return the approvals that these events record, the last asked first.
+
+    Args:
+        events: Events of `LEDGER_ACTOR`; those that are not an approval are skipped.
+        now: An approval that is still pending and expired before this time has the state `expired`.
+    """
+    latest: dict[str, Approval] = {}
     for event in events:
-        told = _approval(event.text)
-        if told is not None and (told.id not in found or _RANKS[told.state] > _RANKS[found[told.id].state]):
-            found[told.id] = told
+        approval = _parse(event.text)
+        if approval is None:
+            continue
+        if approval.id not in latest or _RANKS[approval.state] > _RANKS[latest[approval.id].state]:
+            latest[approval.id] = approval
     approvals = [
-        replace(each, state="expired", decided_at=each.expires_at)
-        if each.state == "pending" and each.expires_at <= now
-        else each
-        for each in found.values()
+        replace(approval, state="expired", decided_at=approval.expires_at)
+        if approval.state == "pending" and approval.expires_at <= now
+        else approval
+        for approval in latest.values()
     ]
-    return sorted(approvals, key=lambda each: (each.asked_at, each.id), reverse=True)
+    return sorted(approvals, key=lambda approval: (approval.asked_at, approval.id), reverse=True)
 
 
-def _approval(text: str) -> Approval | None:
-    """The approval in an event; None for an event that is none."""
+def _parse(text: str) -> Approval | None:
+    """Return the approval in an event's text; None when the text is not an approval."""
     try:
-        given: object = json.loads(text)
-        if not isinstance(given, dict):
+        parsed: object = json.loads(text)
+        if not isinstance(parsed, dict):
             return None
-        told = cast("dict[str, Any]", given)
-        arguments: object = told.get("input")
-        decided_at = told.get("decided_at")
+        fields = cast("dict[str, Any]", parsed)
+        arguments: object = fields.get("input")
+        decided_at = fields.get("decided_at")
         return Approval(
-            id=_word(told["id"]),
-            state=_state(told["state"]),
-            tool=str(told["tool"]),
+            id=_name(fields["id"]),
+            state=_state(fields["state"]),
+            tool=str(fields["tool"]),
             input=cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {},
-            session_id=_word(told["session_id"]),
-            actor=_word(told["actor"]),
-            asked_at=_moment(told["asked_at"]),
-            expires_at=_moment(told["expires_at"]),
-            decided_at=None if decided_at is None else _moment(decided_at),
-            note=str(told.get("note") or ""),
-            result=str(told.get("result") or ""),
+            session_id=_name(fields["session_id"]),
+            actor=_name(fields["actor"]),
+            asked_at=_time(fields["asked_at"]),
+            expires_at=_time(fields["expires_at"]),
+            decided_at=None if decided_at is None else _time(decided_at),
+            note=str(fields.get("note") or ""),
+            result=str(fields.get("result") or ""),
         )
     except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
         return None
 
 
-def _word(value: object) -> str:
+def _name(value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError("an approval is named by text")
+        raise ValueError("ids of an approval are non-empty strings")
     return value
 
 
 def _state(value: object) -> str:
     if value not in _RANKS:
-        raise ValueError(f"there is no state {value!r}")
+        raise ValueError(f"unknown state {value!r}")
     return str(value)
 
 
-def _moment(value: object) -> datetime:
-    moment = datetime.fromisoformat(str(value))
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def _time(value: object) -> datetime:
+    time = datetime.fromisoformat(str(value))
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

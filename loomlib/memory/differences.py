@@ -1,4 +1,4 @@
-"""What changed in a memory between two moments."""
+"""What changed in a memory between two snapshots."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..presentation.formats import number, plural
 from .displays import frame_of, html_rows, text_rows
 from .snapshots import MemorySnapshot
 
 CHANGES: Final = ("created", "updated", "moved", "deleted")
 COLUMNS: Final = ("change", "namespace", "before", "after", "strategy", "record_id")
+_SHOWN_NAMESPACES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +28,22 @@ class RecordChange:
     strategy: str = ""
 
     def row(self) -> dict[str, Any]:
-        """As a table has it."""
+        """Return the change as a table row."""
         return {name: getattr(self, name) for name in COLUMNS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemoryDiff:
-    """What changed; made by `memory.diff(before, after)`. `events` are counts before and after, by actor and session,
-    of those sessions alone whose count changed; None where one of the two did not count them."""
+    """Changes between two snapshots of a memory; made by `memory.diff(before, after)`.
+
+    Attributes:
+        before: The earlier snapshot.
+        after: The later snapshot.
+        changes: The records that changed, by namespace.
+        events: Number of events before and after, by actor and session, of the sessions in which it changed; None when
+            one of the snapshots has no event counts.
+        labels: Provenance labels.
+    """
 
     before: MemorySnapshot
     after: MemorySnapshot
@@ -45,35 +55,39 @@ class MemoryDiff:
         return len(self.changes)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many records of each change, by namespace."""
-        found: dict[str, Counter[str]] = {}
-        for each in self.changes:
-            found.setdefault(each.namespace, Counter())[each.change] += 1
-        return {place: {name: count[name] for name in CHANGES if count[name]} for place, count in sorted(found.items())}
+        """Return the number of records per kind of change, by namespace."""
+        counters: dict[str, Counter[str]] = {}
+        for change in self.changes:
+            counters.setdefault(change.namespace, Counter())[change.change] += 1
+        return {
+            namespace: {kind: counter[kind] for kind in CHANGES if counter[kind]}
+            for namespace, counter in sorted(counters.items())
+        }
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a record that changed."""
-        return [each.row() for each in self.changes]
+        """Return one row per changed record."""
+        return [change.row() for change in self.changes]
 
     def frame(self) -> Any:
-        """One row a record that changed."""
+        """Return a DataFrame with one row per changed record."""
         return frame_of(self.rows(), COLUMNS)
 
     def note(self) -> str:
-        """Counts by namespace, and of events."""
-        places = [
-            f"{place}: {', '.join(f'{count:,} {name}' for name, count in counts.items())}"
-            for place, counts in list(self.counts().items())[:12]
+        """Return the number of changes by namespace, and of added and removed events."""
+        counts = self.counts()
+        namespaces = [
+            f"{namespace}: {', '.join(f'{number(count)} {kind}' for kind, count in kinds.items())}"
+            for namespace, kinds in list(counts.items())[:_SHOWN_NAMESPACES]
         ]
-        more = len(self.counts()) - len(places)
+        more = len(counts) - len(namespaces)
         if self.events is None:
             events = "events were not counted"
         else:
-            came = sum(max(0, now - then) for then, now in self.events.values())
-            went = sum(max(0, then - now) for then, now in self.events.values())
-            events = f"{came:,} events came and {went:,} went"
-        said = [*places, *([f"and {more:,} more namespaces"] if more else [])] or ["no record changed"]
-        return " · ".join([*said, events, *self.labels])
+            added = sum(max(0, after - before) for before, after in self.events.values())
+            removed = sum(max(0, before - after) for before, after in self.events.values())
+            events = f"{plural(added, 'event')} added, {number(removed)} removed"
+        parts = [*namespaces, *([f"and {plural(more, 'more namespace')}"] if more else [])] or ["no record changed"]
+        return " · ".join([*parts, events, *self.labels])
 
     def __repr__(self) -> str:
         return text_rows(self._title(), self.note(), self.rows(), COLUMNS[:4])
@@ -82,58 +96,68 @@ class MemoryDiff:
         return html_rows(self._title(), self.note(), self.rows(), COLUMNS)
 
     def _title(self) -> str:
-        then, now = self.before.taken_at, self.after.taken_at
-        return f"{self.before.name} from {then:%Y-%m-%d %H:%M:%S} to {now:%Y-%m-%d %H:%M:%S}"
+        before, after = self.before.taken_at, self.after.taken_at
+        return f"{self.before.name} from {before:%Y-%m-%d %H:%M:%S} to {after:%Y-%m-%d %H:%M:%S}"
 
 
 def diff_snapshots(before: MemorySnapshot, after: MemorySnapshot, *, labels: tuple[str, ...] = ()) -> MemoryDiff:
-    """What is in one and not in the other, by namespace. Raises `ValueError` for snapshots of two memories."""
+    """Compare two snapshots of one memory.
+
+    Args:
+        before: The earlier snapshot.
+        after: The later snapshot.
+        labels: Provenance labels of the result.
+
+    Raises:
+        ValueError: The snapshots are of two memories.
+    """
     if before.memory_id != after.memory_id:
         raise ValueError(f"The snapshots are of two memories: {before.name} and {after.name}")
-    changed = sorted(_changes(before, after), key=lambda each: (each.namespace, CHANGES.index(each.change)))
+    changes = sorted(_changes(before, after), key=lambda change: (change.namespace, CHANGES.index(change.change)))
     return MemoryDiff(
         before=before,
         after=after,
-        changes=tuple(changed),
-        events=_events(before.events, after.events),
+        changes=tuple(changes),
+        events=_event_counts(before.events, after.events),
         labels=labels,
     )
 
 
-def _events(
+def _event_counts(
     before: Mapping[tuple[str, str], int] | None, after: Mapping[tuple[str, str], int] | None
 ) -> dict[tuple[str, str], tuple[int, int]] | None:
     if before is None or after is None:
         return None
-    counts = {each: (before.get(each, 0), after.get(each, 0)) for each in sorted(before.keys() | after.keys())}
-    return {each: (then, now) for each, (then, now) in counts.items() if then != now}
+    sessions = sorted(before.keys() | after.keys())
+    counts = {session: (before.get(session, 0), after.get(session, 0)) for session in sessions}
+    return {session: pair for session, pair in counts.items() if pair[0] != pair[1]}
 
 
 def _changes(before: MemorySnapshot, after: MemorySnapshot) -> Iterator[RecordChange]:
-    for record_id, now in after.records.items():
-        then = before.records.get(record_id)
-        if then is None:
+    for record_id, new in after.records.items():
+        old = before.records.get(record_id)
+        if old is None:
             change = "created"
-        elif then.namespace != now.namespace:
+        elif old.namespace != new.namespace:
             change = "moved"
-        elif (then.text, then.changed_at) != (now.text, now.changed_at):
+        elif (old.text, old.changed_at) != (new.text, new.changed_at):
             change = "updated"
         else:
             continue
         yield RecordChange(
             change=change,
             record_id=record_id,
-            namespace=now.namespace,
-            before=then.text if then else "",
-            after=now.text,
-            strategy=now.strategy,
+            namespace=new.namespace,
+            before=old.text if old else "",
+            after=new.text,
+            strategy=new.strategy,
         )
-    for record_id, then in before.records.items():
+    for record_id, old in before.records.items():
         if record_id not in after.records:
             yield RecordChange(
                 change="deleted",
                 record_id=record_id,
-                namespace=then.namespace,
-                before=then.text,
-                strategy=then.strategy,
+                namespace=old.namespace,
+                before=old.text,
+                strategy=old.strategy,
             )

@@ -1,7 +1,7 @@
-"""Namespaces and their templates: which records are an actor's, and whose a record is.
+"""Namespaces and their templates: which records belong to an actor, and which actor a record belongs to.
 
-A template such as `/facts/{actorId}/` is filled in when a record is written. The match is by whole names: what
-belongs to `user-1` never takes in `user-10`.
+A template such as `/facts/{actorId}/` is filled in when a record is written. Names match as a whole: the records of
+`user-1` never include those of `user-10`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ _PLACEHOLDER: Final = re.compile(r"\{(actorId|sessionId|memoryStrategyId)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceOwner:
-    """Whose a namespace is, as far as its template tells (empty where it does not)."""
+    """The actor and session of a namespace, as far as its template names them (else empty).
+
+    Attributes:
+        template: The template that the namespace matches.
+        strategy_id: The strategy of that template.
+        actor_id: The actor, or empty.
+        session_id: The session, or empty.
+    """
 
     template: str
     strategy_id: str = ""
@@ -30,73 +37,82 @@ class NamespaceOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordLocation:
-    """Where to list: `namespace` exactly, or `path` and below; of what is found `holds` tells what is meant."""
+    """Where to list the records that a template means.
+
+    Attributes:
+        template: The template, possibly filled in; empty for a plain namespace or path.
+        namespace: The namespace to list exactly.
+        path: The path to list with everything below it; `holds` then selects the records.
+    """
 
     template: str
     namespace: str | None = None
     path: str | None = None
 
     def holds(self, record: MemoryRecord) -> bool:
-        """Whether a record found here is one that the template means."""
-        return any(_pattern(self.template).fullmatch(each) for each in record.namespaces)
+        """Return whether a namespace of the record matches the template."""
+        return any(_pattern(self.template).fullmatch(namespace) for namespace in record.namespaces)
 
 
 def fill_template(template: str, **values: str) -> str:
-    """The template with the placeholders filled in that have a value.
+    """Fill in the placeholders that have a value.
 
-    >>> filled("/facts/{actorId}/{sessionId}/", actorId="anna")
+    >>> fill_template("/facts/{actorId}/{sessionId}/", actorId="anna")
     '/facts/anna/{sessionId}/'
     """
-    return _PLACEHOLDER.sub(lambda found: values.get(found[1]) or found[0], template)
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1]) or match[0], template)
 
 
 def location_of(template: str) -> RecordLocation | None:
-    """Where to list what a template means; None when it begins with a placeholder, so that nowhere is known.
+    """Return where to list the records of a template, or None when it begins with a placeholder.
 
-    >>> place_of("/facts/anna/{sessionId}/").path
+    >>> location_of("/facts/anna/{sessionId}/").path
     '/facts/anna/'
     """
-    found = _PLACEHOLDER.search(template)
-    if found is None:
+    match = _PLACEHOLDER.search(template)
+    if match is None:
         return RecordLocation(template=template, namespace=template)
-    path = template[: template.rfind("/", 0, found.start()) + 1]
+    path = template[: template.rfind("/", 0, match.start()) + 1]
     return RecordLocation(template=template, path=path) if path else None
 
 
 def owner_of(namespace: str, strategies: Iterable[MemoryStrategy]) -> NamespaceOwner | None:
-    """Whose a namespace is by the templates of these strategies; the most telling template counts."""
-    found: list[NamespaceOwner] = []
+    """Return the owner of a namespace by the templates of these strategies, or None when none matches.
+
+    Of several matching templates, one that names the actor and the session wins.
+    """
+    owners: list[NamespaceOwner] = []
     for strategy in strategies:
         for template in strategy.namespaces:
             full = fill_template(template, memoryStrategyId=strategy.strategy_id)
             match = _pattern(full).fullmatch(namespace) or _pattern(full, True).fullmatch(namespace)
             if match is not None:
-                named = match.groupdict()
-                found.append(
+                values = match.groupdict()
+                owners.append(
                     NamespaceOwner(
                         template=template,
                         strategy_id=strategy.strategy_id,
-                        actor_id=named.get("actorId") or "",
-                        session_id=named.get("sessionId") or "",
+                        actor_id=values.get("actorId") or "",
+                        session_id=values.get("sessionId") or "",
                     )
                 )
-    return max(found, key=lambda each: (bool(each.actor_id), bool(each.session_id)), default=None)
+    return max(owners, key=lambda owner: (bool(owner.actor_id), bool(owner.session_id)), default=None)
 
 
 def actor_locations(memory: MemoryDescription, actor_id: str) -> list[RecordLocation]:
-    """Where an actor's records are, by the strategies' templates that name the actor."""
-    found: dict[str, RecordLocation] = {}
+    """Return where an actor's records are, by the strategies' templates that name the actor."""
+    locations: dict[str, RecordLocation] = {}
     for strategy in memory.strategies:
         for template in strategy.namespaces:
             if "{actorId}" in template:
                 full = fill_template(template, actorId=actor_id, memoryStrategyId=strategy.strategy_id)
-                if (place := location_of(full)) is not None:
-                    found[full] = place
-    return list(found.values())
+                if (location := location_of(full)) is not None:
+                    locations[full] = location
+    return list(locations.values())
 
 
 def all_paths(memory: MemoryDescription) -> list[str]:
-    """Paths that together hold every record whose namespace can be known, none within another."""
+    """Return paths that together contain every record whose namespace can be known, none within another."""
     starts: set[str] = {"/"}
     for strategy in memory.strategies:
         for template in strategy.namespaces:
@@ -108,18 +124,18 @@ def all_paths(memory: MemoryDescription) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _pattern(template: str, with_slashes: bool = False) -> re.Pattern[str]:
-    """The template as a pattern: a placeholder is one name between slashes; a slash at the end may be missing.
+    """Compile a template: a placeholder matches one name between slashes; a slash at the end is optional.
 
-    Actors may have slashes in their ids; where the strict pattern finds nothing, they may here as well.
+    With `with_slashes`, actor ids may contain slashes. It is tried after the strict pattern.
     """
     parts: list[str] = []
-    at, seen = 0, set[str]()
-    for found in _PLACEHOLDER.finditer(template):
-        name = found[1]
-        parts.append(re.escape(template[at : found.start()]))
-        one = ".*[^/]" if with_slashes and name == "actorId" else "[^/]+"
-        parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{one})")
-        seen.add(name)
-        at = found.end()
-    parts.append(re.escape(template[at:].rstrip("/")) + "/?")
+    end, names = 0, set[str]()
+    for match in _PLACEHOLDER.finditer(template):
+        name = match[1]
+        parts.append(re.escape(template[end : match.start()]))
+        value = ".*[^/]" if with_slashes and name == "actorId" else "[^/]+"
+        parts.append(f"(?P={name})" if name in names else f"(?P<{name}>{value})")
+        names.add(name)
+        end = match.end()
+    parts.append(re.escape(template[end:].rstrip("/")) + "/?")
     return re.compile("".join(parts))

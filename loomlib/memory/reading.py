@@ -1,6 +1,6 @@
-"""What a memory holds, read page by page: nothing larger than a page is kept here.
+"""Reads actors, sessions, events and records of a memory page by page; at most one page is held in memory.
 
-The ids of sessions are the memory's own. An agent may use its runtime session's id for them, but nothing says so.
+Session ids are the memory's own. An agent may use the id of its runtime session, but it need not.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from ..aws.memory_shapes import (
     MemoryRecord,
     MemorySession,
 )
+from ..presentation.formats import number
 from .namespaces import PLACEHOLDERS, RecordLocation, actor_locations, all_paths, fill_template, location_of
 
 Progress = Callable[[str], None]
 T = TypeVar("T")
-_TOLD_EVERY: Final = 100
+_PROGRESS_ROWS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +36,27 @@ class MemoryReader:
     memory: MemoryDescription
 
     def actors(self, *, limit: int | None = None, progress: Progress | None = None) -> Iterator[str]:
-        """The actors' ids."""
+        """Yield the actors' ids.
+
+        Args:
+            limit: The most actors; None for all.
+            progress: Called with a sentence after every 100 actors.
+        """
         found = service.iter_actors(self.clients, self.memory.memory_id, region=self.memory.region)
-        return _told(found, "actors", limit, progress)
+        return _limited(found, "actors", limit, progress)
 
     def sessions(
         self, actor: str, *, limit: int | None = None, progress: Progress | None = None
     ) -> Iterator[MemorySession]:
-        """An actor's sessions, newest first as the service lists them."""
+        """Yield an actor's sessions, newest first, as the service lists them.
+
+        Args:
+            actor: The actor's id.
+            limit: The most sessions; None for all.
+            progress: Called with a sentence after every 100 sessions.
+        """
         found = service.iter_sessions(self.clients, self.memory.memory_id, actor, region=self.memory.region)
-        return _told(found, "sessions", limit, progress)
+        return _limited(found, "sessions", limit, progress)
 
     def events(
         self,
@@ -56,13 +68,22 @@ class MemoryReader:
         limit: int | None = None,
         progress: Progress | None = None,
     ) -> Iterator[MemoryEvent]:
-        """Events, session by session, each session's newest first; of every actor when none is named.
+        """Yield events session by session, each session's newest first.
 
-        `branch` gives a branch with what was said before it forked.
+        Args:
+            actor: Only this actor's events; None for every actor.
+            session: Only this session's events; needs `actor`.
+            since: Only events from this time on (UTC without a zone), or within this time before now.
+            branch: Events of this branch, with those before its fork.
+            limit: The most events; None for all.
+            progress: Called with a sentence after every 100 events.
+
+        Raises:
+            ValueError: `session` without `actor`, or a negative `limit`.
         """
         if session is not None and actor is None:
             raise ValueError("A session belongs to an actor: name the actor too")
-        return _told(self._events(actor, session, moment(since), branch), "events", limit, progress)
+        return _limited(self._events(actor, session, since_time(since), branch), "events", limit, progress)
 
     def records(
         self,
@@ -75,13 +96,23 @@ class MemoryReader:
         limit: int | None = None,
         progress: Progress | None = None,
     ) -> Iterator[MemoryRecord]:
-        """Records of a namespace and all below it (`exact`: of that one alone), newest first in each.
+        """Yield the records of a namespace and of those below it, newest first in each.
 
-        `{actorId}` in the namespace is filled in from `actor`; without a namespace, all of the actor's records are
-        found through the strategies' templates, and without an actor all records.
+        Args:
+            namespace: The namespace; `{actorId}` in it is filled in from `actor`. Without a namespace, the strategies'
+                templates locate the actor's records, and without an actor all records are read.
+            actor: The actor's id.
+            strategy: Only records of this strategy (name or id).
+            exact: Only records of `namespace` itself.
+            filters: Metadata filters, as ListMemoryRecords takes them.
+            limit: The most records; None for all.
+            progress: Called with a sentence after every 100 records.
+
+        Raises:
+            ValueError: The namespace begins with a placeholder without a value, or `limit` is negative.
         """
-        found = self._records(self.places(namespace, actor=actor, exact=exact), strategy, filters)
-        return _told(found, "records", limit, progress)
+        found = self._records(self.locations(namespace, actor=actor, exact=exact), strategy, filters)
+        return _limited(found, "records", limit, progress)
 
     def search(
         self,
@@ -94,84 +125,107 @@ class MemoryReader:
         top_k: int = 10,
         filters: Sequence[Mapping[str, Any]] = (),
     ) -> list[MemoryRecord]:
-        """The records nearest in meaning, best first with their scores; the places are those of `records`."""
+        """Return the records nearest in meaning, best first, with their scores.
+
+        Args:
+            query: What to search for.
+            namespace: Where to search, as in `records`.
+            actor: The actor's id.
+            strategy: Only records of this strategy (name or id).
+            exact: Only records of `namespace` itself.
+            top_k: The most records.
+            filters: Metadata filters, as RetrieveMemoryRecords takes them.
+        """
         best: dict[str, MemoryRecord] = {}
-        for place in self.places(namespace, actor=actor, exact=exact):
+        for location in self.locations(namespace, actor=actor, exact=exact):
             for record in service.retrieve_records(
                 self.clients,
                 self.memory.memory_id,
                 query,
-                namespace=place.namespace,
-                path=place.path,
+                namespace=location.namespace,
+                path=location.path,
                 strategy_id=self._strategy_id(strategy),
-                top_k=top_k if _holds_all(place) else service.LARGEST_TOP_K,
+                top_k=top_k if _holds_all(location) else service.LARGEST_TOP_K,
                 filters=filters,
                 region=self.memory.region,
             ):
-                if _holds_all(place) or place.holds(record):
+                if _holds_all(location) or location.holds(record):
                     best.setdefault(record.record_id, record)
-        return sorted(best.values(), key=lambda each: -(each.score or 0.0))[:top_k]
+        return sorted(best.values(), key=lambda record: -(record.score or 0.0))[:top_k]
 
     def record(self, record_id: str) -> MemoryRecord:
-        """One record. Raises `ResourceNotFoundError`."""
+        """Read one record.
+
+        Raises:
+            ResourceNotFoundError: The memory has no such record.
+        """
         return service.get_record(self.clients, self.memory.memory_id, record_id, region=self.memory.region)
 
     def failed_extractions(self, *, limit: int | None = None) -> Iterator[FailedExtraction]:
-        """Extractions that failed."""
+        """Yield extractions that failed, at most `limit`."""
         found = service.iter_failed_extractions(self.clients, self.memory.memory_id, region=self.memory.region)
         return islice(found, limit)
 
-    def places(self, namespace: str | None, *, actor: str | None, exact: bool = False) -> list[RecordLocation]:
-        """Where `records` and `search` look."""
+    def locations(self, namespace: str | None, *, actor: str | None, exact: bool = False) -> list[RecordLocation]:
+        """Return the locations that `records` and `search` read.
+
+        Args:
+            namespace: The namespace, possibly with placeholders.
+            actor: The actor that fills in `{actorId}`.
+            exact: Whether namespaces below are left out.
+
+        Raises:
+            ValueError: The namespace begins with a placeholder that has no value.
+        """
         if namespace is None:
             if actor is not None:
                 return actor_locations(self.memory, actor)
             return [RecordLocation(template="", path=path) for path in all_paths(self.memory)]
         full = fill_template(namespace, actorId=actor or "")
-        if any(f"{{{each}}}" in full for each in PLACEHOLDERS):
-            place = location_of(full)
-            if place is None:
+        if any(f"{{{name}}}" in full for name in PLACEHOLDERS):
+            location = location_of(full)
+            if location is None:
                 raise ValueError(f"{namespace!r} begins with a placeholder that has no value: name actor=…")
-            return [place]
+            return [location]
         return [RecordLocation(template="", namespace=full) if exact else RecordLocation(template="", path=full)]
 
     def _events(
         self, actor: str | None, session: str | None, since: datetime | None, branch: str | None
     ) -> Iterator[MemoryEvent]:
         region = self.memory.region
-        for who in [actor] if actor is not None else self.actors():
-            names: Iterable[str] = (
-                [session] if session is not None else (each.session_id for each in self.sessions(who))
+        for actor_id in [actor] if actor is not None else self.actors():
+            session_ids: Iterable[str] = (
+                [session] if session is not None else (item.session_id for item in self.sessions(actor_id))
             )
-            for name in names:
+            for session_id in session_ids:
                 yield from service.iter_events(
-                    self.clients, self.memory.memory_id, who, name, branch=branch, since=since, region=region
+                    self.clients, self.memory.memory_id, actor_id, session_id, branch=branch, since=since, region=region
                 )
 
     def _records(
-        self, places: Iterable[RecordLocation], strategy: str | None, filters: Sequence[Mapping[str, Any]]
+        self, locations: Iterable[RecordLocation], strategy: str | None, filters: Sequence[Mapping[str, Any]]
     ) -> Iterator[MemoryRecord]:
-        for place in places:
+        for location in locations:
             for record in service.iter_records(
                 self.clients,
                 self.memory.memory_id,
-                namespace=place.namespace,
-                path=place.path,
+                namespace=location.namespace,
+                path=location.path,
                 strategy_id=self._strategy_id(strategy),
                 filters=filters,
                 region=self.memory.region,
             ):
-                if _holds_all(place) or place.holds(record):
+                if _holds_all(location) or location.holds(record):
                     yield record
 
     def _strategy_id(self, strategy: str | None) -> str | None:
-        """A strategy's id, given as that or by its name."""
-        named = {each.name: each.strategy_id for each in self.memory.strategies}
-        return None if strategy is None else named.get(strategy, strategy)
+        """Return the id of a strategy that is given by name or id."""
+        ids = {item.name: item.strategy_id for item in self.memory.strategies}
+        return None if strategy is None else ids.get(strategy, strategy)
 
 
-def moment(since: datetime | timedelta | None) -> datetime | None:
-    """A moment, given as such (without a zone it is UTC) or as the time since."""
+def since_time(since: datetime | timedelta | None) -> datetime | None:
+    """Return a point in time that is given as such (UTC without a zone) or as a duration before now."""
     if isinstance(since, timedelta):
         return datetime.now(UTC) - since
     if since is not None and since.tzinfo is None:
@@ -179,14 +233,14 @@ def moment(since: datetime | timedelta | None) -> datetime | None:
     return since
 
 
-def _holds_all(place: RecordLocation) -> bool:
-    return not place.template or place.namespace is not None
+def _holds_all(location: RecordLocation) -> bool:
+    return not location.template or location.namespace is not None
 
 
-def _told(found: Iterable[T], what: str, limit: int | None, progress: Progress | None) -> Iterator[T]:
+def _limited(items: Iterable[T], what: str, limit: int | None, progress: Progress | None) -> Iterator[T]:
     if limit is not None and limit < 0:
         raise ValueError("limit is a number of rows, or None for all")
-    for number, each in enumerate(islice(found, limit), start=1):
-        yield each
-        if progress is not None and number % _TOLD_EVERY == 0:
-            progress(f"{number:,} {what} read")
+    for count, item in enumerate(islice(items, limit), start=1):
+        yield item
+        if progress is not None and count % _PROGRESS_ROWS == 0:
+            progress(f"{number(count)} {what} read")

@@ -1,6 +1,6 @@
-"""What a memory held at a moment, without secrets, so that two moments can be compared.
+"""Redacted snapshots of a memory, to compare its state at two times.
 
-AgentCore keeps no former states: whoever wants to know later takes a snapshot now.
+AgentCore stores no earlier states of a memory, so a comparison needs a snapshot that was taken in time.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from typing import Any, Final, cast
 from ..aws import memory_writing as writing
 from ..errors import SettingsError
 from ..jobs.written import whole_file
+from ..presentation.formats import plural
 from ..redaction import Redactor
 from .displays import safe_id
 from .reading import MemoryReader
 
 FORMAT: Final = "loom memory snapshot"
-_WRITTEN: Final = "a file that .save() of a snapshot wrote"
+_EXPECTED: Final = "a file that snapshot.save(path) wrote"
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordState:
-    """A record as it was: its text without secrets and personal data."""
+    """A record at the time of a snapshot; its text is redacted."""
 
     namespace: str
     changed_at: str
@@ -37,7 +38,15 @@ class RecordState:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemorySnapshot:
-    """A memory at a moment; made by `memory.snapshot()`. `events` counts by actor and session; None: not counted."""
+    """The redacted state of a memory at one time; made by `memory.snapshot()`.
+
+    Attributes:
+        memory_id: The memory's id.
+        name: The memory's name.
+        taken_at: When it was taken.
+        records: The records by id.
+        events: Number of events by actor and session; None when they were not counted.
+    """
 
     memory_id: str
     name: str
@@ -46,46 +55,53 @@ class MemorySnapshot:
     events: Mapping[tuple[str, str], int] | None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it to a file that only its owner reads; `read_snapshot(path)` brings it back."""
+        """Write it to a file that only its owner can read; `read_snapshot(path)` reads it."""
         target = Path(path)
-        said = {
+        content = {
             "format": FORMAT,
             "version": 1,
             "memory_id": self.memory_id,
             "name": self.name,
             "taken_at": self.taken_at.isoformat(),
             "records": {
-                key: [each.namespace, each.changed_at, each.text, each.strategy] for key, each in self.records.items()
+                key: [state.namespace, state.changed_at, state.text, state.strategy]
+                for key, state in self.records.items()
             },
             "events": None
             if self.events is None
             else [[actor, session, count] for (actor, session), count in self.events.items()],
         }
         with whole_file("The snapshot", target) as file:
-            json.dump(said, file)
+            json.dump(content, file)
         return target
 
     def __repr__(self) -> str:
-        events = "uncounted" if self.events is None else f"{sum(self.events.values()):,}"
+        events = "events not counted" if self.events is None else plural(sum(self.events.values()), "event")
         return (
-            f"<MemorySnapshot of {self.name} at {self.taken_at:%Y-%m-%d %H:%M:%S}: {len(self.records):,} records, "
-            f"{events} events>"
+            f"<MemorySnapshot of {self.name} at {self.taken_at:%Y-%m-%d %H:%M:%S}: "
+            f"{plural(len(self.records), 'record')}, {events}>"
         )
 
 
 def take_snapshot(reader: MemoryReader, *, events: bool = True, progress: Progress | None = None) -> MemorySnapshot:
-    """Read all records, and count events by session unless not `events`."""
+    """Take a snapshot of a memory.
+
+    Args:
+        reader: Reads the memory.
+        events: Whether to count the events of each session (one request per session).
+        progress: Called with a sentence while records are read.
+    """
     redactor, memory = Redactor(), reader.memory
-    names = {each.strategy_id: each.name for each in memory.strategies}
+    names = {strategy.strategy_id: strategy.name for strategy in memory.strategies}
     taken_at = datetime.now(UTC)
     records = {
-        each.record_id: RecordState(
-            namespace=", ".join(map(safe_id, each.namespaces)),
-            changed_at=(each.updated_at or each.created_at).isoformat(),
-            text=redactor.redact(each.text).text,
-            strategy=names.get(each.strategy_id, each.strategy_id),
+        record.record_id: RecordState(
+            namespace=", ".join(map(safe_id, record.namespaces)),
+            changed_at=(record.updated_at or record.created_at).isoformat(),
+            text=redactor.redact(record.text).text,
+            strategy=names.get(record.strategy_id, record.strategy_id),
         )
-        for each in reader.records(progress=progress)
+        for record in reader.records(progress=progress)
     }
     counts: dict[tuple[str, str], int] = {}
     for actor in reader.actors() if events else ():
@@ -105,28 +121,34 @@ def take_snapshot(reader: MemoryReader, *, events: bool = True, progress: Progre
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> MemorySnapshot:
-    """A snapshot that was saved. Raises `SettingsError` for a file that is none."""
+    """Read a saved snapshot.
+
+    Raises:
+        SettingsError: The file cannot be read or is not a snapshot.
+    """
     try:
-        read: Any = json.loads(Path(path).read_text("utf-8"))
-        if not isinstance(read, dict) or cast("dict[str, Any]", read).get("format") != FORMAT:
+        parsed: Any = json.loads(Path(path).read_text("utf-8"))
+        if not isinstance(parsed, dict) or cast("dict[str, Any]", parsed).get("format") != FORMAT:
             raise ValueError("it has another format")
-        said = cast("dict[str, Any]", read)
+        content = cast("dict[str, Any]", parsed)
         return MemorySnapshot(
-            memory_id=str(said["memory_id"]),
-            name=str(said["name"]),
-            taken_at=datetime.fromisoformat(said["taken_at"]),
+            memory_id=str(content["memory_id"]),
+            name=str(content["name"]),
+            taken_at=datetime.fromisoformat(content["taken_at"]),
             records={
                 str(key): RecordState(namespace=where, changed_at=at, text=text, strategy=strategy)
-                for key, (where, at, text, strategy) in said["records"].items()
+                for key, (where, at, text, strategy) in content["records"].items()
             },
             events=None
-            if said["events"] is None
-            else {(str(actor), str(session)): int(count) for actor, session, count in said["events"]},
+            if content["events"] is None
+            else {(str(actor), str(session)): int(count) for actor, session, count in content["events"]},
         )
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise SettingsError(f"The snapshot cannot be read: {why}", on=str(path), try_=_WRITTEN) from error
+        reason = error.strerror or type(error).__name__
+        raise SettingsError(f"The snapshot cannot be read: {reason}", on=str(path), try_=_EXPECTED) from error
     except KeyError as error:
-        raise SettingsError(f"The file is no snapshot of a memory: no {error}", on=str(path), try_=_WRITTEN) from error
+        raise SettingsError(
+            f"The file is not a snapshot of a memory: no {error}", on=str(path), try_=_EXPECTED
+        ) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise SettingsError(f"The file is no snapshot of a memory: {error}", on=str(path), try_=_WRITTEN) from error
+        raise SettingsError(f"The file is not a snapshot of a memory: {error}", on=str(path), try_=_EXPECTED) from error

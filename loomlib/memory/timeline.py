@@ -1,4 +1,4 @@
-"""What happened to an actor's memory when: what was said, and what was extracted and changed because of it."""
+"""An actor's timeline: messages, and when records were extracted and changed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, MemoryStrategy
+from ..presentation.formats import number
 from ..presentation.theme import PALETTE, SYMBOLS, shown, styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MOST_MARKS: Final = 4_000
-"""More marks than this make a chart slow: the newest are drawn, the table has all."""
+"""The most marks of a chart, because more make it slow: the newest are drawn, the table has all."""
 TIMELINE_COLUMNS: Final = (
     "at", "what", "lane", "memory_session_id", "text", "branch", "namespace", "extractor", "id",
 )  # fmt: skip
@@ -22,7 +23,19 @@ TIMELINE_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
-    """One thing that happened: `what` is "said", "record created" or "record changed"."""
+    """A message, or a record that was created or changed.
+
+    Attributes:
+        at: When it happened.
+        what: "message", "record created" or "record changed".
+        lane: The chart's row: the message's role or the record's strategy.
+        id: Id of the event or record.
+        text: The message or the record's current text.
+        session_id: The memory's session of the message.
+        branch: The branch of the message.
+        namespace: The namespaces of the record.
+        extractor: What extracted the record.
+    """
 
     at: datetime
     what: str
@@ -34,8 +47,13 @@ class TimelineEntry:
     namespace: str = ""
     extractor: str = ""
 
+    @property
+    def is_message(self) -> bool:
+        """Whether it is a message of a conversation."""
+        return self.what == "message"
+
     def row(self) -> dict[str, Any]:
-        """As a table has it."""
+        """Return the entry as a table row."""
         values = (
             self.at, self.what, self.lane, self.session_id, self.text, self.branch, self.namespace, self.extractor,
             self.id,
@@ -50,16 +68,25 @@ def timeline_entries(
     *,
     since: datetime | None = None,
 ) -> list[TimelineEntry]:
-    """Messages and records in the order of time. AgentCore keeps no former texts of a record, only its last."""
-    names: Mapping[str, str] = {each.strategy_id: each.name for each in strategies}
-    found: list[TimelineEntry] = []
+    """Return messages and records in order of time.
+
+    AgentCore stores only the current text of a record, so earlier texts are not known.
+
+    Args:
+        events: The actor's events.
+        records: The actor's records.
+        strategies: The memory's strategies, for their names.
+        since: Leaves out what is older.
+    """
+    names: Mapping[str, str] = {strategy.strategy_id: strategy.name for strategy in strategies}
+    entries: list[TimelineEntry] = []
     for event in events:
         for message in event.messages:
-            found.append(
+            entries.append(
                 TimelineEntry(
                     at=event.timestamp,
-                    what="said",
-                    lane=f"said by {message.role.lower()}",
+                    what="message",
+                    lane=f"messages from {message.role.lower()}",
                     id=event.event_id,
                     text=message.text,
                     session_id=event.session_id,
@@ -68,13 +95,13 @@ def timeline_entries(
             )
     for record in records:
         lane = f"records of {names.get(record.strategy_id, record.strategy_id or 'no strategy')}"
-        changed = record.updated_at
+        changed_at = record.updated_at
         times = [(record.created_at, "record created")]
-        # The time of a record is that of what was said, which may lie before the extraction.
-        if changed is not None and changed > record.created_at:
-            times.append((changed, "record changed"))
+        # A record's time is that of the message it came from, which may be before the extraction.
+        if changed_at is not None and changed_at > record.created_at:
+            times.append((changed_at, "record changed"))
         for at, what in times:
-            found.append(
+            entries.append(
                 TimelineEntry(
                     at=at,
                     what=what,
@@ -85,48 +112,59 @@ def timeline_entries(
                     extractor=record.extractor,
                 )
             )
-    return sorted((each for each in found if since is None or each.at >= since), key=lambda each: each.at)
+    return sorted((entry for entry in entries if since is None or entry.at >= since), key=lambda entry: entry.at)
 
 
-def draw_timeline(moments: Sequence[TimelineEntry], *, title: str, subtitle: str = "") -> go.Figure:
-    """One lane for each who spoke and for each strategy. Texts are shown as they were written, never as markup."""
+def lanes_of(entries: Iterable[TimelineEntry]) -> list[str]:
+    """Return the lanes of a chart in order: those of messages first."""
+    return list(dict.fromkeys(entry.lane for entry in sorted(entries, key=lambda e: (not e.is_message, e.lane))))
+
+
+def draw_timeline(entries: Sequence[TimelineEntry], *, title: str, subtitle: str = "") -> go.Figure:
+    """Draw one lane per message role and strategy; texts are shown literally, never as markup.
+
+    Args:
+        entries: What to draw, oldest first; the newest `MOST_MARKS` are drawn.
+        title: The chart's title.
+        subtitle: Text under the title.
+    """
     from loomlib.presentation.charts import Chart
 
-    drawn = moments[-MOST_MARKS:]
-    lanes = list(dict.fromkeys(each.lane for each in sorted(drawn, key=lambda each: (each.what != "said", each.lane))))
+    drawn = entries[-MOST_MARKS:]
+    lanes = lanes_of(drawn)
     traces: list[dict[str, Any]] = []
-    for number, lane in enumerate(lanes):
-        marks = [each for each in drawn if each.lane == lane]
+    for index, lane in enumerate(lanes):
+        marks = [entry for entry in drawn if entry.lane == lane]
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": shown(lane),
-                "x": [each.at for each in marks],
+                "x": [entry.at for entry in marks],
                 "y": [shown(lane)] * len(marks),
-                "text": [f"{shown(each.what)}: {shown(each.text, 160)}" for each in marks],
+                "text": [f"{shown(entry.what)}: {shown(entry.text, 160)}" for entry in marks],
                 "hovertemplate": "%{text}<br>%{x}<extra></extra>",
                 "marker": {
                     "size": 10,
-                    "color": PALETTE[number % len(PALETTE)],
+                    "color": PALETTE[index % len(PALETTE)],
                     "symbol": [
-                        SYMBOLS[number % len(SYMBOLS)] + ("-open" if each.what == "record changed" else "")
-                        for each in marks
+                        SYMBOLS[index % len(SYMBOLS)] + ("-open" if entry.what == "record changed" else "")
+                        for entry in marks
                     ],
                 },
                 "showlegend": False,
             }
         )
-    left_out = len(moments) - len(drawn)
-    note = f"the {len(drawn):,} newest of {len(moments):,}; the table has all" if left_out else ""
+    left_out = len(entries) - len(drawn)
+    note = f"the newest {number(len(drawn))} of {number(len(entries))}; .table() has all" if left_out else ""
     return Chart(
         styled(
             traces,
             title=shown(title, 120),
             subtitle=" · ".join(filter(None, (shown(subtitle, 300), note))),
             xaxis={"title": {"text": "time (UTC)"}, "type": "date"},
-            yaxis={"categoryorder": "array", "categoryarray": [shown(each) for each in reversed(lanes)]},
-            empty="Nothing was said and nothing is known yet.",
+            yaxis={"categoryorder": "array", "categoryarray": [shown(lane) for lane in reversed(lanes)]},
+            empty="No messages and no records yet.",
             height=160 + 44 * max(1, len(lanes)),
         )
     )

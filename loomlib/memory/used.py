@@ -1,7 +1,7 @@
-"""Which records were retrieved into an answer's prompt: texts of records found again in what the model was given.
+"""Which memory records were in the prompt of an answer, inferred from the texts in its trace.
 
-No span says which records a retrieval brought. What can be known is that a record's text stands in a tool's result or
-in the prompt beside what the caller asked, and whether the trace has a call that reads records.
+No span names the records that a retrieval returned. What a trace shows is whether a record's text is in a tool result
+or in the prompt (apart from the caller's own words), and whether the agent called an operation that reads records.
 """
 
 from __future__ import annotations
@@ -14,21 +14,29 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..aws.memory_shapes import MemoryRecord
+from ..presentation.formats import plural
 
 READING_CALLS: Final = ("RetrieveMemoryRecords", "ListMemoryRecords", "GetMemoryRecord")
-"""The calls that bring records into an agent."""
+"""The operations that return records."""
 CONFIDENCES: Final = ("high", "medium", "low")
-"""`high`: the text stands there and the trace has a call that reads records. `medium`: one of the two is missing or
-the text is short. `low`: the text is short and no call is seen."""
+"""`high`: the text is in the prompt, is not short, and the trace has a call that reads records. `medium`: the text is
+short or there is no such call. `low`: both."""
 
 _SHORT: Final = 16
-_Span = tuple[int, int]
+_Range = tuple[int, int]
 _SPACE: Final = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptText:
-    """A text that the model was given: where it stood (`tool result`, `system prompt`, `prompt`), and in which span."""
+    """A part of the prompt.
+
+    Attributes:
+        where: `tool result`, `system prompt` or `prompt`.
+        text: The text.
+        span_id: The span that has it.
+        tool: The tool of a result.
+    """
 
     where: str
     text: str = field(repr=False)
@@ -38,7 +46,17 @@ class PromptText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedRecord:
-    """A record that stood in the prompt, with the evidence for it."""
+    """A record whose text was in the prompt, with the evidence.
+
+    Attributes:
+        memory_id: The record's memory.
+        record: The record.
+        where: Where the text was first found.
+        confidence: One of `CONFIDENCES`.
+        because: The evidence, in a sentence.
+        span_ids: Spans with the text.
+        call_span_ids: Spans of calls that read records.
+    """
 
     memory_id: str
     record: MemoryRecord
@@ -49,7 +67,7 @@ class UsedRecord:
     call_span_ids: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """As a table has it."""
+        """Return the record as a table row."""
         return {
             "memory_id": self.memory_id,
             "record_id": self.record.record_id,
@@ -67,82 +85,90 @@ class UsedRecord:
 def find_used(
     memory_id: str,
     records: Iterable[MemoryRecord],
-    given: Sequence[PromptText],
+    prompt_texts: Sequence[PromptText],
     *,
-    asked: str = "",
+    caller_text: str = "",
     calls: Sequence[str] = (),
     answered_at: datetime | None = None,
 ) -> Iterator[UsedRecord]:
-    """The records whose text stands in what the model was given, apart from what the caller `asked`.
+    """Find the records whose text is in the prompt, apart from the caller's own text.
 
-    `calls` are the spans that read records. A record that was made after `answered_at` cannot have been there, and one
-    whose text stands only within a longer record's was not brought by that.
+    A record whose text only occurs inside that of a longer record is left out.
+
+    Args:
+        memory_id: The records' memory.
+        records: The records to look for.
+        prompt_texts: The parts of the prompt.
+        caller_text: What the caller asked.
+        calls: Ids of the spans that read records.
+        answered_at: Records created later are left out.
     """
-    hay = [_plain(each.text).replace(_plain(asked), " ") if asked.strip() else _plain(each.text) for each in given]
-    possible = (each for each in records if answered_at is None or each.created_at <= answered_at)
-    found = [(each, spans) for each in possible if any(spans := _spans(each, hay))]
-    own = [_outermost(span for _, spans in found for span in spans[at]) for at in range(len(hay))]
-    for record, spans in found:
-        places = [each for at, each in enumerate(given) if own[at].intersection(spans[at])]
-        if not places:
+    caller = _plain(caller_text) if caller_text.strip() else ""
+    texts = [_plain(part.text).replace(caller, " ") if caller else _plain(part.text) for part in prompt_texts]
+    possible = (record for record in records if answered_at is None or record.created_at <= answered_at)
+    matches = [(record, ranges) for record in possible if any(ranges := _ranges(record, texts))]
+    own = [_outermost(span for _, ranges in matches for span in ranges[index]) for index in range(len(texts))]
+    for record, ranges in matches:
+        parts = [part for index, part in enumerate(prompt_texts) if own[index].intersection(ranges[index])]
+        if not parts:
             continue
-        short = len(_plain(record.text)) < _SHORT
-        doubts = [
-            *(["the text is short"] if short else []),
-            *([] if calls else ["no span of a call that reads records"]),
+        is_short = len(_plain(record.text)) < _SHORT
+        weaknesses = [
+            *(["the text is short"] if is_short else []),
+            *([] if calls else ["the trace has no call that reads records"]),
         ]
-        where = places[0].where + (f" of {places[0].tool}" if places[0].tool else "")
+        where = parts[0].where + (f" of {parts[0].tool}" if parts[0].tool else "")
         changed = record.updated_at is not None and answered_at is not None and record.updated_at > answered_at
         yield UsedRecord(
             memory_id=memory_id,
             record=record,
             where=where,
-            confidence=CONFIDENCES[len(doubts)],
+            confidence=CONFIDENCES[len(weaknesses)],
             because="; ".join(
                 [
-                    f"its text stands in the {where}",
-                    *([f"{len(calls)} call(s) read records"] if calls else []),
-                    *doubts,
+                    f"its text is in the {where}",
+                    *([f"{plural(len(calls), 'call')} read records"] if calls else []),
+                    *weaknesses,
                     *(["it was changed after the answer"] if changed else []),
                 ]
             ),
-            span_ids=tuple(dict.fromkeys(each.span_id for each in places if each.span_id)),
+            span_ids=tuple(dict.fromkeys(part.span_id for part in parts if part.span_id)),
             call_span_ids=tuple(calls),
         )
 
 
-def _spans(record: MemoryRecord, hay: Sequence[str]) -> list[list[_Span]]:
-    """Where a record's text stands in each of the texts, as whole words."""
-    needles = {_plain(each) for each in _forms(record.text)} - {""}
-    return [[span for needle in needles for span in _places(needle, text)] for text in hay]
+def _ranges(record: MemoryRecord, texts: Sequence[str]) -> list[list[_Range]]:
+    """Return where a record's text occurs in each of the texts, as whole words."""
+    forms = {_plain(form) for form in _forms(record.text)} - {""}
+    return [[span for form in forms for span in _occurrences(form, text)] for text in texts]
 
 
-def _places(needle: str, text: str) -> Iterator[_Span]:
-    begin = text.find(needle)
+def _occurrences(form: str, text: str) -> Iterator[_Range]:
+    begin = text.find(form)
     while begin >= 0:
-        end = begin + len(needle)
-        if not _one_word(text[begin - 1 : begin], needle[0]) and not _one_word(needle[-1], text[end : end + 1]):
+        end = begin + len(form)
+        if not _is_one_word(text[begin - 1 : begin], form[0]) and not _is_one_word(form[-1], text[end : end + 1]):
             yield begin, end
-        begin = text.find(needle, begin + 1)
+        begin = text.find(form, begin + 1)
 
 
-def _one_word(left: str, right: str) -> bool:
-    """Whether two neighbours belong to one word. Scripts without spaces between words, from U+2E80 on, have none."""
+def _is_one_word(left: str, right: str) -> bool:
+    """Return whether adjacent characters belong to one word; scripts from U+2E80 on have no spaces between words."""
     return left.isalnum() and right.isalnum() and max(left, right) < "\u2e80"
 
 
-def _outermost(spans: Iterable[_Span]) -> set[_Span]:
-    """The spans that lie within no longer one."""
-    kept, furthest = set[_Span](), -1
-    for begin, end in sorted(set(spans), key=lambda span: (span[0], -span[1])):
+def _outermost(ranges: Iterable[_Range]) -> set[_Range]:
+    """Return the ranges that are not within a longer one."""
+    outermost, furthest = set[_Range](), -1
+    for begin, end in sorted(set(ranges), key=lambda span: (span[0], -span[1])):
         if end > furthest:
-            kept.add((begin, end))
+            outermost.add((begin, end))
             furthest = end
-    return kept
+    return outermost
 
 
 def texts_in(value: Any) -> str:
-    """All texts within a tool's result, a line each; JSON within a text is opened."""
+    """Return all texts within a tool's result, one per line; JSON within a text is parsed."""
     return "\n".join(_texts(value, 8))
 
 
@@ -156,15 +182,15 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
                 return
             yield from _texts(inner, depth - 1)
     elif isinstance(value, Mapping) and depth:
-        for each in value.values():  # pyright: ignore[reportUnknownVariableType]
-            yield from _texts(each, depth - 1)
+        for item in value.values():  # pyright: ignore[reportUnknownVariableType]
+            yield from _texts(item, depth - 1)
     elif isinstance(value, Sequence) and depth:
-        for each in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from _texts(each, depth - 1)
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _texts(item, depth - 1)
 
 
 def _forms(text: str) -> Iterator[str]:
-    """A text as it is and as JSON has it; of a preference's JSON what it says."""
+    """Yield a text as it is, as JSON escapes it, and, of a preference's JSON, the preference."""
     yield text
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
@@ -173,9 +199,9 @@ def _forms(text: str) -> Iterator[str]:
             inner: Any = json.loads(text)
         except ValueError:
             return
-        said = inner.get("preference") if isinstance(inner, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-        if isinstance(said, str):
-            yield said
+        preference = inner.get("preference") if isinstance(inner, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+        if isinstance(preference, str):
+            yield preference
 
 
 def _plain(text: str) -> str:

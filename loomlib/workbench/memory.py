@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..deprecation import warn_renamed
 from ..errors import LoomError
 from ..memory import MemoryReader, Provenance, find_provenance, timeline_entries
-from ..memory.reading import moment
+from ..memory.reading import since_time
 from ..presentation.html import card
 from . import memory_tables as tables
 from .memory_views import ProvenanceView, TimelineView
@@ -162,7 +162,7 @@ class Memory:
     ) -> TimelineView:
         """Return an actor's events and extracted records in order of time, at most `limit` of each."""
         show = progress or WaitLine()
-        start = moment(since)
+        start = since_time(since)
         events = self.reader.events(actor, session=session, since=start, limit=limit, progress=show)
         records = self.reader.records(actor=actor, limit=limit, progress=show)
         found = timeline_entries(events, records, self.description.strategies, since=start)

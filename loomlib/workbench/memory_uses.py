@@ -47,7 +47,7 @@ def used_frame(
             if len(records) == scan:
                 truncated.append(f"{memory.name}: {scan:,} records compared, there may be more (raise scan=)")
             uses = find_used(
-                memory.memory_id, records, given, asked=record.prompt or "", calls=calls, answered_at=answered_at
+                memory.memory_id, records, given, caller_text=record.prompt or "", calls=calls, answered_at=answered_at
             )
             rows += [(record.id, record.session_id, *use.row().values()) for use in uses]
     seen = f"{len(calls)} calls in the trace read records" if calls else "no call in the trace reads records"

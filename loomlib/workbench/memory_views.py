@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..memory.timeline import TIMELINE_COLUMNS, TimelineEntry, draw_timeline
+from ..memory.timeline import TIMELINE_COLUMNS, TimelineEntry, draw_timeline, lanes_of
 from . import memory_tables as tables
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ def _lanes(moments: Sequence[TimelineEntry]) -> str:
 
     from ..presentation.theme import GRID, INK, PALETTE
 
-    lanes = list(
-        dict.fromkeys(each.lane for each in sorted(moments, key=lambda each: (each.what != "said", each.lane)))
-    )
+    lanes = lanes_of(moments)
     start, end = moments[0].at, moments[-1].at
     span_s = max((end - start).total_seconds(), 1e-3)
     height, left, width = 24 * len(lanes) + 34, 220, 560

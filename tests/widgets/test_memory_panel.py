@@ -113,7 +113,11 @@ def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) ->
     assert {row["namespace"] for row in page(told, "records")} == {"/facts/anna/"}
     told.ask("choose", actor="anna", session="")
     line = told.ask("timeline")
-    assert {name for name, _ in line["lanes"]} == {"said by user", "said by assistant", "records of semantic"}
+    assert {name for name, _ in line["lanes"]} == {
+        "messages from user",
+        "messages from assistant",
+        "records of semantic",
+    }
     assert "extracted by: offline extractor" in line["note"]
 
 

@@ -12,6 +12,7 @@ from inspected import new_memory, say, write
 import loomlib as loom
 from loomlib.errors import ResourceNotFoundError
 from loomlib.memory import fill_template, owner_of
+from loomlib.presentation import formats
 from loomlib.workbench.memory import Memory
 from loomlib.workbench.memory_tables import CHUNK_ROWS, frame
 
@@ -193,4 +194,4 @@ def test_a_table_of_many_chunks_is_one_table(kept):
     assert list(found["role"].cat.categories) == ["a", "b"]
     assert found["role"].iloc[-1] == "b"
     assert "limit=None" in found.note
-    assert f"{len(rows) - 50:,} more rows" in found._repr_html_()
+    assert f"{formats.number(len(rows) - 50)} more rows" in found._repr_html_()

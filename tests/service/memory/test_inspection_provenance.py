@@ -85,8 +85,8 @@ def test_the_timeline_has_events_and_the_records_extracted_from_them(lived):
     view = lived.timeline("anna")
     table = view.table()
     assert table["at"].is_monotonic_increasing
-    assert {"said", "record created"} <= set(table["what"])
-    assert {"said by user", "said by assistant", "records of semantic"} <= set(table["lane"])
+    assert {"message", "record created"} <= set(table["what"])
+    assert {"messages from user", "messages from assistant", "records of semantic"} <= set(table["lane"])
     assert len(view.figure().data) == len(set(table["lane"]))
     assert "offline extractor" in view._repr_html_()
     assert "<svg" in view._repr_html_()

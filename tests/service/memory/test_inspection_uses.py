@@ -127,7 +127,7 @@ def test_a_text_within_a_longer_record_or_a_word_does_not_count_as_retrieved():
 
     tea, milk = "The user likes tea", "The user likes tea with milk"
     assert texts(f"Known: {milk}.", tea, milk) == [milk]
-    assert texts(f"Known: {milk}. {tea}.", tea, milk) == [tea, milk], "it stands there by itself, too"
+    assert texts(f"Known: {milk}. {tea}.", tea, milk) == [tea, milk], "the shorter one also occurs alone"
     assert texts(f"Known: {milk}.", tea) == [tea], "nothing longer is remembered"
     assert texts(f"Known: {tea}.", tea, tea) == [tea, tea], "records that say the same cannot be told apart"
     assert texts("The annals of Annapolis, Ann.", "Ann") == ["Ann"]

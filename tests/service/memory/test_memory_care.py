@@ -289,7 +289,7 @@ def test_two_moments_are_compared_by_namespace(memory_bench: loom.Workbench, tmp
     data.delete_memory_record(memoryId=memory.id, memoryRecordId=ids[1])
     found = memory.diff(before)
     assert found.counts() == {"/facts/anna/": {"updated": 1, "deleted": 1}, "/facts/bert/": {"created": 1}}
-    assert "1 events came" in found.note()
+    assert "1 event added" in found.note()
     assert KEY not in repr(found) + found._repr_html_()
     assert "<b>" not in found._repr_html_()
     assert memory.diff(tmp_path / "before.json").counts() == found.counts()

@@ -28,12 +28,12 @@ export default {
         const found = await act(model, "provenance", { id: record.id });
         if (found?.sentence) refill(from, h("p", null, statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
           table({ rows: found.rows, label: "sources of this record", height: 180, empty: "No source found.", columns: [
-            { key: "certainty", width: "7em" }, { key: "score", kind: "score", width: "5em" }, { key: "said", width: "26em" }, AT, { key: "session", width: "12em" }] }));
+            { key: "certainty", width: "7em" }, { key: "score", kind: "score", width: "5em" }, { key: "said", name: "excerpt", width: "26em" }, AT, { key: "session", width: "12em" }] }));
       })), from));
     };
 
     const events = table({ model, table: "events", given: { rows: [], total: 0 }, label: "events", onOpen: openEvent, empty: "No events have been read yet, or there are none.", columns: [
-      AT, { key: "actor", width: "9em" }, { key: "session", width: "10em" }, { key: "role", width: "8em" }, { key: "text", name: "said", width: "30em", show: (each) => short(calm(each.text), 400) },
+      AT, { key: "actor", width: "9em" }, { key: "session", width: "10em" }, { key: "role", width: "8em" }, { key: "text", width: "30em", show: (each) => short(calm(each.text), 400) },
       { key: "metadata", width: "12em" }] });
     const records = table({ model, table: "records", given: { rows: [], total: 0 }, label: "records", onOpen: openRecord, empty: "No records have been read yet, or there are none.", columns: [
       RECORD, { key: "namespace", width: "16em" }, { key: "strategy", width: "9em" }, { ...AT, key: "created", name: "created" }] });

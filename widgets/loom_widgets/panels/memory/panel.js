@@ -39,7 +39,7 @@ export default {
       const from = h("div");
       open(h("div", { class: "loom-card-head" }, h("h4", null, "Record"), button("Close", close)), words(record.text),
         facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", formatTime(record.created)],
-          [record.updated < record.created ? "said" : "updated", formatTime(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
+          [record.updated < record.created ? "message" : "updated", formatTime(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
           ...(record.metadata ?? [])].filter(Boolean)),
         row(button("Show the source", async () => {
           const found = await ask("provenance", { id: record.id });
@@ -47,7 +47,7 @@ export default {
           refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
             found.rows.length > 0 && table({ rows: found.rows, key: "id", label: "sources of this record", height: 180, onOpen: jump, columns: [
               { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "score", width: "5em" },
-              { key: "said" }, TIME, { key: "session", width: "16%" }] }),
+              { key: "said", name: "excerpt" }, TIME, { key: "session", width: "16%" }] }),
             found.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
           from.scrollIntoView?.({ block: "nearest" });
         }, MAIN)), from);
@@ -87,7 +87,7 @@ export default {
     const loadEvents = () => { loaded[EVENTS_AT] = key(); eventPages.said.say("Reading …"); return ask("events", { branch: branch.value, days: since.value }); };
     const events = table({ model, table: "events", key: "id", label: "events", height: 300, onOpen: openEvent, empty: "No events.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
-      { key: "text", name: "said" },
+      { key: "text" },
       { key: "metadata", name: "branch, metadata", width: "17%", show: (each) => [each.branch && `branch ${each.branch}`, each.metadata].filter(Boolean).join(" · ") }] });
     const eventPages = reader("events", loadEvents, events);
     const namespace = field("Namespace", { placeholder: "all namespaces" });
@@ -136,7 +136,7 @@ export default {
       refill(time, hint(`${formatNumber(told.total)} events and records of ${told.actor}${told.drawn < told.total ? `, the newest ${formatNumber(told.drawn)} drawn` : ""}. ${told.note}`),
         told.lanes.length > 0 && laneChart(told.lanes, `timeline of ${told.actor}`),
         table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "No events and no records of this actor.",
-          onOpen: (each) => (each.what === "said" ? jump({ id: each.id, actor: told.actor, session: each.session }) : openRecord(each)),
+          onOpen: (each) => (each.what === "message" ? jump({ id: each.id, actor: told.actor, session: each.session }) : openRecord(each)),
           columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "24%" }, TEXT] }), row(button("Read again", loadTimeline)));
     };
     const agent = select("Agent");

@@ -123,7 +123,7 @@ class Reading(MemoryView):
         rows = [
             {
                 "certainty": item.certainty, "score": item.score, "at": item.event.timestamp.isoformat(),
-                "actor": item.event.actor_id, "session": item.event.session_id, "said": item.said or item.event.text,
+                "actor": item.event.actor_id, "session": item.event.session_id, "said": item.excerpt or item.event.text,
                 "id": item.event.event_id,
             }
             for item in found.sources
@@ -145,7 +145,7 @@ class Reading(MemoryView):
             }
             for item in reversed(found.moments)
         ])  # fmt: skip
-        drawn = sorted(found.moments[-_DRAWN:], key=lambda each: (each.what != "said", each.lane))
+        drawn = sorted(found.moments[-_DRAWN:], key=lambda each: (not each.is_message, each.lane))
         lanes: dict[str, list[Any]] = {}
         for item in drawn:
             lanes.setdefault(item.lane, []).append([item.at.timestamp(), item.what == "record changed"])
