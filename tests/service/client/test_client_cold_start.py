@@ -198,5 +198,5 @@ def test_a_start_inside_the_sdks_json_line_is_found(store: Store, clients: Clien
 
 
 def test_an_unknown_invocation_is_a_lookup_error(store: Store, clients: Clients) -> None:
-    with pytest.raises(LookupError, match="no invocation has the id 12345"):
+    with pytest.raises(LookupError, match="no invocation with id 12345"):
         find_agent_start(store, LogReader(clients), new_arn(), 12345)

@@ -145,7 +145,7 @@ def test_times_without_a_zone_and_impossible_ranges_are_refused(clients: Clients
     reader = LogReader(clients)
     with pytest.raises(ValueError, match="timezone"):
         reader.agent_logs(new_arn(), start=datetime(2026, 1, 1))
-    with pytest.raises(ValueError, match="start lies after end"):
+    with pytest.raises(ValueError, match="start must not be after end"):
         reader.agent_logs(new_arn(), start=datetime(2026, 1, 2, tzinfo=UTC), end=datetime(2026, 1, 1, tzinfo=UTC))
     with pytest.raises(ValueError, match="limit"):
         reader.agent_logs(new_arn(), limit=0)

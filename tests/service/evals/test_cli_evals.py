@@ -67,7 +67,7 @@ def test_what_cannot_be_done_is_said_in_words(loom: Loom) -> None:
         (("evaluate", "echo", "no-such-set"), "no-such-set"),
         (("evaluate", "echo", "words.json", "--gate", "high"), "write a gate as"),
         (("evaluate", "echo", "words.json", "-e", "exakt"), "exakt"),
-        (("compare", "eval-1", "eval-2"), "No such evaluation in the store (eval-1)"),
+        (("compare", "eval-1", "eval-2"), "No such evaluation run in the store (eval-1)"),
     ):
         failed = loom(*arguments)
         assert failed.returncode == 1

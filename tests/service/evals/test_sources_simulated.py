@@ -84,7 +84,7 @@ async def test_a_model_writes_cases_for_a_task_even_in_a_running_loop(
     found = generated_set(model, "Answers questions on parcels", count=2, **how)
     assert 1 <= len(found) <= 2
     assert all(case.tags == ("generated", "simulated") and case.prompt for case in found)
-    with pytest.raises(ValueError, match="topics or out of a context"):
+    with pytest.raises(ValueError, match="either topics or a context"):
         generated_set(model, "Answers questions on parcels")
 
 

@@ -184,7 +184,9 @@ def test_a_memory_is_read_in_its_own_region(memory_bench, kept):
     memory = memory_bench.memories.get(elsewhere)
     assert memory.description.region == memory.reader.memory.region == "eu-central-1"
     assert list(memory.actors()["actor_id"]) == ["anna", "user-10"]
+    memory_bench.memories.create("elsewhere", region="eu-central-1")
     assert set(memory_bench.memories.table(region="eu-central-1")["region"]) == {"eu-central-1"}
+    assert "elsewhere" not in memory_bench.memories.table()["name"].tolist()
 
 
 def test_a_table_of_many_chunks_is_one_table(kept):
