@@ -55,8 +55,8 @@ def read_document(document: Any, name: str, problems: Problems) -> EvalSet | Non
 
 
 def _under_adk(kept: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in kept.items() if value}
-    return {KEPT: found} if found else {}
+    present = {name: value for name, value in kept.items() if value}
+    return {KEPT: present} if present else {}
 
 
 def _case(value: object, path: Path, set_name: str, problems: Problems) -> EvalCase | None:
@@ -73,8 +73,8 @@ def _case(value: object, path: Path, set_name: str, problems: Problems) -> EvalC
         problems.add(path, what, "give it one of the two")
     turns: list[Turn] = []
     invocations: list[dict[str, Any]] = []
-    for each, at in fields.items("conversation"):
-        turn, kept = _turn(each, at, problems)
+    for invocation, at in fields.items("conversation"):
+        turn, kept = _turn(invocation, at, problems)
         turns.append(turn)
         invocations.append(kept)
     scenario, persona = (
@@ -113,7 +113,7 @@ def _session(fields: Fields, name: str, set_name: str) -> tuple[dict[str, Any], 
     app, user = session.text(*both("app_name")) or set_name, session.text(*both("user_id")) or USER
     kept = {"app_name": app if app != set_name else None, "user_id": user if user != USER else None}
     kept |= session.plain(session.rest(), session.path) or {}
-    return state, {key: each for key, each in kept.items() if each is not None}
+    return state, {key: entry for key, entry in kept.items() if entry is not None}
 
 
 def _turn(value: object, path: Path, problems: Problems) -> tuple[Turn, dict[str, Any]]:
@@ -139,7 +139,7 @@ def _turn(value: object, path: Path, problems: Problems) -> tuple[Turn, dict[str
         rubrics=_rubrics(fields),
     )
     fields.nothing_else()
-    return turn, {name: each for name, each in kept.items() if each is not None}
+    return turn, {name: entry for name, entry in kept.items() if entry is not None}
 
 
 def _intermediate(fields: Fields) -> tuple[tuple[Any, ...] | None, tuple[str, ...]]:
@@ -151,20 +151,20 @@ def _intermediate(fields: Fields) -> tuple[tuple[Any, ...] | None, tuple[str, ..
     parts: list[Mapping[str, Any]] = []
     texts: list[str] = []
     if data.has(*both("invocation_events")):
-        for each, at in data.items(*both("invocation_events")):
-            event = Fields(each, at, data.problems, what="an event")
+        for item, at in data.items(*both("invocation_events")):
+            event = Fields(item, at, data.problems, what="an event")
             content, name = event.take("content")
-            found = parts_of(content, (*at, name), data.problems)
-            parts.extend(found)
-            text = text_of(found)
+            event_parts = parts_of(content, (*at, name), data.problems)
+            parts.extend(event_parts)
+            text = text_of(event_parts)
             texts.extend([text] if text else [])
         tools = tools_of_parts(parts, data.problems, data.path)
     else:
-        uses = [named(each, at, data.problems) for each, at in data.items(*both("tool_uses"))]
-        responses = [named(each, at, data.problems) for each, at in data.items(*both("tool_responses"))]
+        uses = [named(item, at, data.problems) for item, at in data.items(*both("tool_uses"))]
+        responses = [named(item, at, data.problems) for item, at in data.items(*both("tool_responses"))]
         tools = with_results(uses, responses)
-        for each, at in data.items(*both("intermediate_responses")):
-            texts.append(_response_text(each, at, data.problems))
+        for item, at in data.items(*both("intermediate_responses")):
+            texts.append(_response_text(item, at, data.problems))
         data.nothing_else()
     return tools, tuple(texts)
 
@@ -202,21 +202,21 @@ def persona_of(persona: object) -> dict[str, Any]:
 
 
 def _rubrics(fields: Fields) -> tuple[Rubric, ...]:
-    found: list[Rubric] = []
+    rubrics: list[Rubric] = []
     for value, path in fields.items("rubrics"):
-        each = Fields(value, path, fields.problems, what="a rubric")
-        content, spelling = each.take(*both("rubric_content"))
+        rubric = Fields(value, path, fields.problems, what="a rubric")
+        content, spelling = rubric.take(*both("rubric_content"))
         inner = Fields(content, (*path, spelling), fields.problems, what="the rubric's content")
-        each.take("description")
-        found.append(
+        rubric.take("description")
+        rubrics.append(
             Rubric(
                 text=inner.text(*both("text_property"), required=True) or "",
-                id=each.text(*both("rubric_id")) or "",
-                kind=each.text("type") or "",
+                id=rubric.text(*both("rubric_id")) or "",
+                kind=rubric.text("type") or "",
             )
         )
-        each.nothing_else()
-    return tuple(found)
+        rubric.nothing_else()
+    return tuple(rubrics)
 
 
 def _read_old(document: Any, name: str, problems: Problems) -> EvalSet | None:
@@ -231,7 +231,7 @@ def _read_old(document: Any, name: str, problems: Problems) -> EvalSet | None:
         path: Path = (n,) if is_list else ()
         fields = Fields(value, path, problems, what="a case")
         id = fields.text("name", required=True)
-        turns = tuple(_old_turn(each, at, problems) for each, at in fields.items("data"))
+        turns = tuple(_old_turn(turn, at, problems) for turn, at in fields.items("data"))
         state, session = _session(fields, "initial_session", name)
         fields.nothing_else()
         if not problems.count > before and not (turns and id and id.strip()):
@@ -246,10 +246,10 @@ def _read_old(document: Any, name: str, problems: Problems) -> EvalSet | None:
 
 def _old_turn(value: object, path: Path, problems: Problems) -> Turn:
     fields = Fields(value, path, problems, what="a query")
-    uses = [named(each, at, problems) for each, at in fields.items("expected_tool_use")]
+    uses = [named(item, at, problems) for item, at in fields.items("expected_tool_use")]
     texts: list[str] = []
-    for each, at in fields.items("expected_intermediate_agent_responses"):
-        response = Fields(each, at, problems)
+    for item, at in fields.items("expected_intermediate_agent_responses"):
+        response = Fields(item, at, problems)
         response.take("author")
         texts.append(response.text("text", required=True) or "")
     turn = Turn(

@@ -31,13 +31,13 @@ def read_config(document: object, problems: Problems) -> tuple[tuple[EvaluatorCh
     """Return the evaluators and the rest of the file (custom metrics, the user simulator)."""
     fields = Fields(document, (), problems)
     criteria, name = fields.take("criteria")
-    found: list[EvaluatorChoice] = []
+    choices: list[EvaluatorChoice] = []
     values = Fields({} if criteria is None else criteria, (name,), problems, what="criteria")
     for metric, value in values.values.items():
-        found.append(_choice(metric, value, (name, metric), problems))
+        choices.append(_choice(metric, value, (name, metric), problems))
     kept = {key: fields.mapping(*both(key)) for key in ("custom_metrics", "user_simulator_config")}
     rest: dict[str, Any] = fields.plain(fields.rest(), ()) or {}
-    return tuple(found), {key: each for key, each in {**rest, **kept}.items() if each}
+    return tuple(choices), {key: entry for key, entry in {**rest, **kept}.items() if entry}
 
 
 def _choice(metric: str, value: object, path: Path, problems: Problems) -> EvaluatorChoice:
@@ -62,18 +62,18 @@ def _matching(options: Mapping[str, Any], path: Path, problems: Problems) -> dic
     fields = Fields(options, path, problems)
     match, name = fields.take(*both("match_type"))
     ignore, ignore_name = fields.take(*both("ignore_args"))
-    found = dict(fields.rest())
+    settings = dict(fields.rest())
     if isinstance(match, int) and not isinstance(match, bool) and 0 <= match < len(MATCH_TYPES):
         match = MATCH_TYPES[match]
     if isinstance(match, str) and match.upper() in MATCH_TYPES:
-        found["match"] = match.upper()
+        settings["match"] = match.upper()
     elif match is not None:
         fields.wrong(name, f"this is {shown(match)}", f"put one of {', '.join(MATCH_TYPES)} here")
     if isinstance(ignore, bool):
-        found["arguments"] = not ignore
+        settings["arguments"] = not ignore
     elif ignore is not None:
         fields.wrong(ignore_name, f"this is {shown(ignore)}", "put true or false here")
-    return found
+    return settings
 
 
 def write_text(evaluators: tuple[EvaluatorChoice, ...], kept: Mapping[str, Any]) -> str | None:

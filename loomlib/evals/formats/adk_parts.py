@@ -22,11 +22,11 @@ def parts_of(content: object, path: Path, problems: Problems) -> list[Mapping[st
     if content is None:
         return []
     fields = Fields(content, path, problems, what="a content")
-    found: list[Mapping[str, Any]] = []
+    parts: list[Mapping[str, Any]] = []
     for value, at in fields.items("parts"):
         part = Fields(value, at, problems, what="a part")
-        found.append(part.values)
-    return found
+        parts.append(part.values)
+    return parts
 
 
 def text_of(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -75,17 +75,22 @@ def tools_of_parts(parts: Sequence[Mapping[str, Any]], problems: Problems, path:
 def with_results(calls: Sequence[Named], responses: Sequence[Named]) -> tuple[ExpectedTool, ...]:
     """Return expected tools. A response belongs to the call with its id, else to the tool's next call without one."""
     waiting = list(responses)
-    found: list[ExpectedTool] = []
+    tools: list[ExpectedTool] = []
     for call in calls:
         tool = ExpectedTool(name=call.name, arguments=call.content, result=call.result)
         mine = next(
-            (each for each in waiting if (each.id == call.id if each.id and call.id else each.name == call.name)), None
+            (
+                response
+                for response in waiting
+                if (response.id == call.id if response.id and call.id else response.name == call.name)
+            ),
+            None,
         )
         if mine is not None:
             waiting.remove(mine)
             tool = replace(tool, result=unwrapped(mine.content))
-        found.append(tool)
-    return tuple(found)
+        tools.append(tool)
+    return tuple(tools)
 
 
 def wrapped(result: Any) -> dict[str, Any]:

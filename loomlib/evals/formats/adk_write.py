@@ -56,63 +56,63 @@ def _number(kept: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _case(case: EvalCase, set_name: str) -> dict[str, Any]:
     fields = case_fields(case)
     kept = _kept(fields.get("metadata"))
-    found: dict[str, Any] = {"eval_id": case.id}
+    document: dict[str, Any] = {"eval_id": case.id}
     if case.scenario is not None:
-        found["conversation_scenario"] = _scenario(case.scenario, kept.get("user_persona"))
+        document["conversation_scenario"] = _scenario(case.scenario, kept.get("user_persona"))
     else:
         invocations: Any = kept.get("conversation")
         if not isinstance(invocations, list) or len(cast("list[Any]", invocations)) != len(case.turns):
             invocations = [None] * len(case.turns)
-        found["conversation"] = [
+        document["conversation"] = [
             _turn(turn, more) for turn, more in zip(fields["turns"], cast("list[Any]", invocations), strict=True)
         ]
     session: Any = kept.get("session_input")
     session = cast("dict[str, Any]", session) if isinstance(session, dict) else {}
     if session or case.initial_state:
-        texts = {key: each for key, each in session.items() if isinstance(each, str) and key != "state"}
-        found["session_input"] = {
+        texts = {key: entry for key, entry in session.items() if isinstance(entry, str) and key != "state"}
+        document["session_input"] = {
             "app_name": set_name,
             "user_id": USER,
             **texts,
             "state": fields.get("initial_state", {}),
         }
-    found |= _number(kept, "creation_timestamp")
+    document |= _number(kept, "creation_timestamp")
     if case.rubrics:
-        found["rubrics"] = [_rubric(each) for each in fields["rubrics"]]
+        document["rubrics"] = [_rubric(entry) for entry in fields["rubrics"]]
     if case.final_state:
-        found["final_session_state"] = fields["final_state"]
+        document["final_session_state"] = fields["final_state"]
     more: Any = kept.get("case")
     more = cast("dict[str, Any]", more) if isinstance(more, dict) else {}
-    return {**found, **{key: value for key, value in more.items() if key not in found}}
+    return {**document, **{key: value for key, value in more.items() if key not in document}}
 
 
 def _scenario(scenario: UserScenario, kept: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"starting_prompt": scenario.starting_prompt, "conversation_plan": scenario.plan}
+    document: dict[str, Any] = {"starting_prompt": scenario.starting_prompt, "conversation_plan": scenario.plan}
     persona = scenario.persona
     if isinstance(kept, dict) and persona and cast("dict[str, Any]", kept).get("description") == persona:
-        found["user_persona"] = kept
+        document["user_persona"] = kept
     elif persona is not None:
-        found["user_persona"] = persona if persona in _READY_PERSONAS else persona_of(persona)
-    return found
+        document["user_persona"] = persona if persona in _READY_PERSONAS else persona_of(persona)
+    return document
 
 
 def _turn(turn: Mapping[str, Any], more: Any) -> dict[str, Any]:
     kept = cast("dict[str, Any]", more) if isinstance(more, dict) else {}
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if isinstance(kept.get("invocation_id"), str):
-        found["invocation_id"] = kept["invocation_id"]
-    found["user_content"] = _content_of(turn)
+        document["invocation_id"] = kept["invocation_id"]
+    document["user_content"] = _content_of(turn)
     if "expected_answer" in turn:
-        found["final_response"] = {"role": "model", "parts": [{"text": turn["expected_answer"]}]}
+        document["final_response"] = {"role": "model", "parts": [{"text": turn["expected_answer"]}]}
     tools, texts = turn.get("expected_tools"), turn.get("expected_texts", [])
     if tools is not None or texts:
-        found["intermediate_data"] = _intermediate(tools or [], texts)
-    found |= _number(kept, "creation_timestamp") | _number(kept, "duration") | _number(kept, "inference_call_count")
+        document["intermediate_data"] = _intermediate(tools or [], texts)
+    document |= _number(kept, "creation_timestamp") | _number(kept, "duration") | _number(kept, "inference_call_count")
     if isinstance(kept.get("app_details"), dict):
-        found["app_details"] = kept["app_details"]
+        document["app_details"] = kept["app_details"]
     if "rubrics" in turn:
-        found["rubrics"] = [_rubric(each) for each in turn["rubrics"]]
-    return found
+        document["rubrics"] = [_rubric(rubric) for rubric in turn["rubrics"]]
+    return document
 
 
 def _content_of(turn: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,15 +142,15 @@ def _intermediate(tools: list[Any], texts: list[str]) -> dict[str, Any]:
         uses.append(use)
         if "result" in tool:
             responses.append({"id": f"call-{n}", "name": tool["name"], "response": wrapped(tool["result"])})
-    found: dict[str, Any] = {"tool_uses": uses}
+    document: dict[str, Any] = {"tool_uses": uses}
     if responses:
-        found["tool_responses"] = responses
+        document["tool_responses"] = responses
     if texts:
-        found["intermediate_responses"] = [["agent", [{"text": text}]] for text in texts]
-    return found
+        document["intermediate_responses"] = [["agent", [{"text": text}]] for text in texts]
+    return document
 
 
 def _rubric(value: Any) -> dict[str, Any]:
     rubric = cast("dict[str, Any]", value) if isinstance(value, dict) else {"text": value}
-    found: dict[str, Any] = {"rubric_id": rubric.get("id", ""), "rubric_content": {"text_property": rubric["text"]}}
-    return {**found, "type": rubric["kind"]} if "kind" in rubric else found
+    document: dict[str, Any] = {"rubric_id": rubric.get("id", ""), "rubric_content": {"text_property": rubric["text"]}}
+    return {**document, "type": rubric["kind"]} if "kind" in rubric else document

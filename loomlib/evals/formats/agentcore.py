@@ -61,16 +61,16 @@ def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | N
     if id is not None and not id.strip():
         fields.wrong("scenario_id", "it is empty", "give the scenario an id")
     metadata = fields.mapping("metadata") or {}
-    found: dict[str, Any] = {"assertions": fields.texts("assertions")}
+    values: dict[str, Any] = {"assertions": fields.texts("assertions")}
     if fields.has("turns"):
-        found["turns"], found["session_tools"] = _turns(fields)
+        values["turns"], values["session_tools"] = _turns(fields)
     elif fields.has("actor_profile"):
-        found["scenario"], kept = _simulated(fields)
+        values["scenario"], kept = _simulated(fields)
         metadata = {**metadata, _KEPT: kept} if kept else metadata
     else:
         problems.add(path, "it has neither turns nor an actor_profile", 'add "turns": [{"input": "…"}]')
     fields.nothing_else()
-    return None if problems.count > before else EvalCase(id=id or "", metadata=metadata, **found)
+    return None if problems.count > before else EvalCase(id=id or "", metadata=metadata, **values)
 
 
 def _turns(fields: Fields) -> tuple[tuple[Turn, ...], tuple[ExpectedTool, ...] | None]:
@@ -85,17 +85,17 @@ def _turns(fields: Fields) -> tuple[tuple[Turn, ...], tuple[ExpectedTool, ...] |
         fields.wrong("turns", "there is none", 'add at least one: {"input": "…"}')
     turns: list[Turn] = []
     for value, path in values:
-        each = Fields(value, path, fields.problems, what="a turn")
-        prompt, payload = _input(each)
+        turn = Fields(value, path, fields.problems, what="a turn")
+        prompt, payload = _input(turn)
         turns.append(
             Turn(
                 prompt=prompt,
                 payload=payload,
-                expected_answer=each.text("expected_response"),
+                expected_answer=turn.text("expected_response"),
                 expected_tools=expected if len(values) == 1 else None,
             )
         )
-        each.nothing_else()
+        turn.nothing_else()
     return tuple(turns), None if len(values) == 1 else expected
 
 
@@ -146,7 +146,7 @@ def write_text(evalset: EvalSet) -> str:
 def _scenario(case: EvalCase) -> dict[str, Any]:
     fields = case_fields(case)
     metadata: dict[str, Any] = fields.get("metadata", {})
-    found: dict[str, Any] = {"schema_type": _SIMULATED if case.scenario else _PREDEFINED, "scenario_id": case.id}
+    document: dict[str, Any] = {"schema_type": _SIMULATED if case.scenario else _PREDEFINED, "scenario_id": case.id}
     if case.scenario is not None:
         kept = _kept(metadata.get(_KEPT))
         if kept:
@@ -155,15 +155,15 @@ def _scenario(case: EvalCase) -> dict[str, Any]:
             raise ValueError(f"case {case.id!r}: AgentCore's simulated users take at least one turn")
         context = case.scenario.persona or ""
         profile = {"traits": kept.get("traits", {}), "context": context, "goal": case.scenario.plan}
-        found |= {"scenario_description": kept.get("scenario_description", ""), "actor_profile": profile}
-        found |= {"input": case.scenario.starting_prompt, "max_turns": case.scenario.max_turns}
+        document |= {"scenario_description": kept.get("scenario_description", ""), "actor_profile": profile}
+        document |= {"input": case.scenario.starting_prompt, "max_turns": case.scenario.max_turns}
     else:
-        found["turns"] = [_turn(turn) for turn in fields["turns"]]
+        document["turns"] = [_turn(turn) for turn in fields["turns"]]
         if case.expected_tools is not None:
-            found["expected_trajectory"] = [tool.name for tool in case.expected_tools]
+            document["expected_trajectory"] = [tool.name for tool in case.expected_tools]
     if case.assertions:
-        found["assertions"] = list(case.assertions)
-    return {**found, "metadata": metadata} if metadata else found
+        document["assertions"] = list(case.assertions)
+    return {**document, "metadata": metadata} if metadata else document
 
 
 def _kept(value: object) -> dict[str, Any]:
@@ -173,11 +173,11 @@ def _kept(value: object) -> dict[str, Any]:
     traits, description = kept.get("traits"), kept.get("scenario_description")
     is_ours = kept.keys() <= {"traits", "scenario_description"} and isinstance(traits, (Mapping, type(None)))
     is_ours = is_ours and isinstance(description, (str, type(None)))
-    return {name: each for name, each in kept.items() if each} if is_ours else {}
+    return {name: entry for name, entry in kept.items() if entry} if is_ours else {}
 
 
 def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"input": turn.get("payload", turn["prompt"])}
+    document: dict[str, Any] = {"input": turn.get("payload", turn["prompt"])}
     if "expected_answer" in turn:
-        found["expected_response"] = turn["expected_answer"]
-    return found
+        document["expected_response"] = turn["expected_answer"]
+    return document

@@ -44,14 +44,14 @@ class Fields:
 
     def all_by(self, readers: Mapping[str, Callable[[Fields, str], Any]]) -> dict[str, Any]:
         """Return every present field that has a reader, read by it."""
-        found = {
+        values = {
             name: readers[name](self, name)
             for name, value in self.values.items()
             if name in readers and value is not None
         }
         if not self.values.keys() <= self.known:
             self.known.update(readers)  # null fields, and fields that a typo may have meant
-        return found
+        return values
 
     def wrong(self, name: str, what: str, fix: str) -> None:
         """Add a problem with a field.
@@ -81,13 +81,13 @@ class Fields:
 
     def texts(self, *names: str) -> tuple[str, ...]:
         """Return a list of texts; empty when it is missing."""
-        found: list[str] = []
+        texts: list[str] = []
         for value, path in self.items(*names):
             if isinstance(value, str):
-                found.append(value)
+                texts.append(value)
             else:
                 self.problems.add(path, f"this is {shown(value)}", "put a text here, in double quotes")
-        return tuple(found)
+        return tuple(texts)
 
     def items(self, *names: str) -> Iterator[tuple[Any, Path]]:
         """Yield the members of a list with their paths; none when it is missing."""
@@ -97,8 +97,8 @@ class Fields:
         if not isinstance(value, (list, tuple)):
             self.wrong(name, f"this is {shown(value)}", "put a list here: […]")
             return
-        for n, each in enumerate(cast("Sequence[Any]", value)):
-            yield each, (*self.path, name, n)
+        for n, item in enumerate(cast("Sequence[Any]", value)):
+            yield item, (*self.path, name, n)
 
     def whole(self, *names: str, at_least: int = 0) -> int | None:
         """Return an integer; None when it is missing.

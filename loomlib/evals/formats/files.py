@@ -61,10 +61,10 @@ def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
         InvalidEvalSetError: The content is invalid or there is no such set; lists every problem.
     """
     _known(format)
-    found = Source.of(shipped_path(source) or source)
+    source_file = Source.of(shipped_path(source) or source)
     try:
-        form = format or form_of_lines(found)
-        return _read(found, form)
+        form = format or form_of_lines(source_file)
+        return _read(source_file, form)
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidEvalSetError):
             raise
@@ -72,7 +72,7 @@ def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
         missing = isinstance(error, FileNotFoundError)
         raise InvalidEvalSetError(
             "There is no such eval set" if missing else f"The eval set cannot be opened: {reason}",
-            on=found.label[:200],
+            on=source_file.label[:200],
             try_=suggest_set(str(source)) if missing else "give the path of a file, or its text",
         ) from error
 
@@ -94,16 +94,16 @@ def _known(format: str | None) -> None:
 def _read(source: Source, form: str) -> EvalSet:
     problems = Problems(source.label)
     if form == JSONL:
-        found = jsonl.read_lines(source.lines(problems), source.name, problems)
+        evalset = jsonl.read_lines(source.lines(problems), source.name, problems)
     elif form == CSV:
         rows = csv_text.read_rows(source.lines(problems), problems)
-        found = _of_rows(rows, source.name, problems)
+        evalset = _of_rows(rows, source.name, problems)
     else:
-        found = _read_document(source, form, problems)
+        evalset = _read_document(source, form, problems)
     problems.raise_if_any()
-    if found is None:
+    if evalset is None:
         raise InvalidEvalSetError("there is no eval set in it", on=source.label, try_="give a file that holds one")
-    return found
+    return evalset
 
 
 def _of_rows(rows: Iterable[tuple[int | None, Mapping[str, Any]]], name: str, problems: Problems) -> EvalSet | None:
@@ -113,11 +113,12 @@ def _of_rows(rows: Iterable[tuple[int | None, Mapping[str, Any]]], name: str, pr
         before = len(problems.found)
         cases.append(read_case(document, ("cases", n), problems))
         lines.append(line)
-        problems.found[before:] = [replace(each, line=each.line or line) for each in problems.found[before:]]
+        problems.found[before:] = [replace(problem, line=problem.line or line) for problem in problems.found[before:]]
     before = len(problems.found)
     tell_twice([case.id if case else None for case in cases], ("cases",), "id", problems)
     problems.found[before:] = [
-        replace(each, line=lines[int(each.path[1])]) if len(each.path) > 1 else each for each in problems.found[before:]
+        replace(problem, line=lines[int(problem.path[1])]) if len(problem.path) > 1 else problem
+        for problem in problems.found[before:]
     ]
     return None if problems.count else EvalSet(name=name, cases=tuple(case for case in cases if case))
 
@@ -133,11 +134,11 @@ def _read_document(source: Source, form: str, problems: Problems) -> EvalSet | N
     if form and not isinstance(document, Mapping) and not (form == ADK and isinstance(document, list)):
         problems.add((), "this is not a JSON object", "put an object here: {…}")
     value = cast("Any", document)
-    found = _READERS[form](value, source.name, problems) if form and not problems.count else None
+    evalset = _READERS[form](value, source.name, problems) if form and not problems.count else None
     problems.locate(partial(lines_of, text))
-    if found is not None and form == ADK and source.path is not None:
-        return _with_config(found, source.path.with_name(adk_config.FILE_NAME))
-    return found
+    if evalset is not None and form == ADK and source.path is not None:
+        return _with_config(evalset, source.path.with_name(adk_config.FILE_NAME))
+    return evalset
 
 
 def _objects(members: Sequence[Any], problems: Problems) -> Iterator[tuple[None, Mapping[str, Any]]]:

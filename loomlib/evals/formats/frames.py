@@ -68,13 +68,13 @@ def _read(
         problems.add(("columns",), "there is no prompt column", "name one of them prompt")
     problems.raise_if_any()
     plain_rows = ((None, {str(key): _cell(value) for key, value in row.items()}) for row in rows)
-    found = [
+    cases = [
         read_case(document, ("cases", n), problems)
         for n, (_, document) in enumerate(case_documents(plain_rows, problems))
     ]
-    tell_twice([case.id if case else None for case in found], ("cases",), "id", problems)
+    tell_twice([case.id if case else None for case in cases], ("cases",), "id", problems)
     problems.raise_if_any()
-    return EvalSet(cases=tuple(case for case in found if case), **set_values)
+    return EvalSet(cases=tuple(case for case in cases if case), **set_values)
 
 
 def _cell(value: Any) -> Any:

@@ -32,10 +32,10 @@ class _Refused(ValueError):
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise _Refused("a key twice")
-    return found
+    return members
 
 
 def _no_constant(name: str) -> Any:
@@ -92,9 +92,9 @@ def lines_of(text: str, paths: Iterable[Path]) -> Mapping[Path, int]:
         text: The JSON text.
         paths: The paths.
     """
-    asked = list(paths)
-    lines = scan_text(text, {path[:n] for path in asked for n in range(len(path) + 1)}).lines
-    return {path: next(lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines) for path in asked}
+    wanted = list(paths)
+    lines = scan_text(text, {path[:n] for path in wanted for n in range(len(path) + 1)}).lines
+    return {path: next(lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines) for path in wanted}
 
 
 def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> Scan:
@@ -148,7 +148,7 @@ def dump(value: Any, *, indent: int | None = None) -> str:
     """
     separators = None if indent else (",", ":")
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
-    return _SURROGATES.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def cell(text: str) -> Any:

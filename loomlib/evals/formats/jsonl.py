@@ -75,7 +75,7 @@ def _cases_of(
 ) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
     """Yield documents of cases in the order of the lines, also from simple rows."""
     count = 0
-    for kind, group in groupby(documents, key=lambda each: _kind(each[1])):
+    for kind, group in groupby(documents, key=lambda pair: _kind(pair[1])):
         if kind == "rows":
             for line, document in case_documents(group, problems, start=count):
                 count += 1
@@ -101,6 +101,6 @@ def _kind(document: Mapping[str, Any]) -> str:
 
 def _give_lines(problems: Problems, start: int, line: int | None) -> None:
     for n in range(start, len(problems.found)):
-        found = problems.found[n]
-        if found.line is None:
-            problems.found[n] = type(found)(path=found.path, what=found.what, fix=found.fix, line=line)
+        problem = problems.found[n]
+        if problem.line is None:
+            problems.found[n] = type(problem)(path=problem.path, what=problem.what, fix=problem.fix, line=line)

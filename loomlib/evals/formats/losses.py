@@ -34,10 +34,10 @@ def measure(meant: EvalSet, read: EvalSet, format: str, reasons: Mapping[str, st
     for case, other in zip(meant.cases, read.cases, strict=True):
         for name in dict.fromkeys(_case(case, other)):
             of_cases.setdefault(name, []).append(case.id)
-    found = [Loss(field=name, reason=_reason(f"set.{name}", format, reasons)) for name in of_set]
+    losses = [Loss(field=name, reason=_reason(f"set.{name}", format, reasons)) for name in of_set]
     for name in sorted(of_cases):
-        found.append(Loss(field=name, reason=_reason(name, format, reasons), cases=tuple(of_cases[name])))
-    return Losses(format, tuple(found))
+        losses.append(Loss(field=name, reason=_reason(name, format, reasons), cases=tuple(of_cases[name])))
+    return Losses(format, tuple(losses))
 
 
 def _reason(name: str, format: str, reasons: Mapping[str, str]) -> str:
@@ -82,8 +82,8 @@ def _tools(tools: tuple[ExpectedTool, ...] | None, read: tuple[ExpectedTool, ...
         if tools != read:
             yield name
         return
-    for tool, each in zip(tools, read, strict=True):
-        yield from _tool(tool, each, name)
+    for tool, read_tool in zip(tools, read, strict=True):
+        yield from _tool(tool, read_tool, name)
 
 
 def _tool(tool: ExpectedTool, other: ExpectedTool, name: str) -> Iterator[str]:

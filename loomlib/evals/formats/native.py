@@ -34,27 +34,27 @@ def case_fields(case: EvalCase) -> dict[str, Any]:
 
 def set_fields(evalset: EvalSet) -> dict[str, Any]:
     """Return the set's own fields, the format mark first."""
-    found = given(evalset)
-    found.pop("cases")
+    values = given(evalset)
+    values.pop("cases")
     try:
-        return {MARK: VERSION, **{name: _value(value, (name,)) for name, value in found.items()}}
+        return {MARK: VERSION, **{name: _value(value, (name,)) for name, value in values.items()}}
     except NotPlainError as problem:
         raise ValueError(f"the set cannot be written: {field_of(problem.path)}: {problem}") from None
 
 
 def _fields_of(value: Any, path: Path = ()) -> dict[str, Any]:
-    return {name: _value(each, (*path, name)) for name, each in given(value).items()}
+    return {name: _value(member, (*path, name)) for name, member in given(value).items()}
 
 
 def _value(value: object, path: Path) -> Any:
     if isinstance(value, (ExpectedTool, Rubric, EvaluatorChoice)):
-        found = _fields_of(value, path)
-        return next(iter(found.values())) if len(found) == 1 else found
+        fields = _fields_of(value, path)
+        return next(iter(fields.values())) if len(fields) == 1 else fields
     if isinstance(value, (Turn, UserScenario)):
         return _fields_of(value, path)
     if isinstance(value, tuple):
         members = cast("tuple[object, ...]", value)
-        return [_value(each, (*path, n)) for n, each in enumerate(members)]
+        return [_value(member, (*path, n)) for n, member in enumerate(members)]
     try:
         return plain(value)
     except NotPlainError as problem:
@@ -120,9 +120,9 @@ def read_case(value: object, path: Path, problems: Problems) -> EvalCase | None:
     if has_turns == has_scenario:
         what = "it has both turns and a scenario" if has_turns else "it has neither turns nor a scenario"
         problems.add(path, what, "give it one of the two")
-    found = fields.all_by(_CASE)
+    values = fields.all_by(_CASE)
     fields.nothing_else()
-    return None if problems.count > before else EvalCase(id=id or "", **found)
+    return None if problems.count > before else EvalCase(id=id or "", **values)
 
 
 def _turn(value: object, path: Path, problems: Problems) -> Turn:
@@ -134,11 +134,11 @@ def _turn(value: object, path: Path, problems: Problems) -> Turn:
 
 
 def _turns(fields: Fields, name: str) -> tuple[Turn, ...]:
-    return tuple(_turn(each, at, fields.problems) for each, at in fields.items(name))
+    return tuple(_turn(item, at, fields.problems) for item, at in fields.items(name))
 
 
 def _tools(fields: Fields, name: str) -> tuple[ExpectedTool, ...]:
-    return tuple(read_tool(each, at, fields.problems) for each, at in fields.items(name))
+    return tuple(read_tool(item, at, fields.problems) for item, at in fields.items(name))
 
 
 def _scenario(fields: Fields, name: str) -> UserScenario:
@@ -176,13 +176,13 @@ def read_tool(value: object, path: Path, problems: Problems) -> ExpectedTool:
 
 def read_rubrics(fields: Fields, name: str = "rubrics") -> tuple[Rubric, ...]:
     """Read rubrics: texts, or objects with a text."""
-    found: list[Rubric] = []
+    rubrics: list[Rubric] = []
     for value, path in fields.items(name):
-        each = Fields({"text": value} if isinstance(value, str) else value, path, fields.problems, what="a rubric")
-        text = each.text("text", required=True) or ""
-        found.append(Rubric(text=text, id=each.text("id") or "", kind=each.text("kind") or ""))
-        each.nothing_else()
-    return tuple(found)
+        rubric = Fields({"text": value} if isinstance(value, str) else value, path, fields.problems, what="a rubric")
+        text = rubric.text("text", required=True) or ""
+        rubrics.append(Rubric(text=text, id=rubric.text("id") or "", kind=rubric.text("kind") or ""))
+        rubric.nothing_else()
+    return tuple(rubrics)
 
 
 def read_evaluator(value: object, path: Path, problems: Problems) -> EvaluatorChoice:
@@ -198,18 +198,18 @@ def read_evaluator(value: object, path: Path, problems: Problems) -> EvaluatorCh
 
 
 def _evaluators(fields: Fields, name: str) -> tuple[EvaluatorChoice, ...]:
-    return tuple(read_evaluator(each, at, fields.problems) for each, at in fields.items(name))
+    return tuple(read_evaluator(item, at, fields.problems) for item, at in fields.items(name))
 
 
 def read_mappings(fields: Fields, name: str) -> tuple[dict[str, Any], ...]:
     """Read a list of objects with plain values."""
-    found: list[dict[str, Any]] = []
+    mappings: list[dict[str, Any]] = []
     for value, path in fields.items(name):
         if isinstance(value, Mapping):
-            found.append(fields.plain(cast("object", value), path) or {})
+            mappings.append(fields.plain(cast("object", value), path) or {})
         else:
             fields.problems.add(path, "this is not an object", "put an object here: {…}")
-    return tuple(found)
+    return tuple(mappings)
 
 
 def _or(value: Any, default: Any) -> Any:

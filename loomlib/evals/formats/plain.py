@@ -44,7 +44,7 @@ def plain(value: object, path: tuple[str | int, ...] = ()) -> Any:
                 raise NotPlainError(f"the key {key!r} is not text", path)
         return {key: plain(items[key], (*path, key)) for key in sorted(cast("Mapping[str, object]", items))}
     if isinstance(value, (list, tuple)):
-        return [plain(each, (*path, n)) for n, each in enumerate(cast("Sequence[object]", value))]
+        return [plain(item, (*path, n)) for n, item in enumerate(cast("Sequence[object]", value))]
     raise NotPlainError(f"a case contains plain values only, not {type(value).__name__}", path)
 
 
@@ -52,17 +52,17 @@ def plain(value: object, path: tuple[str | int, ...] = ()) -> Any:
 def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
     """Return every field with its default."""
     return tuple(
-        (each.name, each.default if each.default is not MISSING else
-         each.default_factory() if each.default_factory is not MISSING else MISSING)
-        for each in fields(kind)
+        (member.name, member.default if member.default is not MISSING else
+         member.default_factory() if member.default_factory is not MISSING else MISSING)
+        for member in fields(kind)
     )  # fmt: skip
 
 
 def given(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that differ from their defaults, in order."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, default in _defaults(type(value)):  # pyright: ignore[reportUnknownArgumentType]
-        each = getattr(value, name)
-        if default is MISSING or type(each) is not type(default) or each != default:
-            found[name] = each
-    return found
+        member = getattr(value, name)
+        if default is MISSING or type(member) is not type(default) or member != default:
+            members[name] = member
+    return members

@@ -75,9 +75,9 @@ def canonical(columns: Iterable[str]) -> dict[str, str]:
     meant = {name: name for name in names if name in COLUMNS}
     for column, others in _OTHER_NAMES.items():
         if column not in meant:
-            found = next((name for name in others if name in names), None)
-            if found is not None:
-                meant[found] = column
+            standard = next((name for name in others if name in names), None)
+            if standard is not None:
+                meant[standard] = column
     return meant
 
 
@@ -93,11 +93,11 @@ def case_documents(
     current_line: int | None = None
     count = start
     for n, (line, row) in enumerate(rows):
-        found = _cells(row, n, line, problems)
-        if found is None:
+        cells = _cells(row, n, line, problems)
+        if cells is None:
             continue
-        turn = found.pop("turn", None)
-        id = found.get("id")
+        turn = cells.pop("turn", None)
+        id = cells.get("id")
         goes_on = current is not None and turn is not None and turn > 1 and id in (None, current["id"])
         if not goes_on:
             if current is not None:
@@ -106,18 +106,18 @@ def case_documents(
             if turn not in (None, 1):
                 what = f"turn {turn} of {shown(id)} does not follow a turn {turn - 1}"
                 problems.add(("rows", n, "turn"), what, "keep the turns of a case together, in order", line=line)
-            current, current_line = _new_case(found, count), line
+            current, current_line = _new_case(cells, count), line
         elif current is not None:
-            _add_turn(current, found, turn or 0, n, line, problems)
+            _add_turn(current, cells, turn or 0, n, line, problems)
     if current is not None:
         yield current_line, current
 
 
-def _new_case(found: dict[str, Any], count: int) -> dict[str, Any]:
-    turn = {name: found.pop(name) for name in TURN_COLUMNS if name in found}
+def _new_case(cells: dict[str, Any], count: int) -> dict[str, Any]:
+    turn = {name: cells.pop(name) for name in TURN_COLUMNS if name in cells}
     if "turn_rubrics" in turn:
         turn["rubrics"] = turn.pop("turn_rubrics")
-    case: dict[str, Any] = {"id": f"case-{count}", **found}
+    case: dict[str, Any] = {"id": f"case-{count}", **cells}
     if isinstance(case.get("scenario"), Mapping):
         case["scenario"] = {"starting_prompt": turn.pop("prompt", None), **case["scenario"], **turn}
     else:
@@ -126,17 +126,17 @@ def _new_case(found: dict[str, Any], count: int) -> dict[str, Any]:
 
 
 def _add_turn(
-    case: dict[str, Any], found: dict[str, Any], turn: int, n: int, line: int | None, problems: Problems
+    case: dict[str, Any], cells: dict[str, Any], turn: int, n: int, line: int | None, problems: Problems
 ) -> None:
     turns: list[dict[str, Any]] = case.setdefault("turns", [])
     if turn != len(turns) + 1:
         what = f"turn {turn} of {shown(case['id'])} follows turn {len(turns)}"
         problems.add(("rows", n, "turn"), what, "number the turns of a case 1, 2, 3, …", line=line)
-    extra = [name for name in found if name not in TURN_COLUMNS and name != "id"]
+    extra = [name for name in cells if name not in TURN_COLUMNS and name != "id"]
     if extra:
         what = "this belongs to the whole case"
         problems.add(("rows", n, extra[0]), what, "put it in the row of the case's first turn", line=line)
-    new = {name: value for name, value in found.items() if name in TURN_COLUMNS}
+    new = {name: value for name, value in cells.items() if name in TURN_COLUMNS}
     if "turn_rubrics" in new:
         new["rubrics"] = new.pop("turn_rubrics")
     turns.append(new)
@@ -144,7 +144,7 @@ def _add_turn(
 
 def _cells(row: Mapping[str, Any], n: int, line: int | None, problems: Problems) -> dict[str, Any] | None:
     meant = canonical(row)
-    found: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for name, value in row.items():
         column = meant.get(name)
@@ -154,17 +154,17 @@ def _cells(row: Mapping[str, Any], n: int, line: int | None, problems: Problems)
             more[name] = value
             continue
         try:
-            found[column] = value_of(column, value)
+            cells[column] = value_of(column, value)
         except ValueError as problem:
             problems.add(("rows", n, name), str(problem), "see the columns of an eval set's table", line=line)
             return None
-    metadata = found.get("metadata")
+    metadata = cells.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):
         problems.add(("rows", n, "metadata"), f"{type(metadata).__name__} is not an object", "name → value", line=line)
         return None
     if more:
-        found["metadata"] = {**more, **cast("dict[str, Any]", found.get("metadata") or {})}
-    return found
+        cells["metadata"] = {**more, **cast("dict[str, Any]", cells.get("metadata") or {})}
+    return cells
 
 
 def value_of(column: str, value: Any) -> Any:

@@ -61,7 +61,7 @@ def _case(value: object, path: Path, n: int, problems: Problems) -> EvalCase | N
     fields.take("session_id")
     prompt, payload = _input(fields)
     expected, _ = fields.take("expected_output")
-    tools = tuple(_tool(each, at, problems) for each, at in fields.items("expected_trajectory"))
+    tools = tuple(_tool(item, at, problems) for item, at in fields.items("expected_trajectory"))
     turn = Turn(
         prompt=prompt,
         payload=payload,
@@ -70,7 +70,7 @@ def _case(value: object, path: Path, n: int, problems: Problems) -> EvalCase | N
     )
     assertion = fields.text("expected_assertion")
     name = fields.text("name")
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "assertions": () if assertion is None else (assertion,),
         "expected_interactions": read_mappings(fields, "expected_interactions"),
         "final_state": _state(fields),
@@ -79,7 +79,7 @@ def _case(value: object, path: Path, n: int, problems: Problems) -> EvalCase | N
     fields.nothing_else()
     if problems.count > before:
         return None
-    return EvalCase(id=name if name and name.strip() else f"case-{n}", turns=(turn,), **found)
+    return EvalCase(id=name if name and name.strip() else f"case-{n}", turns=(turn,), **values)
 
 
 def _input(fields: Fields) -> tuple[str, dict[str, Any] | None]:
@@ -115,12 +115,12 @@ def _tool(value: object, path: Path, problems: Problems) -> ExpectedTool:
 def _state(fields: Fields) -> dict[str, Any] | None:
     states: dict[str, Any] = {}
     for value, path in fields.items("expected_environment_state"):
-        each = Fields(value, path, fields.problems, what="a state")
-        name = each.text("name", required=True) or ""
+        state = Fields(value, path, fields.problems, what="a state")
+        name = state.text("name", required=True) or ""
         if name in states:
-            each.wrong("name", f"the state {shown(name)} occurs twice", "keep one of the two")
-        states[name] = each.free("state")
-        each.nothing_else()
+            state.wrong("name", f"the state {shown(name)} occurs twice", "keep one of the two")
+        states[name] = state.free("state")
+        state.nothing_else()
     return states if fields.has("expected_environment_state") else None
 
 
@@ -133,7 +133,7 @@ def _evaluator(value: object, path: Path, problems: Problems) -> EvaluatorChoice
 
 def write_text(evalset: EvalSet) -> str:
     """Return the set as an experiment."""
-    evaluators = [found for choice in evalset.evaluators if (found := _written(choice)) is not None]
+    evaluators = [evaluator for choice in evalset.evaluators if (evaluator := _written(choice)) is not None]
     document = {"cases": [_fields(case) for case in evalset.cases], "evaluators": evaluators}
     return dump(document, indent=2) + "\n"
 
@@ -172,21 +172,21 @@ def _fields(case: EvalCase) -> dict[str, Any]:
 def _trajectory(tool: str | Mapping[str, Any]) -> str | dict[str, Any]:
     if isinstance(tool, str):
         return tool
-    found: dict[str, Any] = {"name": tool["name"]}
+    document: dict[str, Any] = {"name": tool["name"]}
     if "arguments" in tool:
-        found["input"] = tool["arguments"]
+        document["input"] = tool["arguments"]
     if "result" in tool:
-        found["tool_result"] = tool["result"]
-    return found if len(found) > 1 else tool["name"]
+        document["tool_result"] = tool["result"]
+    return document if len(document) > 1 else tool["name"]
 
 
 def _interactions(values: list[Any]) -> list[dict[str, Any]]:
     """Return the evaluators that strands accepts; it rejects a whole experiment for one that it does not know."""
     return [
         {
-            name: each
-            for name, each in cast("dict[str, Any]", value).items()
-            if isinstance(each, _INTERACTION.get(name, ()))
+            name: member
+            for name, member in cast("dict[str, Any]", value).items()
+            if isinstance(member, _INTERACTION.get(name, ()))
         }
         for value in values
     ]

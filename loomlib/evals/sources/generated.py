@@ -52,20 +52,20 @@ def generated_set(
         raise ValueError(f"count must be at least 1, not {count}")
     if bool(topics) == bool(context):
         raise ValueError("Give either topics or a context")
-    asked = StrandsModel(model)
+    strands_model = StrandsModel(model)
     generators: Any = load_module("generators.experiment_generator")
 
     async def generate() -> Any:
-        generator = generators.ExperimentGenerator(str, str, include_expected_output=True, model=asked)
+        generator = generators.ExperimentGenerator(str, str, include_expected_output=True, model=strands_model)
         if topics:
             return await generator.from_scratch_async(list(topics), task, num_cases=count)
         return await generator.from_context_async(context, task, num_cases=count)
 
     with ThreadPoolExecutor(max_workers=1) as thread:  # a notebook already runs a loop
-        found = thread.submit(lambda: asyncio.run(generate())).result()
-    tags = ("generated", *(("simulated",) if asked.labels else ()))
+        experiment = thread.submit(lambda: asyncio.run(generate())).result()
+    tags = ("generated", *(("simulated",) if strands_model.labels else ()))
     cases: dict[str, EvalCase] = {}
-    for written in found.cases:
+    for written in experiment.cases:
         prompt = str(written.input or "").strip()
         if prompt:
             case = EvalCase(

@@ -44,9 +44,9 @@ def red_team_set(
     """
     known = dict.fromkeys(attack.category for attack in ATTACKS)
     wanted = list(known) if categories is None else list(categories)
-    if unknown := [each for each in wanted if each not in known]:
+    if unknown := [item for item in wanted if item not in known]:
         raise ValueError(f"The categories are {', '.join(known)}, not {', '.join(unknown)}")
-    return _set([each for each in ATTACKS if each.category in wanted], name, max_turns, forbidden_tools)
+    return _set([item for item in ATTACKS if item.category in wanted], name, max_turns, forbidden_tools)
 
 
 def generated_red_team_set(
@@ -76,10 +76,10 @@ def generated_red_team_set(
         name: The set's name.
     """
     generators: Any = load_module("redteam.generators")
-    asked = StrandsModel(model)
+    strands_model = StrandsModel(model)
 
     def generate() -> Any:
-        return generators.AdversarialCaseGenerator(model=asked).generate_cases(
+        return generators.AdversarialCaseGenerator(model=strands_model).generate_cases(
             agent={"system_prompt": system_prompt, "tools": list(tools)},
             risk_categories=list(categories),
             num_cases=per_category,
@@ -89,16 +89,16 @@ def generated_red_team_set(
         made = cast("list[Any]", thread.submit(generate).result())
     attacks = [
         Attack(
-            category=str(each.config.attack_goal.risk_category),
-            severity=str(each.config.attack_goal.severity),
-            opening=str(each.input),
-            goal=str(each.config.attack_goal.actor_goal),
-            breach=str(each.config.attack_goal.success_criteria or each.config.attack_goal.actor_goal),
-            persona=json.dumps(each.config.traits, default=str) if each.config.traits else None,
+            category=str(case.config.attack_goal.risk_category),
+            severity=str(case.config.attack_goal.severity),
+            opening=str(case.input),
+            goal=str(case.config.attack_goal.actor_goal),
+            breach=str(case.config.attack_goal.success_criteria or case.config.attack_goal.actor_goal),
+            persona=json.dumps(case.config.traits, default=str) if case.config.traits else None,
         )
-        for each in made
+        for case in made
     ]
-    return _set(attacks, name, max_turns, forbidden_tools, ("simulated",) if asked.labels else ())
+    return _set(attacks, name, max_turns, forbidden_tools, ("simulated",) if strands_model.labels else ())
 
 
 def _set(
@@ -106,7 +106,7 @@ def _set(
 ) -> EvalSet:
     if max_turns < 1:
         raise ValueError(f"max_turns must be at least 1, not {max_turns}")
-    cases = {case.id: case for case in (_case(each, max_turns, forbidden_tools, tags) for each in attacks)}
+    cases = {case.id: case for case in (_case(attack, max_turns, forbidden_tools, tags) for attack in attacks)}
     chosen = (EvaluatorChoice(name="forbidden_tools"),) if forbidden_tools else ()
     return EvalSet(name=name, cases=tuple(cases.values()), evaluators=chosen, metadata={"source": "red team"})
 

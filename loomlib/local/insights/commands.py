@@ -66,9 +66,9 @@ def sort_stage(keys: Sequence[tuple[Expression, bool]], keep: int) -> Stage:
     def order(row: Row) -> tuple[Any, ...]:
         parts: list[Any] = []
         for key, descends in keys:
-            found = value(row, key)
-            parts.append(found is None)
-            parts.append(() if found is None else _Descending(sort_key(found)) if descends else sort_key(found))
+            cell = value(row, key)
+            parts.append(cell is None)
+            parts.append(() if cell is None else _Descending(sort_key(cell)) if descends else sort_key(cell))
         return tuple(parts)
 
     return Stage("sort", lambda rows: iter(heapq.nsmallest(keep, rows, key=order)), keys=tuple(keys))
@@ -88,8 +88,8 @@ class _Descending:
 
 
 def _fields(reader: TokenReader) -> Stage:
-    found = _named_expressions(reader)
-    computed = [(name, each.evaluate) for name, each in found if name != each.name]
+    named = _named_expressions(reader)
+    computed = [(name, expression.evaluate) for name, expression in named if name != expression.name]
 
     def run(rows: Rows) -> Iterator[Row]:
         for row in rows:
@@ -99,7 +99,7 @@ def _fields(reader: TokenReader) -> Stage:
                     row.values[name] = value
             yield row
 
-    return Stage("fields", run, shows=tuple(name for name, _ in found), defines=bool(computed))
+    return Stage("fields", run, shows=tuple(name for name, _ in named), defines=bool(computed))
 
 
 def _display(reader: TokenReader) -> Stage:
@@ -138,9 +138,9 @@ def _parse(reader: TokenReader) -> Stage:
     def run(rows: Rows) -> Iterator[Row]:
         for row in rows:
             value = row.get(source)
-            found = pattern.search(shown(value)) if value is not None else None
-            if found is not None:
-                pairs = zip(names, found.groups(), strict=True) if token.kind == "text" else found.groupdict().items()
+            match = pattern.search(shown(value)) if value is not None else None
+            if match is not None:
+                pairs = zip(names, match.groups(), strict=True) if token.kind == "text" else match.groupdict().items()
                 row.values.update((name, text) for name, text in pairs if text is not None)
             yield row
 
@@ -163,7 +163,7 @@ def _stats(reader: TokenReader) -> Stage:
     def run(rows: Rows) -> Iterator[Row]:
         gathered: dict[tuple[str | None, ...], tuple[dict[str, Any], list[Any]]] = {}
         for row in rows:
-            values = {name: each.evaluate(row) for name, each in groups}
+            values = {name: expression.evaluate(row) for name, expression in groups}
             key = tuple(None if value is None else shown(value) for value in values.values())
             if key not in gathered:
                 present = {name: value for name, value in values.items() if value is not None}
@@ -199,7 +199,7 @@ def _limit(reader: TokenReader) -> Stage:
 
 
 def _dedup(reader: TokenReader) -> Stage:
-    keys = [each for _, each in _named_expressions(reader)]
+    keys = [expression for _, expression in _named_expressions(reader)]
 
     def run(rows: Rows) -> Iterator[Row]:
         seen: set[tuple[str, ...]] = set()
@@ -215,15 +215,15 @@ def _dedup(reader: TokenReader) -> Stage:
 
 
 def _named_expressions(reader: TokenReader) -> list[tuple[str, Expression]]:
-    found: list[tuple[str, Expression]] = []
+    named: list[tuple[str, Expression]] = []
     while True:
         expression = read_expression(reader)
         (name,) = names_of([expression])
         if reader.take("as"):
             name = reader.name("a name")
-        found.append((name, expression))
+        named.append((name, expression))
         if not reader.take(","):
-            return found
+            return named
 
 
 LARGEST_LIMIT = 10_000

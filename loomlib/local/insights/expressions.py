@@ -64,15 +64,15 @@ def compile_regex(reader: TokenReader, pattern: str) -> re.Pattern[str]:
 
 def _chain(reader: TokenReader, word: str, read: Callable[[], Expression]) -> Expression:
     start = reader.at
-    found = [read()]
+    expressions = [read()]
     while reader.take(word):
-        found.append(read())
-    if len(found) == 1:
-        return found[0]
-    parts = [each.evaluate for each in found]
+        expressions.append(read())
+    if len(expressions) == 1:
+        return expressions[0]
+    parts = [expression.evaluate for expression in expressions]
     if word == "or":
         return Expression(lambda row: any(part(row) for part in parts), reader.text_from(start))
-    required = tuple(text for each in found for text in each.required)
+    required = tuple(text for expression in expressions for text in expression.required)
     return Expression(lambda row: all(part(row) for part in parts), reader.text_from(start), required=required)
 
 
@@ -97,10 +97,10 @@ def _comparison(reader: TokenReader) -> Expression:
             choices.append(_constant(reader))
         reader.expect("]")
         value = left.evaluate
-        found = Expression(
+        comparison = Expression(
             lambda row: any(compare(value(row), choice) == 0 for choice in choices), reader.text_from(start)
         )
-        return _negated(found, negated)
+        return _negated(comparison, negated)
     if negated:
         raise reader.malformed("like or in was expected after not")
     sign = reader.take("=", "!=", "<", "<=", ">", ">=")
@@ -148,7 +148,7 @@ def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
         wanted = token.value
         required = _contained(left, wanted, is_plain=_PLAIN.match(wanted) is not None)
         return Expression(
-            lambda row: (found := value(row)) is not None and wanted in shown(found),
+            lambda row: (cell := value(row)) is not None and wanted in shown(cell),
             reader.text_from(start),
             required=required,
         )
@@ -157,7 +157,7 @@ def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
         is_plain = "." not in token.value and _PLAIN.match(token.value) is not None
         required = _contained(left, token.value, is_plain=is_plain) if is_plain else ()
         return Expression(
-            lambda row: (found := value(row)) is not None and search(shown(found)) is not None,
+            lambda row: (cell := value(row)) is not None and search(shown(cell)) is not None,
             reader.text_from(start),
             required=required,
         )
@@ -191,10 +191,10 @@ def _computed(run: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -
         if one is None or other is None:
             return None
         try:
-            found = run(one, other)
+            result = run(one, other)
         except (ArithmeticError, ValueError):
             return None
-        return found if isinstance(found, int | float) and math.isfinite(found) else None
+        return result if isinstance(result, int | float) and math.isfinite(result) else None
 
     return compute
 
@@ -252,7 +252,7 @@ def _call(reader: TokenReader, name: str, start: int) -> Expression:
     run, fewest, most = FUNCTIONS[lowered]
     if not fewest <= len(arguments) <= most:
         raise MalformedQuery(f"{name} does not take {len(arguments)} arguments", start, reader.end_of_last)
-    parts = [each.evaluate for each in arguments]
+    parts = [argument.evaluate for argument in arguments]
     return Expression(lambda row: run(*(part(row) for part in parts)), reader.text_from(start))
 
 
@@ -291,4 +291,4 @@ def _period_call(reader: TokenReader, name: str, start: int) -> Expression:
 
 def names_of(expressions: Sequence[Expression]) -> list[str]:
     """Return the column names of expressions: a field's own name, otherwise the expression as it was written."""
-    return [each.name or each.text for each in expressions]
+    return [expression.name or expression.text for expression in expressions]

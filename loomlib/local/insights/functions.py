@@ -29,9 +29,9 @@ Function = Callable[..., Any]
 
 def period_ms(text: str) -> int | None:
     """Milliseconds of a period such as `5m`; None when it is none."""
-    found = re.fullmatch(r"(\d+)([a-z]+)", text)
-    unit = PERIODS_MS.get(found[2]) if found else None
-    return int(found[1]) * unit if found and unit and int(found[1]) else None
+    match = re.fullmatch(r"(\d+)([a-z]+)", text)
+    unit = PERIODS_MS.get(match[2]) if match else None
+    return int(match[1]) * unit if match and unit and int(match[1]) else None
 
 
 def floor_to(moment: Any, period: int) -> Moment | None:
@@ -41,14 +41,14 @@ def floor_to(moment: Any, period: int) -> Moment | None:
         moment: The time in milliseconds.
         period: The length of the period in milliseconds.
     """
-    found = number(moment)
-    return None if found is None else Moment(int(found // period) * period)
+    time_ms = number(moment)
+    return None if time_ms is None else Moment(int(time_ms // period) * period)
 
 
 def _numeric(run: Callable[..., float | int]) -> Function:
     def function(*values: Any) -> float | int | None:
         numbers = [number(value) for value in values]
-        if any(each is None for each in numbers):
+        if any(item is None for item in numbers):
             return None
         try:
             return run(*numbers)
@@ -103,13 +103,13 @@ def _absolute(value: float) -> float:
 
 
 def _to_moment(value: Any) -> Moment | None:
-    found = number(value)
-    return None if found is None else Moment(int(found))
+    time_ms = number(value)
+    return None if time_ms is None else Moment(int(time_ms))
 
 
 def _to_millis(value: Any) -> int | None:
-    found = number(value)
-    return None if found is None else int(found)
+    time_ms = number(value)
+    return None if time_ms is None else int(time_ms)
 
 
 def _extreme(sign: int) -> Function:

@@ -47,12 +47,12 @@ class Query:
     @property
     def required(self) -> tuple[str, ...]:
         """Texts that a message must contain to matter at all."""
-        found: list[str] = []
+        texts: list[str] = []
         for stage in self._stages:
-            found += stage.required
+            texts += stage.required
             if stage.defines or stage.kind in ("limit", "dedup"):
                 break
-        return tuple(found)
+        return tuple(texts)
 
     def run(self, rows: Iterable[Row], *, limit: int = LARGEST_LIMIT) -> Found:
         """Run the query over rows. Without a sort command, the newest events come first.
@@ -67,21 +67,21 @@ class Query:
             if stage.kind in ("stats", "sort"):
                 flowing = counter.match(flowing)
             flowing = stage.run(flowing)
-        found: list[list[tuple[str, str]]] = []
+        result: list[list[tuple[str, str]]] = []
         for row in flowing:
-            if len(found) >= limit:
+            if len(result) >= limit:
                 break
             cells = [(name, value) for name in self._columns if (value := row.get(name)) is not None]
             if row.pointer is not None:
                 cells.append(("@ptr", row.pointer))
-            found.append([(name, shown(value)) for name, value in cells])
-        return Found(found, counter.matched, counter.scanned, counter.scanned_bytes)
+            result.append([(name, shown(value)) for name, value in cells])
+        return Found(result, counter.matched, counter.scanned, counter.scanned_bytes)
 
     def _planned(self, limit: int) -> list[Stage]:
         stages = list(self._stages)
         if not any(stage.kind in ("sort", "stats") for stage in stages):
             newest = Expression(lambda row: row.get("@timestamp"), "@timestamp", "@timestamp")
-            place = next((at for at, each in enumerate(stages) if each.kind in ("limit", "dedup")), len(stages))
+            place = next((at for at, planned in enumerate(stages) if planned.kind in ("limit", "dedup")), len(stages))
             stages.insert(place, sort_stage([(newest, True)], limit))
         for at, stage in enumerate(stages):
             if stage.kind == "sort":

@@ -58,17 +58,17 @@ def _discovered(message: str) -> dict[str, Any]:
         document, _ = json.JSONDecoder().raw_decode(message, start)
     except (ValueError, RecursionError):
         return {}
-    found: dict[str, Any] = {}
-    _flatten(document, "", found)
-    return found
+    fields: dict[str, Any] = {}
+    _flatten(document, "", fields)
+    return fields
 
 
-def _flatten(value: object, name: str, found: dict[str, Any]) -> None:
+def _flatten(value: object, name: str, fields: dict[str, Any]) -> None:
     if isinstance(value, dict):
         for key, item in cast("dict[str, object]", value).items():
-            _flatten(item, f"{name}.{key}" if name else key, found)
+            _flatten(item, f"{name}.{key}" if name else key, fields)
     elif isinstance(value, list):
         for index, item in enumerate(cast("list[object]", value)):
-            _flatten(item, f"{name}.{index}" if name else str(index), found)
+            _flatten(item, f"{name}.{index}" if name else str(index), fields)
     elif value is not None:
-        found.setdefault(name, value)
+        fields.setdefault(name, value)

@@ -26,13 +26,13 @@ def run_query() -> None:
     os.nice(_NICE)
     question = json.loads(sys.stdin.buffer.readline())
     query = Query(question["query"])
-    found = query.run(_rows(question, query), limit=question["limit"])
+    result = query.run(_rows(question, query), limit=question["limit"])
     answer = {
-        "rows": found.rows,
+        "rows": result.rows,
         "statistics": {
-            "recordsMatched": float(found.matched),
-            "recordsScanned": float(found.scanned),
-            "bytesScanned": float(found.scanned_bytes),
+            "recordsMatched": float(result.matched),
+            "recordsScanned": float(result.scanned),
+            "bytesScanned": float(result.scanned_bytes),
             "logGroupsScanned": float(len(question["groups"])),
         },
     }

@@ -114,7 +114,7 @@ class _Mean(_Numbers):
 class _Deviation(_Numbers):
     def of(self, numbers: list[float | int]) -> Any:
         mean = math.fsum(numbers) / len(numbers)
-        return math.sqrt(math.fsum((each - mean) ** 2 for each in numbers) / len(numbers))
+        return math.sqrt(math.fsum((value - mean) ** 2 for value in numbers) / len(numbers))
 
 
 class _Percentile(_Numbers):
@@ -138,8 +138,8 @@ class _Extreme:
             self._best = value
 
     def result(self) -> Any:
-        found = number(self._best)
-        return self._best if found is None or not isinstance(self._best, str) else found
+        best = number(self._best)
+        return self._best if best is None or not isinstance(self._best, str) else best
 
 
 class _Least(_Extreme):

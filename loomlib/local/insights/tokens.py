@@ -44,15 +44,15 @@ def tokens(query: str) -> Iterator[Token]:
     while at < len(query):
         # A slash divides, except where only a pattern can be.
         pattern_place = before.says("like", "=~") or (command == "parse" and before.kind in ("name", "quoted"))
-        found = _REGEX.match(query, at) if pattern_place else None
-        if found is not None:
-            token = Token("regex", found[1].replace("\\/", "/"), at, found.end())
+        match = _REGEX.match(query, at) if pattern_place else None
+        if match is not None:
+            token = Token("regex", match[1].replace("\\/", "/"), at, match.end())
         else:
-            found = _TOKEN.match(query, at)
-            if found is None:
+            match = _TOKEN.match(query, at)
+            if match is None:
                 raise MalformedQuery(f"unexpected symbol {query[at]!r}", at, at + 1)
-            token = Token(found.lastgroup or "", found[0], at, found.end())
-        at = found.end()
+            token = Token(match.lastgroup or "", match[0], at, match.end())
+        at = match.end()
         if token.kind == "space":
             continue
         if token.kind == "text":
@@ -66,5 +66,5 @@ def tokens(query: str) -> Iterator[Token]:
     yield Token("end", "", len(query), len(query))
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return {"n": "\n", "t": "\t", "r": "\r"}.get(found[1], found[1] if found[1] in "\"'\\`" else found[0])
+def _unescaped(match: re.Match[str]) -> str:
+    return {"n": "\n", "t": "\t", "r": "\r"}.get(match[1], match[1] if match[1] in "\"'\\`" else match[0])

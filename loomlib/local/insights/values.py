@@ -28,10 +28,10 @@ def number(value: Any) -> float | int | None:
         return value if math.isfinite(value) else None
     if isinstance(value, str):
         try:
-            found = float(value)
+            parsed = float(value)
         except ValueError:
             return None
-        return found if math.isfinite(found) else None
+        return parsed if math.isfinite(parsed) else None
     return None
 
 
@@ -48,8 +48,8 @@ def compare(left: Any, right: Any) -> int | None:
 
 def sort_key(value: Any) -> tuple[int, float, str]:
     """Numbers before texts, each in their order."""
-    found = number(value)
-    return (0, found, "") if found is not None else (1, 0.0, shown(value))
+    numeric = number(value)
+    return (0, numeric, "") if numeric is not None else (1, 0.0, shown(value))
 
 
 def shown(value: Any) -> str:

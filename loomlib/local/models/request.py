@@ -102,9 +102,9 @@ class ConverseRequest:
     @property
     def newest_question(self) -> int:
         """The index of the newest turn in which the user asks, rather than only adds to tool results."""
-        asked = [i for i, turn in enumerate(self.turns) if turn.role == "user" and (turn.text or turn.attachments)]
-        fresh = [i for i in asked if not self.turns[i].outcomes]
-        return (fresh or asked or [0])[-1]
+        questions = [i for i, turn in enumerate(self.turns) if turn.role == "user" and (turn.text or turn.attachments)]
+        fresh = [i for i in questions if not self.turns[i].outcomes]
+        return (fresh or questions or [0])[-1]
 
 
 def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
@@ -252,14 +252,14 @@ def _check_tool_traffic(turns: tuple[Turn, ...], *, has_tools: bool) -> None:
         raise invalid("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
     for index, turn in enumerate(turns):
         before = turns[index - 1] if index else None
-        asked = {call.id for call in before.calls} if before and before.role == "assistant" else set[str]()
+        call_ids = {call.id for call in before.calls} if before and before.role == "assistant" else set[str]()
         given = {outcome.id for outcome in turn.outcomes}
-        if missing := sorted(asked - given):
+        if missing := sorted(call_ids - given):
             raise invalid(
                 f"Expected toolResult blocks at messages.{index}.content for the following Ids: {', '.join(missing)}"
             )
-        if given - asked:
+        if given - call_ids:
             raise invalid(
                 f"The toolResult blocks at messages.{index}.content belong to no call of the previous turn: "
-                + ", ".join(sorted(given - asked))
+                + ", ".join(sorted(given - call_ids))
             )

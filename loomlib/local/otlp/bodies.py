@@ -23,11 +23,11 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         return body
     unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | (16 if encoding == "gzip" else 0))
     try:
-        found = unpacking.decompress(body, UNPACKED_LIMIT_BYTES)
+        content = unpacking.decompress(body, UNPACKED_LIMIT_BYTES)
     except zlib.error as error:
         raise Malformed(f"the body is no {encoding}: {error}") from error
     if unpacking.unconsumed_tail:
         raise Malformed(f"the body is larger than {UNPACKED_LIMIT_BYTES:,} bytes once unpacked")
     if not unpacking.eof:
         raise Malformed(f"the body ends in the middle of its {encoding}")
-    return found
+    return content

@@ -35,13 +35,15 @@ def log_form(record: dict[str, Any], dump: Callable[[object], str], text: str) -
     """
     size = len(_encoded(text))
     for longest in _LONGEST_TEXTS:
-        if fits(found := dump(_marked(cast("dict[str, Any]", _cut(record, longest)), size))):
-            return found
+        if fits(serialized := dump(_marked(cast("dict[str, Any]", _cut(record, longest)), size))):
+            return serialized
     kept = {name: _cut(record[name], 64) for name in _KEPT_ALWAYS if name in record}
     session = record.get("attributes", {}).get("session.id")
     kept["attributes"] = {"session.id": _cut(session, 256)} if session else {}
-    found = dump(_marked(kept, size))
-    return found if fits(found) else dump({"traceId": record.get("traceId", ""), "attributes": {CUT_MARK: size}})
+    serialized = dump(_marked(kept, size))
+    return (
+        serialized if fits(serialized) else dump({"traceId": record.get("traceId", ""), "attributes": {CUT_MARK: size}})
+    )
 
 
 def _marked(record: dict[str, Any], size: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def hex_id(value: object, size_bytes: int) -> str | None:
     if not isinstance(value, str):
         return None
     if len(value) == 2 * size_bytes and _HEX.match(value):
-        found = value.lower()
+        identifier = value.lower()
     else:
         try:
             decoded = base64.b64decode(value, validate=True)
@@ -33,8 +33,8 @@ def hex_id(value: object, size_bytes: int) -> str | None:
             return None
         if len(decoded) != size_bytes:
             return None
-        found = decoded.hex()
-    return found if found.strip("0") else None
+        identifier = decoded.hex()
+    return identifier if identifier.strip("0") else None
 
 
 def bytes_id(value: bytes, size_bytes: int) -> str | None:

@@ -44,16 +44,16 @@ class OtlpIntake:
     ) -> None:
         """Answer one request; failures are OTLP's too, in the sender's encoding."""
         if method == "GET" and path.startswith(_RECORDS):
-            found = await asyncio.to_thread(self._telemetry.whole, unquote(path.removeprefix(_RECORDS)))
-            lines = b"".join(message.encode() + b"\n" for _, message in found)
+            records = await asyncio.to_thread(self._telemetry.whole, unquote(path.removeprefix(_RECORDS)))
+            lines = b"".join(message.encode() + b"\n" for _, message in records)
             await send_body(send, lines, 200, [(b"content-type", b"application/x-ndjson")])
             return
         signal = _SIGNALS.get(path)
         if signal is None or method != "POST":
             raise not_found(f"No {method} {path}; send to /otlp/v1/traces, /otlp/v1/metrics or /otlp/v1/logs")
-        said = _header(headers, b"content-type").partition(";")[0].strip().lower()
-        content_type = PROTOBUF if said in _PROTOBUF_NAMES else JSON
-        answer = await self._take(signal, content_type, said, headers, receive)
+        declared = _header(headers, b"content-type").partition(";")[0].strip().lower()
+        content_type = PROTOBUF if declared in _PROTOBUF_NAMES else JSON
+        answer = await self._take(signal, content_type, declared, headers, receive)
         more = [(b"retry-after", b"1")] if answer.status == 503 else []
         await send_body(
             send,
@@ -63,15 +63,15 @@ class OtlpIntake:
         )
 
     async def _take(
-        self, signal: Signal, content_type: str, said: str, headers: Mapping[bytes, bytes], receive: Receive
+        self, signal: Signal, content_type: str, declared: str, headers: Mapping[bytes, bytes], receive: Receive
     ) -> Answer:
         try:
             body = await read_body(receive, BODY_LIMIT_BYTES, _header(headers, b"content-length"))
         except RefusedError as refused:
             await _let_pass(receive)
             return Answer(413, message=refused.message)
-        if said != JSON and content_type != PROTOBUF:
-            return Answer(415, message=f"Content type {said!r} is neither {PROTOBUF} nor {JSON}")
+        if declared != JSON and content_type != PROTOBUF:
+            return Answer(415, message=f"Content type {declared!r} is neither {PROTOBUF} nor {JSON}")
         encoding = _header(headers, b"content-encoding").strip().lower()
         if encoding not in _ENCODINGS:
             return Answer(415, message=f"Content encoding {encoding!r} is not understood; use gzip or none")
@@ -88,8 +88,8 @@ class OtlpIntake:
         session_id = unquote(_header(headers, b"x-loom-session"))
         group = _header(headers, b"x-aws-log-group")
         mark = _header(headers, b"x-loom-stream")
-        if mark and not (session_id and group) and (found := self._find_origin(mark)):
-            session_id, group = session_id or found[0], group or found[1]
+        if mark and not (session_id and group) and (origin := self._find_origin(mark)):
+            session_id, group = session_id or origin[0], group or origin[1]
         return {
             "session_id": session_id,
             "group": group,

@@ -34,24 +34,24 @@ def decode_json(body: bytes, signal: Signal) -> Decoded:
     for of_resource in map(members, items(document.get(resources))):
         resource = attributes(members(of_resource.get("resource") or {}).get("attributes"))
         for of_scope in map(members, items(of_resource.get(scopes))):
-            found: list[dict[str, Any]] = []
+            decoded: list[dict[str, Any]] = []
             for item in items(of_scope.get(records)):
                 try:
-                    found.append(read(members(item)))
+                    decoded.append(read(members(item)))
                 except (Malformed, RecursionError) as error:
                     refused.append(str(error))
-            groups.append(Group(resource, _scope(of_scope.get("scope")), found))
+            groups.append(Group(resource, _scope(of_scope.get("scope")), decoded))
     return Decoded(groups, refused)
 
 
 def _scope(value: object) -> dict[str, Any]:
     scope = members(value or {})
-    found: dict[str, Any] = {"name": text(scope.get("name"))}
+    form: dict[str, Any] = {"name": text(scope.get("name"))}
     if scope.get("version"):
-        found["version"] = text(scope["version"])
+        form["version"] = text(scope["version"])
     if scope.get("attributes"):
-        found["attributes"] = attributes(scope["attributes"])
-    return found
+        form["attributes"] = attributes(scope["attributes"])
+    return form
 
 
 def _span(span: dict[str, Any]) -> dict[str, Any]:

@@ -55,11 +55,11 @@ def attributes(pairs: object) -> dict[str, Any]:
     """Return a list of `{key, value}` as a mapping; of two equal keys the last counts."""
     if not pairs:
         return {}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in items(pairs):
         item = members(pair)
-        found[text(item.get("key"))] = plain(item.get("value"))
-    return found
+        values[text(item.get("key"))] = plain(item.get("value"))
+    return values
 
 
 def plain(value: object) -> Any:
@@ -103,7 +103,7 @@ def double(value: object) -> float | str:
 
 def moment(value: object) -> int:
     """Unix nanoseconds within what can be stored."""
-    found = integer(value)
-    if not 0 <= found <= LARGEST_TIME_NS:
-        raise Malformed(f"{found} is no time in unix nanoseconds")
-    return found
+    time_ns = integer(value)
+    if not 0 <= time_ns <= LARGEST_TIME_NS:
+        raise Malformed(f"{time_ns} is no time in unix nanoseconds")
+    return time_ns

@@ -18,15 +18,15 @@ Buckets = list[tuple[float, int]]
 
 def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, high: object) -> Buckets:
     """Return the middles and counts of a histogram's non-empty buckets; the outer ones end at `low` and `high`."""
-    found: Buckets = []
+    middles: Buckets = []
     for index, count in enumerate(counts):
         if not count:
             continue
         below = bounds[index - 1] if 0 < index <= len(bounds) else low
         above = bounds[index] if index < len(bounds) else high
         known = [float(edge) for edge in (below, above) if isinstance(edge, int | float)]
-        found.append((sum(known) / len(known) if known else 0.0, count))
-    return found
+        middles.append((sum(known) / len(known) if known else 0.0, count))
+    return middles
 
 
 def exponential_middles(
@@ -37,14 +37,14 @@ def exponential_middles(
     Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale). Source: OpenTelemetry metrics data model,
     "ExponentialHistogram".
     """
-    found: Buckets = []
+    middles: Buckets = []
     for sign, (offset, counts) in ((-1.0, negative), (1.0, positive)):
         for index, count in enumerate(counts, start=offset):
             if count:
-                found.append((sign * (_edge(index, scale) + _edge(index + 1, scale)) / 2, count))
+                middles.append((sign * (_edge(index, scale) + _edge(index + 1, scale)) / 2, count))
     if zero:
-        found.append((0.0, zero))
-    return found
+        middles.append((0.0, zero))
+    return middles
 
 
 def _edge(index: int, scale: int) -> float:

@@ -62,22 +62,22 @@ def _parsed(message: _Request, body: bytes) -> _Request:
 
 
 def _taken(read: Any, items: Iterable[Any], refused: list[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for item in items:
         try:
-            found.append(read(item))
+            records.append(read(item))
         except Malformed as error:
             refused.append(str(error))
-    return found
+    return records
 
 
 def _attributes(pairs: Iterable[KeyValue]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs:
         value = pair.value
         kind = value.WhichOneof("value")
-        found[pair.key] = value.string_value if kind == "string_value" else _plain(value, kind)
-    return found
+        values[pair.key] = value.string_value if kind == "string_value" else _plain(value, kind)
+    return values
 
 
 def _plain(value: AnyValue, kind: str | None) -> Any:
@@ -103,12 +103,12 @@ def _double(value: float) -> float | str:
 
 
 def _scope(scope: InstrumentationScope) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": scope.name}
+    form: dict[str, Any] = {"name": scope.name}
     if scope.version:
-        found["version"] = scope.version
+        form["version"] = scope.version
     if scope.attributes:
-        found["attributes"] = _attributes(scope.attributes)
-    return found
+        form["attributes"] = _attributes(scope.attributes)
+    return form
 
 
 def _span(span: Span) -> dict[str, Any]:

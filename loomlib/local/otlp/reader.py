@@ -52,10 +52,10 @@ class TelemetryReader:
 
     def stream_times(self, group: str) -> dict[str, StreamTimes]:
         """Return the times of a group's streams that hold a visible event."""
-        found: dict[str, StreamTimes] = {}
+        times: dict[str, StreamTimes] = {}
         with self._open() as database:
             if database is None:
-                return found
+                return times
             now_ms = int(time.time() * 1000)
             for number, stream in database.execute("SELECT id, stream FROM places WHERE log_group = ?", (group,)):
                 # Both follow the index of times: a stream may hold a million events.
@@ -74,10 +74,10 @@ class TelemetryReader:
                         "AND visible_ms <= ? ORDER BY id DESC LIMIT 1",
                         (_RECENT, number, now_ms),
                     ).fetchone()
-                    found[stream] = StreamTimes(
+                    times[stream] = StreamTimes(
                         first_ms=ends[0][0], last_ms=ends[1][0], ingested_ms=(came or ends[1][1:])[0]
                     )
-        return found
+        return times
 
     def events(
         self,
@@ -166,6 +166,6 @@ _OF_ID = (
 
 def _known_ids(database: sqlite3.Connection, texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
-        for found in _ID.finditer(text):
-            if database.execute(f"SELECT 1 FROM records WHERE {_OF_ID} LIMIT 1", (found[0],) * 3).fetchone():  # noqa: S608
-                yield found[0]
+        for match in _ID.finditer(text):
+            if database.execute(f"SELECT 1 FROM records WHERE {_OF_ID} LIMIT 1", (match[0],) * 3).fetchone():  # noqa: S608
+                yield match[0]

@@ -70,7 +70,7 @@ class Recorder:
         for group in decoded.groups:
             for span in group.records:
                 self._learn(span["traceId"], span["attributes"].get(SESSION))
-        found: list[Record] = []
+        records: list[Record] = []
         now_ms = int(time.time() * 1000)
         for group in decoded.groups:
             head = _head(group.resource, group.scope)
@@ -81,12 +81,12 @@ class Recorder:
                 messages = split_messages(span, str(group.scope["name"]), session_id) if runtime_group else None
                 if messages is not None:
                     place = (runtime_group, OTEL_STREAM)
-                    found.append(_record(place, moment_ms, messages, head, session_id))
-                found.append(_record((SPANS_GROUP, SPANS_STREAM), moment_ms, span, head, session_id))
-        return found
+                    records.append(_record(place, moment_ms, messages, head, session_id))
+                records.append(_record((SPANS_GROUP, SPANS_STREAM), moment_ms, span, head, session_id))
+        return records
 
     def _logs(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
-        found: list[Record] = []
+        records: list[Record] = []
         refused = list(decoded.refused)
         now_ms = int(time.time() * 1000)
         for group in decoded.groups:
@@ -98,11 +98,11 @@ class Recorder:
             for record in group.records:
                 session_id = self._join(record["attributes"], record["traceId"], origin)
                 moment_ms = (record["timeUnixNano"] or record["observedTimeUnixNano"]) // 1_000_000 or now_ms
-                found.append(_record(place, moment_ms, record, head, session_id))
-        return found, refused
+                records.append(_record(place, moment_ms, record, head, session_id))
+        return records, refused
 
     def _metrics(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
-        found: list[Record] = []
+        records: list[Record] = []
         refused = list(decoded.refused)
         for group in decoded.groups:
             place = _place(group.resource, origin)
@@ -112,8 +112,8 @@ class Recorder:
             for moment_ms, line in self._emf.lines(group, origin.namespace):
                 text = dump(line)
                 message, whole = (text, None) if fits(text) else (log_form(line, dump, text), text)
-                found.append(Record(*place, moment_ms, "", origin.session_id, (), message, whole))
-        return found, refused
+                records.append(Record(*place, moment_ms, "", origin.session_id, (), message, whole))
+        return records, refused
 
     def _learn(self, trace_id: str, session_id: object) -> None:
         if isinstance(session_id, str) and session_id:

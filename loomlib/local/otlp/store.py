@@ -100,8 +100,8 @@ class TelemetryWriter:
         self._delete("SELECT id FROM records WHERE id <= ?", last - records)
         oldest_ms = int(time.time() * 1000) - age_ms
         # Arrival is in the order of ids, so the first young one ends the search.
-        found = run("SELECT id FROM records WHERE visible_ms >= ? ORDER BY id LIMIT 1", (oldest_ms,)).fetchone()
-        self._delete("SELECT id FROM records WHERE id < ?", found[0] if found else last + 1)
+        oldest = run("SELECT id FROM records WHERE visible_ms >= ? ORDER BY id LIMIT 1", (oldest_ms,)).fetchone()
+        self._delete("SELECT id FROM records WHERE id < ?", oldest[0] if oldest else last + 1)
         (pages,), (free,), (page_bytes,) = (
             run(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
         )

@@ -96,9 +96,9 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled],
     if question.attachments:
         kinds = ", ".join(dict.fromkeys(question.attachments))
         return f"I received an attachment ({kinds}), which a scripted model cannot look into."
-    asked = prompt if len(prompt) <= 160 else f"{prompt[:157]}…"
+    quotation = prompt if len(prompt) <= 160 else f"{prompt[:157]}…"
     return (
-        f"You said: “{asked}” No tool of mine fits that, "
+        f"You said: “{quotation}” No tool of mine fits that, "
         "and as a scripted model I have no knowledge of my own to answer from."
     )
 

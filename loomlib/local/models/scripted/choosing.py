@@ -135,8 +135,8 @@ class _Scorer:
         """Return the tools that a clause names, else the one that fits it best."""
         if named := [self._names[name] for name in _IDENTIFIER.findall(clause) if name in self._names]:
             return named
-        asked = pattern("choosing", "length").sub(" ", clause)
-        spoken = {stem(word) for word in words(asked) if word not in STOPWORDS or word == "now"}
+        text = pattern("choosing", "length").sub(" ", clause)
+        spoken = {stem(word) for word in words(text) if word not in STOPWORDS or word == "now"}
         scored = [
             (self._score(spoken, vocabulary) + _argument_score(tool, clause), tool)
             for tool, vocabulary in self._vocabularies

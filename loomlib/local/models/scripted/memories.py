@@ -39,10 +39,10 @@ def facts_in(texts: Iterable[str]) -> dict[str, str]:
 
 def asked_for(text: str) -> list[str]:
     """Return the attributes of the user that a text asks for."""
-    asked = [
+    attributes = [
         _normal(attribute or match.group(1)) for form, attribute in script().questions for match in form.finditer(text)
     ]
-    return list(dict.fromkeys(asked))
+    return list(dict.fromkeys(attributes))
 
 
 def say_fact(attribute: str, value: str) -> str:
@@ -103,10 +103,10 @@ def remembered(request: ConverseRequest) -> list[str]:
 
 def fitting(question: str, lines: Iterable[str]) -> str | None:
     """Find the remembered line that shares most content words with a question, worded as an answer to the user."""
-    asked = content_stems(question)
+    question_stems = content_stems(question)
     best, most = None, 0
     for line in lines:
-        shared = len(asked & {stem(word) for word in words(line)} - {"user"})
+        shared = len(question_stems & {stem(word) for word in words(line)} - {"user"})
         if shared > most:
             best, most = line, shared
     return None if best is None else to_you(best)

@@ -68,11 +68,11 @@ class ScriptedModel:
         return reply, profile, timing
 
     def _profile_for(self, model_id: str, request: JsonObject) -> LatencyProfile:
-        asked = as_object(request.get("additionalModelRequestFields")).get(_PROFILE_FIELD)
-        if asked is not None and not isinstance(asked, str):
+        requested = as_object(request.get("additionalModelRequestFields")).get(_PROFILE_FIELD)
+        if requested is not None and not isinstance(requested, str):
             raise invalid(f"additionalModelRequestFields.{_PROFILE_FIELD} must be text.")
         _, marked, suffix = model_id.rpartition("@")
-        name = asked if asked is not None else suffix if marked else None
+        name = requested if requested is not None else suffix if marked else None
         return self._profile if name is None else find_profile(name)
 
 

@@ -69,12 +69,12 @@ def summarize(text: str, *, sentences: int) -> str:
 
 def best_sentence(question: str, texts: list[str]) -> str | None:
     """Find the sentence that shares at least two content words, and half of them, with a question."""
-    asked = content_stems(question)
+    question_stems = content_stems(question)
     best, most = None, 1
     for sentence in (sentence for text in texts for sentence in split_sentences(text)):
-        shared = len(asked & {stem(word) for word in words(sentence)})
+        shared = len(question_stems & {stem(word) for word in words(sentence)})
         is_answer = not sentence.endswith("?") and not pattern("answers", "instruction").match(sentence)
-        if shared > most and shared * 2 >= len(asked) and is_answer:
+        if shared > most and shared * 2 >= len(question_stems) and is_answer:
             best, most = sentence, shared
     return best
 

@@ -107,7 +107,7 @@ def _evidence(request: ConverseRequest) -> list[str]:
 
     The user's messages come first, then results, then earlier answers.
     """
-    asked = [turn.text for turn in reversed(request.turns) if turn.role == "user" and turn.text]
+    prompts = [turn.text for turn in reversed(request.turns) if turn.role == "user" and turn.text]
     results = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
         for turn in reversed(request.turns)
@@ -115,7 +115,7 @@ def _evidence(request: ConverseRequest) -> list[str]:
         for value in outcome.values
     ]
     answered = [turn.text for turn in reversed(request.turns) if turn.role == "assistant" and turn.text]
-    return [*asked, *results, *answered]
+    return [*prompts, *results, *answered]
 
 
 def _with_ids(request: ConverseRequest, calls: list[PlannedCall]) -> tuple[ToolCall, ...]:

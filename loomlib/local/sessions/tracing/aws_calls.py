@@ -153,9 +153,9 @@ def _note_result(span: Span, answer: Mapping[str, Any]) -> None:
 
 
 def _note_event(span: Span, event: Any) -> None:
-    said = _members(event)
-    if "messageStop" in said or "metadata" in said:
-        _note_result(span, _members(said.get("messageStop") or said.get("metadata")))
+    members = _members(event)
+    if "messageStop" in members or "metadata" in members:
+        _note_result(span, _members(members.get("messageStop") or members.get("metadata")))
 
 
 def _note_failed_attempt(

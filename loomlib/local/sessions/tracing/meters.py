@@ -128,5 +128,5 @@ def _observations(callbacks: Sequence[CallbackT]) -> Iterable[tuple[float, Attri
     for callback in callbacks:
         # A generator can be asked by one only, and that is the provider that the agent may still set.
         if not isinstance(callback, Generator):
-            for each in callback(CallbackOptions()):
-                yield each.value, each.attributes
+            for observation in callback(CallbackOptions()):
+                yield observation.value, observation.attributes

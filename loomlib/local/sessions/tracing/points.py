@@ -119,14 +119,14 @@ class Points:
         scopes: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for series, held in (*values.items(), *histograms.items()):
             scopes.setdefault(series.scope, []).append(_metric(series, held, begin_ns, end_ns))
-        found = {
+        resource_metrics = {
             "resource": {"attributes": encoded_attributes(self._resource)},
             "scopeMetrics": [
                 {"scope": {"name": name, "version": version} if version else {"name": name}, "metrics": metrics}
                 for (name, version), metrics in scopes.items()
             ],
         }
-        return json.dumps({"resourceMetrics": [found]}, separators=(",", ":")).encode("utf-8", "replace")
+        return json.dumps({"resourceMetrics": [resource_metrics]}, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _is_number(value: object) -> bool:

@@ -48,7 +48,7 @@ class SessionSpans(SpanProcessor):
             getattr(self._provider, "_active_span_processor", None), "_span_processors", ()
         )
         if processors is not self._seen:
-            exporters = [getattr(each, "span_exporter", None) for each in processors]
-            self._theirs = any(str(getattr(each, "_endpoint", "")).startswith(self._url) for each in exporters)
+            exporters = [getattr(item, "span_exporter", None) for item in processors]
+            self._theirs = any(str(getattr(item, "_endpoint", "")).startswith(self._url) for item in exporters)
             self._seen = processors
         return self._theirs

@@ -92,7 +92,7 @@ class Tracing:
 
     def adopt(self, provider: object) -> None:
         """Add our processor to the agent's own provider, once."""
-        if provider is self._own or any(provider is each for each in self._attached):
+        if provider is self._own or any(provider is attached for attached in self._attached):
             return
         self._attached.append(provider)
         if isinstance(provider, TracerProvider):

@@ -103,11 +103,11 @@ def _headed(text: str) -> dict[str, str]:
     if not {"output", "history", "tool call"} & set(parts):
         return {}
     spoken = _spoken(parts.get("history", ""))
-    asked = [words for who, words in spoken if who == "User"]
+    prompts = [words for who, words in spoken if who == "User"]
     answered = [words for who, words in spoken if who == "Assistant"]
     done = [f"{who}: {words}" for who, words in spoken if who not in ("User", "Assistant")]
-    if asked:
-        parts.setdefault("prompt", "\n".join(asked) if "tool call" in parts else asked[-1])
+    if prompts:
+        parts.setdefault("prompt", "\n".join(prompts) if "tool call" in parts else prompts[-1])
     if answered:
         parts.setdefault("output", answered[-1])
     if done:
