@@ -148,7 +148,7 @@ def test_health_changes_and_isolation_are_told_and_kept_for_the_next_view(told: 
 def test_copies_are_redacted_unless_asked_and_never_written_over(told: Watched, tmp_path: Path) -> None:
     first = told.ask("export_preview")
     assert "ben@example.com" not in str(first)
-    assert "struck out in these lines" in first["note"]
+    assert "redacted; in these lines" in first["note"]
     file = tmp_path / "copy.jsonl"
     assert told.ask("export", path=str(file))["rows"][1]["count"] == 3
     assert told.panel.status.startswith("Exported to copy.jsonl: 2 actors, 3 events")

@@ -1,4 +1,4 @@
-"""Memories as files: exported without secrets, previewed and imported once."""
+"""Export of a memory to a redacted file, and import of such a file, each with a preview."""
 
 from ...dispatch import register
 from .exporting import ExportPreview, ExportResult, export_memory, preview_export

@@ -1,4 +1,4 @@
-"""A memory as a file: JSON lines, a manifest first, a count and checksum last."""
+"""Export of a memory as JSON lines: a manifest, events, records, and a last line with counts and a checksum."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ...aws import memory_writing as writing
 from ...jobs.written import whole_file
+from ...presentation.formats import number, plural
 from ...redaction import Redactor
 from ..displays import frame_of, html_rows, text_rows
 from ..namespaces import all_paths
@@ -24,40 +25,52 @@ Progress = Callable[[str], None]
 FORMAT: Final = "loom memory export"
 VERSION: Final = 1
 COLUMNS: Final = ("what", "count")
+_NOT_REDACTED: Final = "NOT redacted: the file contains secrets and personal data as they are"
 PREVIEW_COLUMNS: Final = ("kind", "where", "text")
-_TOLD_EVERY: Final = 500
+_PROGRESS_LINES: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExportResult:
-    """What was written where. `struck_out` counts what was, by kind; None: nothing was looked for."""
+    """The result of an export.
+
+    Attributes:
+        path: The file.
+        name: The memory's name.
+        events: Number of exported events.
+        records: Number of exported records.
+        actors: Number of exported actors.
+        redactions: Number of redacted values by kind; None when the file is not redacted.
+        labels: Provenance labels.
+    """
 
     path: Path
     name: str
     events: int
     records: int
     actors: int
-    struck_out: Mapping[str, int] | None = field(default=None)
+    redactions: Mapping[str, int] | None = field(default=None)
     labels: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Counts."""
-        struck = [{"what": f"struck out: {kind}", "count": n} for kind, n in sorted((self.struck_out or {}).items())]
+        """Return one row per count."""
+        redacted = [
+            {"what": f"redacted: {kind}", "count": count} for kind, count in sorted((self.redactions or {}).items())
+        ]
         return [
             {"what": "actors", "count": self.actors},
             {"what": "events", "count": self.events},
             {"what": "records", "count": self.records},
-            *struck,
+            *redacted,
         ]
 
     def frame(self) -> Any:
-        """Counts as a DataFrame."""
+        """Return the counts as a DataFrame."""
         return frame_of(self.rows(), COLUMNS)
 
     def note(self) -> str:
-        """What must be known beside it."""
-        plain = "NOT redacted: whoever has the file has all secrets in it" if self.struck_out is None else "redacted"
-        return " · ".join([str(self.path.name), plain, *self.labels])
+        """Return the file's name, whether it is redacted, and the labels."""
+        return " · ".join([str(self.path.name), _NOT_REDACTED if self.redactions is None else "redacted", *self.labels])
 
     def __repr__(self) -> str:
         return text_rows(f"Export of {self.name}", self.note(), self.rows(), COLUMNS)
@@ -75,13 +88,22 @@ def export_memory(
     progress: Progress | None = None,
     labels: tuple[str, ...] = (),
 ) -> ExportResult:
-    """Write a memory (of these `actors` alone) to a file that only its owner reads; it appears when it is whole.
+    """Write a memory to a file that only its owner can read; the file appears when it is complete.
 
-    Events come session by session, the oldest first, as an import must make them: a session is held in memory at once.
+    Events are written session by session, oldest first, which is the order an import needs. One session at a time is
+    held in memory.
+
+    Args:
+        reader: Reads the memory.
+        path: The file to write.
+        actors: Only these actors; None for all.
+        redactor: Redacts secrets and personal data; None writes everything as it is.
+        progress: Called with a sentence after every 500 lines.
+        labels: Provenance labels of the result.
     """
-    target, cleaner = Path(path), ExportRedactor(redactor)
+    target, export_redactor = Path(path), ExportRedactor(redactor)
     counts = {"event": 0, "record": 0}
-    people = list(reader.actors()) if actors is None else list(dict.fromkeys(actors))
+    actor_ids = list(reader.actors()) if actors is None else list(dict.fromkeys(actors))
     digest = hashlib.sha256()
     with whole_file("The export", target) as file:
 
@@ -90,53 +112,60 @@ def export_memory(
             digest.update(text.encode())
             file.write(text)
 
-        write(_manifest(reader, redactor, cleaner, actors))
-        for line in _lines(reader, people, cleaner, everybody=actors is None):
+        write(_manifest(reader, redactor, export_redactor, actors))
+        for line in _lines(reader, actor_ids, export_redactor, all_actors=actors is None):
             write(line)
             counts[line["kind"]] += 1
-            if progress is not None and sum(counts.values()) % _TOLD_EVERY == 0:
-                progress(f"{counts['event']:,} events and {counts['record']:,} records exported")
+            if progress is not None and sum(counts.values()) % _PROGRESS_LINES == 0:
+                progress(f"{plural(counts['event'], 'event')} and {plural(counts['record'], 'record')} exported")
         write({"kind": "end", "events": counts["event"], "records": counts["record"],
-               "struck_out": cleaner.counts, "sha256": digest.hexdigest()})  # fmt: skip
+               "struck_out": export_redactor.counts, "sha256": digest.hexdigest()})  # fmt: skip
     return ExportResult(
         path=target,
         name=reader.memory.name,
         events=counts["event"],
         records=counts["record"],
-        actors=len(people),
-        struck_out=None if redactor is None else cleaner.counts,
+        actors=len(actor_ids),
+        redactions=None if redactor is None else export_redactor.counts,
         labels=labels,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExportPreview:
-    """The first `lines` as an export would write them; `struck_out` counts what was in these, None: not looked for."""
+    """The first lines of an export, as it would write them.
+
+    Attributes:
+        name: The memory's name.
+        lines: The lines.
+        redactions: Number of redacted values in these lines by kind; None when they are not redacted.
+        labels: Provenance labels.
+    """
 
     name: str
     lines: tuple[Mapping[str, Any], ...]
-    struck_out: Mapping[str, int] | None = field(default=None)
+    redactions: Mapping[str, int] | None = field(default=None)
     labels: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a line."""
+        """Return one row per line."""
         return [
             {
                 "kind": line["kind"],
-                "where": ", ".join(line["namespaces"]) if line["kind"] == "record" else _place(line),
-                "text": line["text"] if line["kind"] == "record" else "; ".join(map(_words, line["payload"])),
+                "where": ", ".join(line["namespaces"]) if line["kind"] == "record" else _session(line),
+                "text": line["text"] if line["kind"] == "record" else "; ".join(map(_part_text, line["payload"])),
             }
             for line in self.lines
         ]
 
     def note(self) -> str:
-        """What must be known beside it."""
-        if self.struck_out is None:
-            said = "NOT redacted: whoever has the file has all secrets in it"
+        """Return the number of lines, what was redacted in them, and the labels."""
+        if self.redactions is None:
+            redaction = _NOT_REDACTED
         else:
-            struck = ", ".join(f"{count} {kind}" for kind, count in sorted(self.struck_out.items()))
-            said = f"redacted; struck out in these lines: {struck or 'nothing'}"
-        return " · ".join([f"the first {len(self.lines)} lines", said, *self.labels])
+            counts = ", ".join(f"{number(count)} {kind}" for kind, count in sorted(self.redactions.items()))
+            redaction = f"redacted; in these lines: {counts or 'nothing'}"
+        return " · ".join([f"the first {plural(len(self.lines), 'line')}", redaction, *self.labels])
 
     def __repr__(self) -> str:
         return text_rows(f"Preview of an export of {self.name}", self.note(), self.rows(), PREVIEW_COLUMNS)
@@ -153,29 +182,37 @@ def preview_export(
     lines: int = 20,
     labels: tuple[str, ...] = (),
 ) -> ExportPreview:
-    """The first events and records as `export_memory` would write them, half of each; nothing is written."""
-    cleaner, half = ExportRedactor(redactor), max(1, lines // 2)
-    people = reader.actors() if actors is None else list(dict.fromkeys(actors))
-    found = list(islice(_event_lines(reader, people, cleaner), half))
-    named = people if isinstance(people, list) else ()
-    found += islice(_record_lines(reader, named, cleaner, everybody=actors is None), lines - len(found))
-    struck_out = None if redactor is None else cleaner.counts
-    return ExportPreview(name=reader.memory.name, lines=tuple(found), struck_out=struck_out, labels=labels)
+    """Return the first events and records, half of each, as `export_memory` would write them; nothing is written.
+
+    Args:
+        reader: Reads the memory.
+        actors: Only these actors; None for all.
+        redactor: Redacts secrets and personal data; None shows everything as it is.
+        lines: The most lines.
+        labels: Provenance labels of the result.
+    """
+    export_redactor, half = ExportRedactor(redactor), max(1, lines // 2)
+    actor_ids = reader.actors() if actors is None else list(dict.fromkeys(actors))
+    first = list(islice(_event_lines(reader, actor_ids, export_redactor), half))
+    named = actor_ids if isinstance(actor_ids, list) else ()
+    first += islice(_record_lines(reader, named, export_redactor, all_actors=actors is None), lines - len(first))
+    redactions = None if redactor is None else export_redactor.counts
+    return ExportPreview(name=reader.memory.name, lines=tuple(first), redactions=redactions, labels=labels)
 
 
-def _words(part: Mapping[str, Any]) -> str:
-    said = part.get("conversational")
-    if said is None:
+def _part_text(part: Mapping[str, Any]) -> str:
+    message = part.get("conversational")
+    if message is None:
         return json.dumps(part, ensure_ascii=False)
-    return f"{str(said['role']).lower()}: {said['content']['text']}"
+    return f"{str(message['role']).lower()}: {message['content']['text']}"
 
 
-def _place(line: Mapping[str, Any]) -> str:
+def _session(line: Mapping[str, Any]) -> str:
     return f"{line['actorId']} / {line['sessionId']}"
 
 
 def _manifest(
-    reader: MemoryReader, redactor: Redactor | None, cleaner: ExportRedactor, actors: Sequence[str] | None
+    reader: MemoryReader, redactor: Redactor | None, export_redactor: ExportRedactor, actors: Sequence[str] | None
 ) -> dict[str, Any]:
     memory = reader.memory
     return {
@@ -188,40 +225,42 @@ def _manifest(
             {"name": s.name, "type": s.type, "namespaces": list(s.namespaces), "strategyId": s.strategy_id}
             for s in memory.strategies
         ],
-        "actors": None if actors is None else [cleaner.name(each) for each in actors],
+        "actors": None if actors is None else [export_redactor.name(actor) for actor in actors],
         "redacted": redactor is not None,
-        "rules": sorted({each.name for each in redactor.rules}) if redactor else [],
+        "rules": sorted({rule.name for rule in redactor.rules}) if redactor else [],
         "exported_at": datetime.now(UTC).isoformat(),
     }
 
 
 def _lines(
-    reader: MemoryReader, actors: Sequence[str], cleaner: ExportRedactor, *, everybody: bool
+    reader: MemoryReader, actors: Sequence[str], export_redactor: ExportRedactor, *, all_actors: bool
 ) -> Iterator[dict[str, Any]]:
-    yield from _event_lines(reader, actors, cleaner)
-    yield from _record_lines(reader, actors, cleaner, everybody=everybody)
+    yield from _event_lines(reader, actors, export_redactor)
+    yield from _record_lines(reader, actors, export_redactor, all_actors=all_actors)
 
 
-def _event_lines(reader: MemoryReader, actors: Iterable[str], cleaner: ExportRedactor) -> Iterator[dict[str, Any]]:
+def _event_lines(
+    reader: MemoryReader, actors: Iterable[str], export_redactor: ExportRedactor
+) -> Iterator[dict[str, Any]]:
     memory, clients = reader.memory, reader.clients
     for actor in actors:
         for session in reader.sessions(actor):
             shapes = writing.iter_event_shapes(
                 clients, memory.memory_id, actor, session.session_id, region=memory.region
             )
-            yield from reversed([cleaner.event(each) for each in shapes])
+            yield from reversed([export_redactor.event(shape) for shape in shapes])
 
 
 def _record_lines(
-    reader: MemoryReader, actors: Iterable[str], cleaner: ExportRedactor, *, everybody: bool
+    reader: MemoryReader, actors: Iterable[str], export_redactor: ExportRedactor, *, all_actors: bool
 ) -> Iterator[dict[str, Any]]:
     memory, clients = reader.memory, reader.clients
-    strategies = {each.strategy_id: each.name for each in memory.strategies}
-    wanted = None if everybody else {each.record_id for actor in actors for each in reader.records(actor=actor)}
-    seen: set[str] = set()
+    strategies = {strategy.strategy_id: strategy.name for strategy in memory.strategies}
+    wanted = None if all_actors else {record.record_id for actor in actors for record in reader.records(actor=actor)}
+    written: set[str] = set()
     for path in all_paths(memory):
         for shape in writing.iter_record_shapes(clients, memory.memory_id, path, region=memory.region):
             record_id = str(shape["memoryRecordId"])
-            if record_id not in seen and (wanted is None or record_id in wanted):
-                seen.add(record_id)
-                yield cleaner.record(shape, strategies)
+            if record_id not in written and (wanted is None or record_id in wanted):
+                written.add(record_id)
+                yield export_redactor.record(shape, strategies)

@@ -1,4 +1,4 @@
-"""What the lines of an export must have: whoever makes or mends one by hand is told what is missing, and where."""
+"""Validates the lines of an export, so that an error names what is missing or malformed, and where."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any, Final, cast
 
 from ...errors import SettingsError
 
-_Is = Callable[[Any], bool]
+_Check = Callable[[Any], bool]
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _is_words(value: Any) -> bool:
+def _is_string(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[Any]", value))
+def _is_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
 
 
 def _is_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, dict) for each in cast("list[Any]", value))
+    return isinstance(value, list) and all(isinstance(item, dict) for item in cast("list[Any]", value))
 
 
 def _is_object(value: Any) -> bool:
@@ -31,20 +31,20 @@ def _is_object(value: Any) -> bool:
 
 
 def _is_strategies(value: Any) -> bool:
-    return _is_objects(value) and all(_is_text(each.get("name")) and _is_text(each.get("strategyId")) for each in value)
+    return _is_objects(value) and all(_is_text(item.get("name")) and _is_text(item.get("strategyId")) for item in value)
 
 
 def _is_metadata(value: Any) -> bool:
-    """Each value under the one name of its form: `{"topic": {"stringValue": "food"}}`."""
-    return _is_object(value) and all(_is_object(each) and len(each) == 1 for each in value.values())
+    """Return whether each value is under one key that names its type: `{"topic": {"stringValue": "food"}}`."""
+    return _is_object(value) and all(_is_object(item) and len(item) == 1 for item in value.values())
 
 
 def _is_branch(value: Any) -> bool:
     return _is_object(value) and _is_text(value.get("name"))
 
 
-_TEXT: Final = "a text"
-_NEEDED: Final[Mapping[str, Mapping[str, tuple[_Is, str]]]] = {
+_TEXT: Final = "a string"
+_NEEDED: Final[Mapping[str, Mapping[str, tuple[_Check, str]]]] = {
     "event": {
         "eventId": (_is_text, _TEXT),
         "actorId": (_is_text, _TEXT),
@@ -54,13 +54,13 @@ _NEEDED: Final[Mapping[str, Mapping[str, tuple[_Is, str]]]] = {
     },
     "record": {
         "memoryRecordId": (_is_text, _TEXT),
-        "text": (_is_words, _TEXT),
-        "namespaces": (_is_texts, "a list of texts"),
+        "text": (_is_string, _TEXT),
+        "namespaces": (_is_strings, "a list of strings"),
         "createdAt": (_is_text, "a time such as 2026-11-22T05:00:00+00:00"),
     },
     "manifest": {"memory": (_is_object, "an object with the id and the name of the memory")},
 }
-_ALLOWED: Final[Mapping[str, tuple[_Is, str]]] = {
+_ALLOWED: Final[Mapping[str, tuple[_Check, str]]] = {
     "branch": (_is_branch, "an object with a name"),
     "metadata": (_is_metadata, 'an object such as {"topic": {"stringValue": "food"}}'),
     "strategies": (_is_strategies, "a list of objects, each with a name and a strategyId"),
@@ -68,25 +68,41 @@ _ALLOWED: Final[Mapping[str, tuple[_Is, str]]] = {
 
 
 def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
-    """Raises `SettingsError` where the first line lacks what an import needs of it."""
+    """Check the manifest, an export's first line.
+
+    Args:
+        manifest: The line.
+        where: File and line, for the error.
+
+    Raises:
+        SettingsError: A field is missing or malformed.
+    """
     _check("manifest", manifest, where)
 
 
 def check_line(line: Mapping[str, Any], where: str) -> None:
-    """Raises `SettingsError` where an event or a record lacks what it must have, or has it in another form."""
+    """Check the line of an event or record.
+
+    Args:
+        line: The line.
+        where: File and line, for the error.
+
+    Raises:
+        SettingsError: A field is missing or malformed.
+    """
     _check(str(line["kind"]), line, where)
 
 
 def _check(kind: str, line: Mapping[str, Any], where: str) -> None:
-    for name, (fits, form) in _NEEDED[kind].items():
+    for name, (is_valid, form) in _NEEDED[kind].items():
         if name not in line:
-            raise _wrong(f"The export's {kind} has no {name}", where, form, name)
-        if not fits(line[name]):
-            raise _wrong(f"The export's {kind} has another {name} than it must", where, form, name)
-    for name, (fits, form) in _ALLOWED.items():
-        if line.get(name) and not fits(line[name]):
-            raise _wrong(f"The export's {kind} has another {name} than it must", where, form, name)
+            raise _invalid(f"The export's {kind} has no {name}", where, form, name)
+        if not is_valid(line[name]):
+            raise _invalid(f"The export's {kind} has an invalid {name}", where, form, name)
+    for name, (is_valid, form) in _ALLOWED.items():
+        if line.get(name) and not is_valid(line[name]):
+            raise _invalid(f"The export's {kind} has an invalid {name}", where, form, name)
 
 
-def _wrong(what: str, where: str, form: str, name: str) -> SettingsError:
-    return SettingsError(what, on=where, try_=f"{name} is {form}; memory.export(path) writes files that fit")
+def _invalid(what: str, where: str, form: str, name: str) -> SettingsError:
+    return SettingsError(what, on=where, try_=f"{name} must be {form}; memory.export(path) writes valid files")

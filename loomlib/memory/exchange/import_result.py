@@ -12,7 +12,19 @@ COLUMNS: Final = ("what", "written", "here before", "failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportResult:
-    """What an import wrote, and what it found here before."""
+    """What an import wrote, and what the memory already had.
+
+    Attributes:
+        name: The memory's name.
+        events: Number of events written.
+        records: Number of records written.
+        events_before: Number of the export's events that the memory already had.
+        records_before: Number of the export's records that the memory already had.
+        failures: Messages of failed requests.
+        failed_events: Number of events that were not written.
+        failed_records: Number of records that were not written.
+        labels: Provenance labels.
+    """
 
     name: str
     events: int
@@ -26,23 +38,23 @@ class ImportResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything of the export is in the memory now."""
+        """Whether the memory now has everything of the export."""
         return not self.failed_events and not self.failed_records
 
     def rows(self) -> list[dict[str, Any]]:
-        """Events and records."""
+        """Return a row for events and one for records."""
         return [
             dict(zip(COLUMNS, ("events", self.events, self.events_before, self.failed_events), strict=True)),
             dict(zip(COLUMNS, ("records", self.records, self.records_before, self.failed_records), strict=True)),
         ]
 
     def frame(self) -> Any:
-        """Events and records."""
+        """Return a DataFrame with a row for events and one for records."""
         return frame_of(self.rows(), COLUMNS)
 
     def note(self) -> str:
-        """Whether all is there."""
-        failed = f"failed: {'; '.join(self.failures[:3])}; import again to go on" if self.failures else "complete"
+        """Return whether it is complete, and the first failures."""
+        failed = f"failed: {'; '.join(self.failures[:3])}; import again to resume" if self.failures else "complete"
         return " · ".join([failed, *self.labels])
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""An export into a memory: previewed, then written; whoever stops it goes on later, and nothing comes twice."""
+"""Preview of an import. A confirmed import can be interrupted and resumed, and writes nothing twice."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...aws import memory_writing as writing
 from ...dispatch import call
 from ...errors import SettingsError
 from ...jobs.written import written
+from ...presentation.formats import join, plural
 from ..displays import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
 from .import_result import ImportResult
@@ -26,7 +27,21 @@ COLUMNS: Final = ("what", "in the export", "here already", "to write")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportPreview:
-    """What an import would write; made by `memory.import_(path)`. Nothing is, until `.confirm()`."""
+    """What an import would write; made by `memory.import_(path)`. Only `.confirm()` writes.
+
+    Attributes:
+        reader: Reads the memory to import into.
+        path: The export's file.
+        checksum: The export's checksum.
+        source: Name of the exported memory.
+        counts: Number of lines in the export, by kind ("event", "record").
+        already: Ids of those that the memory already has.
+        present: Their number, by kind.
+        warnings: What to know before confirming.
+        is_redacted: Whether the export is redacted.
+        labels: Provenance labels.
+        progress: The preview's progress callback, which `confirm` uses unless it gets its own.
+    """
 
     reader: MemoryReader
     path: Path
@@ -38,29 +53,30 @@ class ImportPreview:
     warnings: tuple[str, ...]
     is_redacted: bool
     labels: tuple[str, ...] = ()
-    told: Progress | None = None
-    """Whom the preview told how far it was, and `confirm` tells unless it is given another."""
+    progress: Progress | None = None
 
     @property
     def events(self) -> int:
-        """How many events would be written."""
+        """Number of events that would be written."""
         return self.counts.get("event", 0) - self.present.get("event", 0)
 
     @property
     def records(self) -> int:
-        """How many records would be written."""
+        """Number of records that would be written."""
         return self.counts.get("record", 0) - self.present.get("record", 0)
 
     def confirm(self, *, extract: bool = False, progress: Progress | None = None) -> ImportResult:
-        """Write what is not here. With `extract` strategies see the events, and make records beside the imported ones.
+        """Write what the memory does not have yet; an interrupted import resumes where it stopped.
 
-        An import that was stopped goes on where it stopped, also from a copy of this preview made later.
+        Args:
+            extract: Whether the memory's strategies also extract records from the imported events.
+            progress: Called with a sentence while it writes.
         """
-        with written("What was imported, noted beside the export,", self.path):
-            return call("ImportPreview.confirm", self, extract=extract, progress=progress or self.told)
+        with written("The journal of the import, next to the export,", self.path):
+            return call("ImportPreview.confirm", self, extract=extract, progress=progress or self.progress)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Events and records."""
+        """Return a row for events and one for records."""
         return [
             {
                 "what": f"{kind}s",
@@ -72,14 +88,13 @@ class ImportPreview:
         ]
 
     def frame(self) -> Any:
-        """Events and records."""
+        """Return a DataFrame with a row for events and one for records."""
         return frame_of(self.rows(), COLUMNS)
 
     def note(self) -> str:
-        """What must be known beforehand."""
-        redacted = "secrets and personal data were struck out" if self.is_redacted else "NOT redacted"
-        said = f"{redacted}; nothing is written until .confirm()"
-        return " · ".join([said, *self.warnings, *self.labels])
+        """Return whether the export is redacted, the warnings and the labels."""
+        redacted = "secrets and personal data are redacted" if self.is_redacted else "NOT redacted"
+        return " · ".join([f"{redacted}; only .confirm() writes", *self.warnings, *self.labels])
 
     def __repr__(self) -> str:
         title = f"Import of {self.source} into {self.reader.memory.name}"
@@ -97,28 +112,37 @@ def preview_import(
     progress: Progress | None = None,
     labels: tuple[str, ...] = (),
 ) -> ImportPreview:
-    """Read the whole file, and what of it the memory has already. Raises `SettingsError` for a file that is no export,
-    or was cut or changed."""
+    """Read an export, and find out what of it the memory already has.
+
+    Args:
+        reader: Reads the memory to import into.
+        path: The export's file.
+        progress: Called with a sentence while records are read.
+        labels: Provenance labels of the result.
+
+    Raises:
+        SettingsError: The file is not an export, or was truncated or changed.
+    """
     manifest, checksum = read_manifest(path), check_whole(path)
     counts: Counter[str] = Counter()
     oldest: datetime | None = None
     sessions: dict[tuple[str, str], None] = {}
     strategies: set[str] = set()
-    places: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for line in read_lines(path):
         counts[line["kind"]] += 1
         if line["kind"] == "event":
-            at = moment_of(line["eventTimestamp"])
+            at = time_of(line["eventTimestamp"])
             oldest = at if oldest is None else min(oldest, at)
             sessions[line["actorId"], line["sessionId"]] = None
-            places[line["eventId"]] = "event"
+            kinds[line["eventId"]] = "event"
         else:
             strategies.add(str(line.get("strategy") or ""))
-            places[line["memoryRecordId"]] = "record"
+            kinds[line["memoryRecordId"]] = "record"
     done = set(ImportJournal.of(path, reader.memory.memory_id, checksum).done)
     if manifest["memory"].get("id") == reader.memory.memory_id:
-        done |= _here(reader, sessions, progress)
-    already = frozenset(done & places.keys())
+        done |= _ids_in_memory(reader, sessions, progress)
+    already = frozenset(done & kinds.keys())
     return ImportPreview(
         reader=reader,
         path=Path(path),
@@ -126,41 +150,47 @@ def preview_import(
         source=str(manifest["memory"].get("name", "")),
         counts=dict(counts),
         already=already,
-        present=dict(Counter(places[each] for each in already)),
+        present=dict(Counter(kinds[id] for id in already)),
         warnings=tuple(_warnings(reader, manifest, oldest, strategies - {""})),
         is_redacted=manifest.get("redacted") is True,
         labels=labels,
-        told=progress,
+        progress=progress,
     )
 
 
-def moment_of(text: Any) -> datetime:
-    """A line's time. Raises `SettingsError` where it is none."""
+def time_of(text: Any) -> datetime:
+    """Parse a time of an export; without a zone it is UTC.
+
+    Raises:
+        SettingsError: The text is not a time.
+    """
     try:
         at = datetime.fromisoformat(str(text))
     except ValueError as error:
-        raise SettingsError(f"The export has a time that is none: {error}") from error
+        raise SettingsError(f"The export has an invalid time: {error}") from error
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def _here(reader: MemoryReader, sessions: dict[tuple[str, str], None], progress: Progress | None) -> set[str]:
-    """The ids that the memory itself still has: an export that comes home doubles nothing."""
-    memory, found = reader.memory, set[str]()
+def _ids_in_memory(reader: MemoryReader, sessions: dict[tuple[str, str], None], progress: Progress | None) -> set[str]:
+    """Return the ids that the memory still has, so that importing its own export duplicates nothing."""
+    memory, ids = reader.memory, set[str]()
     for actor, session in sessions:
         shapes = writing.iter_event_shapes(
             reader.clients, memory.memory_id, actor, session, payloads=False, region=memory.region
         )
-        found |= {str(each["eventId"]) for each in shapes}
-    return found | {each.record_id for each in reader.records(progress=progress)}
+        ids |= {str(shape["eventId"]) for shape in shapes}
+    return ids | {record.record_id for record in reader.records(progress=progress)}
 
 
 def _warnings(
     reader: MemoryReader, manifest: dict[str, Any], oldest: datetime | None, strategies: set[str]
 ) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     days = reader.memory.event_expiry_days
     if days is not None and oldest is not None and datetime.now(UTC) - oldest > timedelta(days=days):
-        found.append(f"events older than {days} days expire at once here")
-    if missing := sorted(strategies - {each.name for each in reader.memory.strategies}):
-        found.append(f"the memory has no strategy {', '.join(missing)}: those records will belong to none")
-    return found
+        warnings.append(f"events older than {plural(days, 'day')} expire at once in this memory")
+    if missing := sorted(strategies - {strategy.name for strategy in reader.memory.strategies}):
+        warnings.append(
+            f"the memory has no strategy {join(missing, 'or')}: its records are imported without a strategy"
+        )
+    return warnings

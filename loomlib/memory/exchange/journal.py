@@ -1,4 +1,4 @@
-"""What an import has written so far, beside the export: with it an import goes on where it stopped."""
+"""A journal of what an import has written, stored next to the export, from which an interrupted import resumes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from typing import IO, Any, Self
 
 @dataclass(slots=True)
 class ImportJournal:
-    """`done` has the new id of each old one. Lines of an import of another file (`checksum`) do not count."""
+    """The new ids of what was imported.
+
+    Attributes:
+        path: The journal's file.
+        checksum: The export's checksum; lines of an import of another file are ignored.
+        done: New ids by old ids.
+    """
 
     path: Path
     checksum: str
@@ -23,12 +29,18 @@ class ImportJournal:
 
     @classmethod
     def of(cls, export: str | os.PathLike[str], memory_id: str, checksum: str) -> ImportJournal:
-        """The journal of an export's import into a memory, as far as it came."""
+        """Open the journal of an import.
+
+        Args:
+            export: The export's file.
+            memory_id: The memory to import into.
+            checksum: The export's checksum.
+        """
         source = Path(export)
         journal = cls(source.with_name(f"{source.name}.{memory_id}.imported"), checksum)
         if journal.path.exists():
             for raw in journal.path.read_text("utf-8").splitlines():
-                with suppress(ValueError, KeyError, TypeError):  # the last line of one that was killed may be torn
+                with suppress(ValueError, KeyError, TypeError):  # a killed import may leave an incomplete last line
                     line: Any = json.loads(raw)
                     if line["of"] == checksum[:16]:
                         journal.done[str(line["old"])] = str(line["new"])
@@ -38,7 +50,7 @@ class ImportJournal:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._file = os.fdopen(descriptor, "a", encoding="utf-8")
         if self.path.stat().st_size:
-            self._file.write("\n")  # ends a line that was torn
+            self._file.write("\n")  # ends an incomplete line
         return self
 
     def __exit__(
@@ -48,8 +60,8 @@ class ImportJournal:
             self._file.close()
             self._file = None
 
-    def note(self, made: Mapping[str, str]) -> None:
-        """New ids by old ones; on disk when this returns."""
+    def add(self, made: Mapping[str, str]) -> None:
+        """Add new ids by old ids; they are written when this returns."""
         self.done.update(made)
         if self._file is not None:
             lines = (json.dumps({"of": self.checksum[:16], "old": old, "new": new}) for old, new in made.items())

@@ -1,4 +1,4 @@
-"""An export's file, read line by line and never believed."""
+"""Reads the file of an export line by line and validates it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from ...errors import SettingsError
 from .exporting import FORMAT, VERSION
 from .fields import check_line, check_manifest
 
-_WRITTEN: Final = "a file that memory.export(path) wrote"
+_EXPECTED: Final = "a file that memory.export(path) wrote"
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The first line of an export. Raises `SettingsError` where it is none."""
+    """Read the first line of an export.
+
+    Raises:
+        SettingsError: The file is not an export, or of an unknown version.
+    """
     first = next(_lines(Path(path)), None)
     if first is None or first.get("kind") != "manifest" or first.get("format") != FORMAT:
-        raise SettingsError("The file is no export of a memory", on=str(path), try_=_WRITTEN)
+        raise SettingsError("The file is not an export of a memory", on=str(path), try_=_EXPECTED)
     check_manifest(first, str(path))
     if first.get("version") != VERSION:
         raise SettingsError(
-            f"The export is of version {first.get('version')}, and {VERSION} is known",
+            f"The export has version {first.get('version')}; this Loom reads version {VERSION}",
             on=str(path),
             try_="a newer Loom",
         )
@@ -32,7 +36,11 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The events and records of an export, in its order. Raises `SettingsError` where one lacks what it must have."""
+    """Yield the events and records of an export in order.
+
+    Raises:
+        SettingsError: A line is malformed.
+    """
     for number, line in enumerate(_lines(Path(path)), 1):
         if line.get("kind") in ("event", "record"):
             check_line(line, f"{path}, line {number}")
@@ -40,7 +48,11 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def check_whole(path: str | os.PathLike[str]) -> str:
-    """The export's checksum, when its last line agrees with it. Raises `SettingsError` where it was cut or changed."""
+    """Verify that an export is complete, and return its checksum.
+
+    Raises:
+        SettingsError: The file was truncated or changed.
+    """
     digest, last = hashlib.sha256(), b""
     with _opened(Path(path)) as file:
         for raw in file:
@@ -50,10 +62,10 @@ def check_whole(path: str | os.PathLike[str]) -> str:
         end: Any = json.loads(last or b"null")
     except ValueError:
         end = None
-    told = cast("dict[str, Any]", end) if isinstance(end, dict) else {}
-    if told.get("kind") != "end" or told.get("sha256") != digest.hexdigest():
+    last_line = cast("dict[str, Any]", end) if isinstance(end, dict) else {}
+    if last_line.get("kind") != "end" or last_line.get("sha256") != digest.hexdigest():
         raise SettingsError(
-            "The export was cut short or changed after it was written: its checksum does not agree",
+            "The export was truncated or changed after it was written: its checksum does not match",
             on=str(path),
             try_="export again",
         )
@@ -67,10 +79,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 line: Any = json.loads(raw)
             except (ValueError, RecursionError) as error:
                 raise SettingsError(
-                    f"Line {number} of the export is no JSON: {error}", on=str(path), try_=_WRITTEN
+                    f"Line {number} of the export is not JSON: {error}", on=str(path), try_=_EXPECTED
                 ) from error
             if not isinstance(line, dict):
-                raise SettingsError(f"Line {number} of the export is no JSON object", on=str(path), try_=_WRITTEN)
+                raise SettingsError(f"Line {number} of the export is not a JSON object", on=str(path), try_=_EXPECTED)
             yield cast("dict[str, Any]", line)
 
 
@@ -78,5 +90,5 @@ def _opened(path: Path) -> Any:
     try:
         return path.open("rb")
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise SettingsError(f"The export cannot be read: {why}", on=str(path), try_=_WRITTEN) from error
+        reason = error.strerror or type(error).__name__
+        raise SettingsError(f"The export cannot be read: {reason}", on=str(path), try_=_EXPECTED) from error

@@ -1,4 +1,4 @@
-"""Events and records as an export may keep them: secrets and personal data struck out, still importable."""
+"""Redacts the events and records of an export so that an import still accepts them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _SERVICE_KEYS: Final = "x-loom-"
 
 
 class ExportRedactor:
-    """One export's. A value has the same placeholder wherever it stands; without a redactor nothing is struck out."""
+    """Redacts one export: a value has the same placeholder everywhere. Without a redactor nothing is changed."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self._document: Document | None = redactor.document() if redactor else None
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each kind were struck out."""
+        """Number of redacted values by kind."""
         return dict(self._document.counts) if self._document else {}
 
     def event(self, shape: Mapping[str, Any]) -> dict[str, Any]:
-        """An event's line."""
+        """Return the line of an event."""
         line: dict[str, Any] = {
             "kind": "event",
             "eventId": str(shape["eventId"]),
             "actorId": self.name(str(shape["actorId"])),
             "sessionId": self.name(str(shape["sessionId"])),
             "eventTimestamp": json_ready(shape["eventTimestamp"]),
-            "payload": [self._payload(each) for each in shape.get("payload") or ()],
+            "payload": [self._payload(part) for part in shape.get("payload") or ()],
         }
         if branch := shape.get("branch"):
             line["branch"] = {**json_ready(branch), "name": self.name(str(branch.get("name", "")))}
@@ -44,13 +44,18 @@ class ExportRedactor:
         return line
 
     def record(self, shape: Mapping[str, Any], strategies: Mapping[str, str]) -> dict[str, Any]:
-        """A record's line; its strategy by name, for another memory's has another id."""
+        """Return the line of a record.
+
+        Args:
+            shape: The record as the service returns it.
+            strategies: Names of the strategies by id; the ids of another memory differ.
+        """
         strategy_id = str(shape.get("memoryStrategyId") or "")
         line: dict[str, Any] = {
             "kind": "record",
             "memoryRecordId": str(shape["memoryRecordId"]),
             "text": self.text(_content(shape))[:_LARGEST_TEXT],
-            "namespaces": [self.path(str(each)) for each in shape.get("namespaces") or ()],
+            "namespaces": [self.name(str(namespace)) for namespace in shape.get("namespaces") or ()],
             "strategy": strategies.get(strategy_id, ""),
             "memoryStrategyId": strategy_id,
             "createdAt": json_ready(shape["createdAt"]),
@@ -62,7 +67,7 @@ class ExportRedactor:
         return line
 
     def text(self, text: str) -> str:
-        """A text; JSON within it is struck out as JSON, so that it stays some."""
+        """Redact a text; JSON within it is redacted value by value, so that it stays valid."""
         if self._document is None:
             return text
         if text.lstrip()[:1] in ("{", "["):
@@ -75,25 +80,21 @@ class ExportRedactor:
         return self._document.text(text)
 
     def name(self, name: str) -> str:
-        """An id of an actor or session: what looks like a secret in it becomes a word that is allowed there."""
-        return "/".join(map(self._bare_id, name.split("/")))
+        """Redact an actor or session id or a namespace; placeholders have only characters that are allowed in ids."""
+        return "/".join(map(self._id_part, name.split("/")))
 
-    def path(self, namespace: str) -> str:
-        """A namespace, in the same way."""
-        return self.name(namespace)
-
-    def _bare_id(self, part: str) -> str:
+    def _id_part(self, part: str) -> str:
         if self._document is None or not part:
             return part
         clean = self._document.text(part)
         return part if clean == part else _NOT_IN_IDS.sub("-", clean).strip("-:") or "redacted"
 
-    def _payload(self, each: Mapping[str, Any]) -> dict[str, Any]:
-        if "conversational" in each:
-            said = each["conversational"]
-            content = {"text": self.text(_content(said))}
-            return {"conversational": {"role": said["role"], "content": content}}
-        return cast("dict[str, Any]", self._value(json_ready(each)))
+    def _payload(self, part: Mapping[str, Any]) -> dict[str, Any]:
+        if "conversational" in part:
+            message = part["conversational"]
+            content = {"text": self.text(_content(message))}
+            return {"conversational": {"role": message["role"], "content": content}}
+        return cast("dict[str, Any]", self._value(json_ready(part)))
 
     def _value(self, value: Any) -> Any:
         if self._document is None:
@@ -101,26 +102,26 @@ class ExportRedactor:
         if isinstance(value, str):
             return self.text(value)
         clean = self._document.value(value)
-        return self._opened(clean)
+        return self._nested_json(clean)
 
-    def _opened(self, value: Any) -> Any:
-        """JSON within the texts of JSON: Strands keeps messages so."""
+    def _nested_json(self, value: Any) -> Any:
+        """Redact JSON within the strings of JSON, which is how Strands stores messages."""
         if isinstance(value, str):
             return self.text(value) if value.lstrip()[:1] in ("{", "[") else value
         if isinstance(value, dict):
-            return {key: self._opened(each) for key, each in cast("dict[str, Any]", value).items()}
+            return {key: self._nested_json(item) for key, item in cast("dict[str, Any]", value).items()}
         if isinstance(value, list):
-            return [self._opened(each) for each in cast("list[Any]", value)]
+            return [self._nested_json(item) for item in cast("list[Any]", value)]
         return value
 
     def _metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Metadata knows no brackets: `[email 1]` is `email 1` there. What the service itself notes stays."""
-        found: dict[str, Any] = {}
+        """Redact metadata, where brackets are not allowed (`[email 1]` becomes `email 1`); the service's keys stay."""
+        redacted: dict[str, Any] = {}
         for key, wrapped in cast("dict[str, Any]", json_ready(metadata)).items():
             if self._document is None or key.startswith(_SERVICE_KEYS):
-                found[key] = wrapped
+                redacted[key] = wrapped
                 continue
-            # The key goes along, so that a field named as a secret's is known as one.
+            # With its key, because a field name such as "password" marks the value as a secret.
             inner = {
                 form: value if form == "dateTimeValue" else self._document.value({key: value})
                 for form, value in cast("dict[str, Any]", wrapped).items()
@@ -129,10 +130,12 @@ class ExportRedactor:
                 if isinstance(value, dict):
                     ((name, clean),) = cast("dict[str, Any]", value).items()
                     is_text = form != "numberValue" or isinstance(clean, str)
-                    found[_plain(name)] = {"stringValue" if form == "numberValue" and is_text else form: _plain(clean)}
+                    redacted[_allowed(name)] = {
+                        "stringValue" if form == "numberValue" and is_text else form: _allowed(clean)
+                    }
                 else:
-                    found[key] = {form: value}
-        return found
+                    redacted[key] = {form: value}
+        return redacted
 
 
 def _content(shape: Mapping[str, Any]) -> str:
@@ -140,9 +143,9 @@ def _content(shape: Mapping[str, Any]) -> str:
     return str(content.get("text", ""))
 
 
-def _plain(value: Any) -> Any:
+def _allowed(value: Any) -> Any:
     if isinstance(value, str):
         return _NOT_IN_METADATA.sub("", value)[:256] or "-"
     if isinstance(value, list):
-        return [_plain(each) for each in cast("list[Any]", value)]
+        return [_allowed(item) for item in cast("list[Any]", value)]
     return value
