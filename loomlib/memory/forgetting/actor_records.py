@@ -1,4 +1,4 @@
-"""Everything that is an actor's in a memory: events by session, and records by how they are known to be the actor's."""
+"""Finds an actor's events by session, and an actor's records by namespace and by source event."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from typing import Final
 from ...aws import memory as service
 from ...aws import memory_writing as writing
 from ...aws.memory_shapes import MemoryRecord, metadata_event_id
+from ...presentation.formats import number
 from ..namespaces import RecordLocation, actor_locations, all_paths, fill_template, location_of
 from ..reading import MemoryReader
 
 Progress = Callable[[str], None]
 
-OWN, BY_SOURCE, UNSURE = "own namespace", "told sources", "unsure"
-"""In a namespace of the actor's; elsewhere, but told to come from the actor's events alone; perhaps another's."""
-_TOLD_EVERY: Final = 500
+OWN, BY_SOURCE, UNSURE = "own namespace", "stated sources", "unsure"
+"""How a record belongs to an actor: in a namespace of the actor; elsewhere, with all its stated source events the
+actor's; or it may belong to another actor."""
+_PROGRESS_RECORDS: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActorRecord:
-    """A record, and how it is known to be the actor's: `OWN`, `BY_SOURCE`, or `UNSURE` (which is never deleted)."""
+    """A record of an actor.
+
+    Attributes:
+        record: The record.
+        how: `OWN`, `BY_SOURCE`, or `UNSURE` (never deleted).
+        because: The reason, where it is not the namespace.
+    """
 
     record: MemoryRecord
     how: str
@@ -29,25 +37,25 @@ class ActorRecord:
 
 
 def session_ids(reader: MemoryReader, actor_id: str) -> list[str]:
-    """The actor's sessions, those that were emptied too: they stay listed for about a day."""
-    return [each.session_id for each in reader.sessions(actor_id)]
+    """Return the actor's session ids, with emptied sessions: these stay listed for about a day."""
+    return [session.session_id for session in reader.sessions(actor_id)]
 
 
 def event_ids(reader: MemoryReader, actor_id: str, session_id: str) -> Iterator[str]:
-    """The ids of a session's events, without their payloads."""
+    """Yield the ids of a session's events; payloads are not read."""
     region = reader.memory.region
     shapes = writing.iter_event_shapes(
         reader.clients, reader.memory.memory_id, actor_id, session_id, payloads=False, region=region
     )
-    return (str(each["eventId"]) for each in shapes)
+    return (str(shape["eventId"]) for shape in shapes)
 
 
 def sessions_with_events(reader: MemoryReader, actor_id: str) -> list[str]:
-    """The actor's sessions that the service says have events."""
-    found = service.iter_sessions(
+    """Return the ids of the actor's sessions that have events, according to the service."""
+    sessions = service.iter_sessions(
         reader.clients, reader.memory.memory_id, actor_id, with_events=True, region=reader.memory.region
     )
-    return [each.session_id for each in found]
+    return [session.session_id for session in sessions]
 
 
 def actor_records(
@@ -58,41 +66,48 @@ def actor_records(
     *,
     progress: Progress | None = None,
 ) -> Iterator[ActorRecord]:
-    """The actor's records, each once.
+    """Yield the actor's records, each once.
 
-    Found by the strategies' templates, by sessions where a template names only these, and by the source events that
-    the service tells (`events` are the actor's). What might as well be another actor's is `UNSURE`.
+    They are found by the strategies' templates that name the actor or only the session, and by the source events that
+    the service states. A record that may belong to another actor is `UNSURE`.
+
+    Args:
+        reader: Reads the memory.
+        actor_id: The actor.
+        sessions: The actor's session ids.
+        events: Ids of the actor's events.
+        progress: Called with a sentence after every 500 records.
     """
-    mine = {metadata_event_id(each) for each in events}
-    strangers = _strangers(reader, actor_id)
+    own_events = {metadata_event_id(event_id) for event_id in events}
+    similar = _similar_actors(reader, actor_id)
     seen: set[str] = set()
-    places = [*actor_locations(reader.memory, actor_id), *_of_sessions(reader, actor_id, sessions)]
-    for place in places:
-        for record in _listed(reader, place):
-            if record.record_id in seen or not place.holds(record):
+    locations = [*actor_locations(reader.memory, actor_id), *_session_locations(reader, actor_id, sessions)]
+    for location in locations:
+        for record in _records_at(reader, location):
+            if record.record_id in seen or not location.holds(record):
                 continue
             seen.add(record.record_id)
-            other = next((each for each in strangers if _could_be(reader, record, each)), "")
+            other = next((actor for actor in similar if _may_belong_to(reader, record, actor)), "")
             yield ActorRecord(
-                record=record, how=UNSURE if other else OWN, because=f"it could be {other}'s" if other else ""
+                record=record, how=UNSURE if other else OWN, because=f"it may belong to {other}" if other else ""
             )
-            _tell(progress, len(seen))
+            _report(progress, len(seen))
     for path in all_paths(reader.memory):
-        for record in _listed(reader, RecordLocation(template="", path=path)):
+        for record in _records_at(reader, RecordLocation(template="", path=path)):
             if (
                 record.record_id in seen
-                or not (stated := {metadata_event_id(id) for id in record.stated_sources}) & mine
+                or not (stated := {metadata_event_id(id) for id in record.stated_sources}) & own_events
             ):
                 continue
             seen.add(record.record_id)
-            alone = stated <= mine
-            because = "told to come from events of this actor" + ("" if alone else " and of others")
-            yield ActorRecord(record=record, how=BY_SOURCE if alone else UNSURE, because=because)
-            _tell(progress, len(seen))
+            only_own = stated <= own_events
+            because = "the service states source events of this actor" + ("" if only_own else " and of others")
+            yield ActorRecord(record=record, how=BY_SOURCE if only_own else UNSURE, because=because)
+            _report(progress, len(seen))
 
 
 def shared_templates(reader: MemoryReader) -> list[str]:
-    """Templates that name neither an actor nor a session: what lies there cannot be told by its place."""
+    """Return the templates that name neither actor nor session, so that they do not show whose a record is."""
     return [
         template
         for strategy in reader.memory.strategies
@@ -101,18 +116,18 @@ def shared_templates(reader: MemoryReader) -> list[str]:
     ]
 
 
-def _listed(reader: MemoryReader, place: RecordLocation) -> Iterator[MemoryRecord]:
+def _records_at(reader: MemoryReader, location: RecordLocation) -> Iterator[MemoryRecord]:
     return service.iter_records(
         reader.clients,
         reader.memory.memory_id,
-        namespace=place.namespace,
-        path=place.path,
+        namespace=location.namespace,
+        path=location.path,
         region=reader.memory.region,
     )
 
 
-def _of_sessions(reader: MemoryReader, actor_id: str, sessions: Iterable[str]) -> Iterator[RecordLocation]:
-    """Namespaces that name a session and no actor, as long as no other actor has a session of that id."""
+def _session_locations(reader: MemoryReader, actor_id: str, sessions: Iterable[str]) -> Iterator[RecordLocation]:
+    """Yield namespaces by templates that name only the session, for sessions whose id no other actor has."""
     templates = [
         (template, strategy.strategy_id)
         for strategy in reader.memory.strategies
@@ -121,28 +136,30 @@ def _of_sessions(reader: MemoryReader, actor_id: str, sessions: Iterable[str]) -
     ]
     if not templates:
         return
-    others = {each.session_id for who in reader.actors() if who != actor_id for each in reader.sessions(who)}
+    others = {
+        session.session_id for other in reader.actors() if other != actor_id for session in reader.sessions(other)
+    }
     for session_id in sessions:
         if session_id not in others:
             for template, strategy_id in templates:
-                place = location_of(fill_template(template, sessionId=session_id, memoryStrategyId=strategy_id))
-                if place is not None:
-                    yield place
+                location = location_of(fill_template(template, sessionId=session_id, memoryStrategyId=strategy_id))
+                if location is not None:
+                    yield location
 
 
-def _strangers(reader: MemoryReader, actor_id: str) -> list[str]:
-    """Actors whose namespaces may be taken for this one's: one id is the other's with more behind a slash."""
+def _similar_actors(reader: MemoryReader, actor_id: str) -> list[str]:
+    """Return the actors whose namespaces may match this actor's: one id is the other with a slash and more."""
     return [
-        each
-        for each in reader.actors()
-        if each != actor_id and (each.startswith(actor_id + "/") or actor_id.startswith(each + "/"))
+        other
+        for other in reader.actors()
+        if other != actor_id and (other.startswith(actor_id + "/") or actor_id.startswith(other + "/"))
     ]
 
 
-def _could_be(reader: MemoryReader, record: MemoryRecord, other: str) -> bool:
-    return any(place.holds(record) for place in actor_locations(reader.memory, other))
+def _may_belong_to(reader: MemoryReader, record: MemoryRecord, other: str) -> bool:
+    return any(location.holds(record) for location in actor_locations(reader.memory, other))
 
 
-def _tell(progress: Progress | None, count: int) -> None:
-    if progress is not None and count % _TOLD_EVERY == 0:
-        progress(f"{count:,} records of the actor found")
+def _report(progress: Progress | None, count: int) -> None:
+    if progress is not None and count % _PROGRESS_RECORDS == 0:
+        progress(f"{number(count)} records of the actor found")

@@ -1,4 +1,4 @@
-"""What forgetting an actor would delete, shown before anything is."""
+"""Preview of what forgetting an actor would delete."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ...dispatch import call
+from ...presentation.formats import join, plural
 from ...redaction import Redactor
 from ..displays import frame_of, html_rows, safe_id, text_rows
 from ..reading import MemoryReader
@@ -20,12 +21,20 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 COLUMNS: Final = ("what", "where", "how", "count", "sample")
 _SAMPLE_CHARACTERS: Final = 120
-_TOLD_EVERY: Final = 1_000
+_PROGRESS_EVENTS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetCount:
-    """So many events of a session, or records of a namespace; `how` they are known to be the actor's."""
+    """Number of an actor's events in a session, or records in a namespace.
+
+    Attributes:
+        what: "events" or "records".
+        where: The session or namespace.
+        how: How they are known to belong to the actor.
+        count: How many.
+        sample: The start of one of them, redacted.
+    """
 
     what: str
     where: str
@@ -34,63 +43,78 @@ class ForgetCount:
     sample: str = field(default="", repr=False)
 
     def row(self) -> dict[str, Any]:
-        """As a table has it."""
+        """Return the count as a table row."""
         return {name: getattr(self, name) for name in COLUMNS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ForgetPreview:
-    """What would be deleted; made by `memory.forget(actor)`. Nothing is, until `.confirm()`."""
+    """What would be deleted; made by `memory.forget(actor)`. Only `.confirm()` deletes.
+
+    Attributes:
+        reader: Reads the memory.
+        actor_id: The actor.
+        parts: Counts by session and namespace.
+        shared: Namespace templates that name no actor.
+        labels: Provenance labels.
+        progress: The preview's progress callback, which `confirm` uses unless it gets its own.
+    """
 
     reader: MemoryReader
     actor_id: str
     parts: tuple[ForgetCount, ...]
     shared: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    told: Progress | None = None
-    """Whom the preview told how far it was, and `confirm` tells unless it is given another."""
+    progress: Progress | None = None
 
     @property
     def events(self) -> int:
-        """How many events would be deleted."""
-        return sum(each.count for each in self.parts if each.what == "events")
+        """Number of events that would be deleted."""
+        return sum(part.count for part in self.parts if part.what == "events")
 
     @property
     def records(self) -> int:
-        """How many records would be deleted."""
-        return sum(each.count for each in self.parts if each.what == "records" and each.how != UNSURE)
+        """Number of records that would be deleted."""
+        return sum(part.count for part in self.parts if part.what == "records" and part.how != UNSURE)
 
     @property
     def unsure(self) -> int:
-        """How many records might be another actor's, and would stay."""
-        return sum(each.count for each in self.parts if each.how == UNSURE)
+        """Number of records that may belong to another actor and would not be deleted."""
+        return sum(part.count for part in self.parts if part.how == UNSURE)
 
     def confirm(self, *, progress: Progress | None = None) -> ForgetResult:
         """Delete everything that belongs to the actor now, and check the result.
 
         This cannot be undone; `memory.export(path, actors=[...])` makes a copy first.
         """
-        return call("ForgetPreview.confirm", self, progress=progress or self.told)
+        return call("ForgetPreview.confirm", self, progress=progress or self.progress)
 
     def note(self) -> str:
-        """What must be known beside it."""
+        """Return what would be deleted, what would not, and the labels."""
         if not self.parts:
-            return f"Nothing of {self.actor_id} is here: memory.actors() lists who has events"
-        kept = f"{self.unsure:,} records may be another's and would stay" if self.unsure else ""
+            return f"Nothing of {self.actor_id} is stored; memory.actors() lists who has events"
+        unsure = (
+            f"{plural(self.unsure, 'record')} may belong to another actor and would not be deleted"
+            if self.unsure
+            else ""
+        )
         shared = (
-            f"in {', '.join(self.shared)}, which name no actor, only records whose sources are told were found"
+            f"{join(self.shared)} names no actor, so only records with stated sources are found there"
+            if len(self.shared) == 1
+            else f"{join(self.shared)} name no actor, so only records with stated sources are found there"
             if self.shared
             else ""
         )
-        said = f"{self.events:,} events and {self.records:,} records would be deleted; nothing is until .confirm()"
-        return " · ".join(filter(None, (said, kept, shared, *self.labels)))
+        counts = f"{plural(self.events, 'event')} and {plural(self.records, 'record')}"
+        deleted = f"{counts} would be deleted; only .confirm() deletes"
+        return " · ".join(filter(None, (deleted, unsure, shared, *self.labels)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a session and namespace."""
-        return [each.row() for each in self.parts]
+        """Return one row per session and namespace."""
+        return [part.row() for part in self.parts]
 
     def frame(self) -> pd.DataFrame:
-        """One row a session and namespace."""
+        """Return a DataFrame with one row per session and namespace."""
         return frame_of(self.rows(), COLUMNS)
 
     def __repr__(self) -> str:
@@ -105,28 +129,35 @@ class ForgetPreview:
 def preview_forgetting(
     reader: MemoryReader, actor_id: str, *, progress: Progress | None = None, labels: tuple[str, ...] = ()
 ) -> ForgetPreview:
-    """Count what is an actor's, with samples in which secrets and personal data are struck out."""
+    """Count what is stored of an actor, with redacted samples.
+
+    Args:
+        reader: Reads the memory.
+        actor_id: The actor.
+        progress: Called with a sentence while it searches.
+        labels: Provenance labels of the result.
+    """
     redactor = Redactor()
     parts: list[ForgetCount] = []
     events: list[str] = []
     sessions = session_ids(reader, actor_id)
     for session_id in sessions:
-        found = list(event_ids(reader, actor_id, session_id))
-        events += found
-        if progress is not None and len(events) // _TOLD_EVERY > (len(events) - len(found)) // _TOLD_EVERY:
-            progress(f"{len(events):,} events of {actor_id} found")
-        if found:
+        ids = list(event_ids(reader, actor_id, session_id))
+        events += ids
+        if progress is not None and len(events) // _PROGRESS_EVENTS > (len(events) - len(ids)) // _PROGRESS_EVENTS:
+            progress(f"{plural(len(events), 'event')} of {actor_id} found")
+        if ids:
             newest = next(reader.events(actor_id, session=session_id, limit=1), None)
             sample = _sample(redactor, newest.text) if newest else ""
             where = f"session {safe_id(session_id)}"
-            parts.append(ForgetCount(what="events", where=where, how="own session", count=len(found), sample=sample))
+            parts.append(ForgetCount(what="events", where=where, how="own session", count=len(ids), sample=sample))
     counts: Counter[tuple[str, str]] = Counter()
     samples: dict[tuple[str, str], str] = {}
-    for each in actor_records(reader, actor_id, sessions, events, progress=progress):
-        key = (", ".join(each.record.namespaces), each.how)
+    for item in actor_records(reader, actor_id, sessions, events, progress=progress):
+        key = (", ".join(item.record.namespaces), item.how)
         counts[key] += 1
         if key not in samples:
-            samples[key] = _sample(redactor, each.record.text)
+            samples[key] = _sample(redactor, item.record.text)
     parts += [
         ForgetCount(what="records", where=safe_id(where), how=how, count=count, sample=samples[where, how])
         for (where, how), count in sorted(counts.items())
@@ -137,7 +168,7 @@ def preview_forgetting(
         parts=tuple(parts),
         shared=tuple(shared_templates(reader)),
         labels=labels,
-        told=progress,
+        progress=progress,
     )
 
 

@@ -1,4 +1,4 @@
-"""The result of forgetting an actor: what was deleted, and what a check afterwards found."""
+"""The result of forgetting an actor: what was deleted, and whether a search afterwards found more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ...presentation.formats import plural
 from ..displays import frame_of, html_rows, text_rows
 from ..reading import MemoryReader
 from .actor_records import UNSURE, actor_records, event_ids, session_ids, sessions_with_events
@@ -16,22 +17,31 @@ if TYPE_CHECKING:
 COLUMNS: Final = ("what", "deleted", "left")
 MAY_STILL_HOLD: Final = (
     "the session and actor ids themselves, which stay listed for about a day after their last event",
-    "log groups and traces of agents that spoke with the actor, by their own retention",
-    "the store of invocations in Loom's home folder",
-    "logs of model invocations, and streams of memory records, where these are switched on",
-    "backups of the service, which AWS keeps by its own rules and shows nobody",
-    "what an extraction that was under way writes later: .verify() looks again",
-    "exports made before",
+    "logs and traces of agents that answered the actor, until their own retention ends",
+    "invocations in the store of Loom's home folder",
+    "logs of model invocations and streams of memory records, where they are enabled",
+    "backups of the service, which AWS manages and does not show",
+    "records that a running extraction writes later (.verify() searches again)",
+    "exports that were made earlier",
 )
-"""Where something of an actor may be after it was forgotten, for no operation of the memory reaches it."""
+"""Where data of a forgotten actor may still be stored, out of reach of the memory's operations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ForgetResult:
-    """What was deleted, and what a second look found.
+    """What was deleted, and what a search afterwards found.
 
-    A session that was emptied stays listed: `left_events` are counted event by event. `known_events` are the ids of all
-    that were seen, by which records are known that an extraction under way writes later.
+    Attributes:
+        reader: Reads the memory.
+        actor_id: The actor.
+        events: Number of deleted events.
+        records: Number of deleted records.
+        left_events: Number of events that are still stored, counted event by event (emptied sessions stay listed).
+        left_records: Number of the actor's records that are still stored.
+        unsure: Number of records that may belong to another actor; they are not deleted.
+        failures: Messages of failed requests.
+        known_events: Ids of all the actor's events, which identify records that a running extraction writes later.
+        labels: Provenance labels.
     """
 
     reader: MemoryReader
@@ -47,17 +57,19 @@ class ForgetResult:
 
     @property
     def is_verified(self) -> bool:
-        """Whether the second look found nothing of the actor's."""
+        """Whether the search afterwards found nothing of the actor."""
         return not self.left_events and not self.left_records
 
     @property
     def may_still_hold(self) -> tuple[str, ...]:
-        """Where something of the actor may be still."""
-        unsure = (f"{self.unsure:,} records that may be another actor's, left alone",) if self.unsure else ()
+        """Where data of the actor may still be stored."""
+        verb = "was" if self.unsure == 1 else "were"
+        kept = f"{plural(self.unsure, 'record')} that may belong to another actor and {verb} not deleted"
+        unsure = (kept,) if self.unsure else ()
         return (*unsure, *MAY_STILL_HOLD)
 
     def verify(self) -> ForgetResult:
-        """The same with a look of now: extractions under way may have written since."""
+        """Search again, because a running extraction may have written records since."""
         left_events, left_records, unsure = count_left(self.reader, self.actor_id, self.known_events)
         return ForgetResult(
             reader=self.reader,
@@ -73,22 +85,25 @@ class ForgetResult:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Events and records."""
+        """Return a row for events and one for records."""
         return [
             {"what": "events", "deleted": self.events, "left": self.left_events},
             {"what": "records", "deleted": self.records, "left": self.left_records},
         ]
 
     def frame(self) -> pd.DataFrame:
-        """Events and records."""
+        """Return a DataFrame with a row for events and one for records."""
         return frame_of(self.rows(), COLUMNS)
 
     def note(self) -> str:
-        """What was found, and what may be elsewhere."""
-        seen = "verified: a second look found nothing" if self.is_verified else "NOT all is gone"
-        failed = f"{len(self.failures)} failures, the first: {self.failures[0]}" if self.failures else ""
-        elsewhere = "out of reach: " + "; ".join(self.may_still_hold)
-        return " · ".join(filter(None, (seen, failed, elsewhere, *self.labels)))
+        """Return whether it is verified, the first failure, and where data may still be stored."""
+        left = f"{plural(self.left_events, 'event')} and {plural(self.left_records, 'record')}"
+        state = (
+            "verified: a second search found nothing" if self.is_verified else f"NOT complete: {left} are still stored"
+        )
+        failed = f"{plural(len(self.failures), 'failure')}, the first: {self.failures[0]}" if self.failures else ""
+        elsewhere = "may still be stored: " + "; ".join(self.may_still_hold)
+        return " · ".join(filter(None, (state, failed, elsewhere, *self.labels)))
 
     def __repr__(self) -> str:
         return text_rows(f"{self.actor_id} in {self.reader.memory.name}", self.note(), self.rows(), COLUMNS)
@@ -98,9 +113,18 @@ class ForgetResult:
 
 
 def count_left(reader: MemoryReader, actor_id: str, events: Iterable[str] = ()) -> tuple[int, int, int]:
-    """How many events and records of an actor there are, and how many records that may be another's."""
+    """Count what is stored of an actor.
+
+    Args:
+        reader: Reads the memory.
+        actor_id: The actor.
+        events: Ids of deleted events of the actor, to find records that were extracted from them.
+
+    Returns:
+        The number of events, of records, and of records that may belong to another actor.
+    """
     sessions = list(dict.fromkeys([*sessions_with_events(reader, actor_id), *session_ids(reader, actor_id)]))
-    here = [each for session in sessions for each in event_ids(reader, actor_id, session)]
-    found = list(actor_records(reader, actor_id, sessions, [*here, *events]))
-    unsure = sum(each.how == UNSURE for each in found)
-    return len(here), len(found) - unsure, unsure
+    stored = [event_id for session in sessions for event_id in event_ids(reader, actor_id, session)]
+    records = list(actor_records(reader, actor_id, sessions, [*stored, *events]))
+    unsure = sum(record.how == UNSURE for record in records)
+    return len(stored), len(records) - unsure, unsure
