@@ -13,7 +13,7 @@ MAX_EVENT_BYTES = 262_144 - 26
 """CloudWatch Logs: an event has at most 256 KiB, 26 bytes of which are overhead (PutLogEvents)."""
 
 START_LINE = (
-    "Connection failed out to container health check (the local AgentCore logs this line for each process that "
+    "Connection failed out to container health check (the local AgentCore logs this for each process that "
     "it starts, as AWS does on a cold boot; the process is healthy)"
 )
 """AWS's sidecar logs the first words once per cold boot, when its first probe finds no server listening."""

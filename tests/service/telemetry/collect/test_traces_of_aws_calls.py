@@ -78,7 +78,7 @@ def test_the_metrics_of_a_call_stand_in_their_layer_and_are_its_own(calculator: 
         assert facts["strands.event_loop.cycle_count"] == 2
         assert facts["strands.tool.call_count"] == 1
         assert facts["strands.event_loop.cycle_duration (s, mean of 2)"] > 0
-    assert "this call's process" in other.telemetry.layers()["embedded metrics"].says
+    assert "this invocation's process" in other.telemetry.layers()["embedded metrics"].says
 
 
 def embedded(inv: loom.Invocation) -> dict[str, float]:
