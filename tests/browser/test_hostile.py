@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 VIEW_NAMES = (
     "Answer of hostile", "Trace of hostile", "Latency of hostile", "Evaluation of speak", "Memory hostile", "Table",
 )  # fmt: skip
-NAMES = [name for name in ("build", "test", "operate", "evaluate", "memory") if find_spec(f"loom_widgets.{name}_panel")]
+NAMES = ("build", "test", "operate", "evaluate", "memory")
 PANELS = "\n".join(["import loom_widgets", *(f"display(loom_widgets.{name}(bench))" for name in NAMES)])
 _HOOKS = """() => {
     window.__loom_canary = undefined;
@@ -55,8 +54,8 @@ _TOUCH = """(selector) => {
 }"""
 _LOOK_AROUND = """async (selector) => {
     const panel = document.querySelector(selector);
-    const reads = new RegExp("^(Read (again|the [a-z]+)|What it cost|Look( again| first| into it)?|Refresh|Check now|"
-        + "Where does it come from[?])$");
+    const reads = new RegExp("^(Read (again|the [a-z]+)|Show (the cost|details|the source)|Look( again)?|Preview|Refresh|"
+        + "Check now)$");
     const seen = (list) => [...list].filter((each) => each.checkVisibility() && !each.disabled);
     const settled = async () => {
         for (let at = 0; at < 100; at += 1) {

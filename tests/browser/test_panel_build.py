@@ -59,7 +59,7 @@ def test_an_agent_is_deployed_looked_at_and_removed(page: Page, watched: Watched
     expect(delete).to_be_focused()
     delete.click()
     panel.get_by_role("button", name="Yes", exact=True).click()
-    expect(panel.locator(".loom-status").first).to_contain_text("its runtime is deleted", timeout=30_000)
+    expect(panel.locator(".loom-status").first).to_contain_text("its runtime was deleted", timeout=30_000)
     expect(panel.locator(".loom-tablebox .loom-empty")).to_be_visible()
     assert panel.evaluate("e => e.scrollWidth <= e.clientWidth")
     assert watched.errors == []

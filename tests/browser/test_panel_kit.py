@@ -88,6 +88,6 @@ def test_a_panel_is_shown_twice_comes_back_and_tells_of_a_dead_kernel(
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     panel.get_by_label("Prompt", exact=True).fill("Are you there?")
     panel.get_by_role("button", name="Invoke", exact=True).click()
-    expect(panel.get_by_role("alert").first).to_contain_text("The kernel does not answer", timeout=20_000)
+    expect(panel.get_by_role("alert").first).to_contain_text("The kernel does not respond", timeout=20_000)
     screenshot(page, "panel-without-kernel", tmp_path)
     assert watched.outside == []

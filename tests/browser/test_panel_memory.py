@@ -111,7 +111,7 @@ def test_a_memory_is_made_looked_through_searched_and_somebody_is_forgotten(
     screenshot(page, "memory-search", tmp_path)
     assert bad_for_some(page) == []
     panel.get_by_label("Score from", exact=True).fill("0.99")
-    expect(panel.get_by_text("under the score are left out")).to_be_visible()
+    expect(panel.get_by_text("below the score")).to_be_visible()
 
     panel.get_by_label("Actor", exact=True).select_option("anna")
     panel.get_by_role("tab", name="Timeline").click()
@@ -123,7 +123,7 @@ def test_a_memory_is_made_looked_through_searched_and_somebody_is_forgotten(
     panel.get_by_role("button", name="Check", exact=True).click()
     findings = rows(panel, "findings")
     findings.filter(has_text="email").first.click(timeout=60_000)
-    expect(panel.get_by_role("tabpanel")).to_contain_text("Mend: ")
+    expect(panel.get_by_role("tabpanel")).to_contain_text("Fix: ")
     expect(panel.get_by_role("tabpanel")).not_to_contain_text("ben@example.com")
     screenshot(page, "memory-health", tmp_path)
 
@@ -143,7 +143,7 @@ def test_a_memory_is_made_looked_through_searched_and_somebody_is_forgotten(
     screenshot(page, "memory-forget-preview", tmp_path)
     panel.get_by_label("Type the actor's id to delete permanently").fill("ben")
     for_good.click()
-    expect(panel.get_by_role("tabpanel")).to_contain_text("A second look found nothing of ben", timeout=60_000)
+    expect(panel.get_by_role("tabpanel")).to_contain_text("A second check found no data of ben", timeout=60_000)
     screenshot(page, "memory-forgotten", tmp_path)
     panel.get_by_role("tab", name="Changes").click()
     panel.get_by_role("button", name="Compare", exact=True).click()

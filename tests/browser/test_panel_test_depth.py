@@ -75,7 +75,7 @@ setTimeout(() => { location = "LEAK/self"; }, 200);
 SHOUTS = {
     "for (let i = 0; i < 50_000; i++) parent.postMessage({ i }, '*')": "sent more than 100 messages in a second",
     "parent.postMessage('x'.repeat(100_000_000), '*')": "sent a message of more than 200000 characters",
-    "top.postMessage({ jsonrpc: '2.0', id: 1, method: 'ping' }, '*')": "wrote to the page itself, past its channel",
+    "top.postMessage({ jsonrpc: '2.0', id: 1, method: 'ping' }, '*')": "posted a message to the page outside its channel",
 }
 
 
@@ -191,7 +191,7 @@ def test_decisions_runs_views_and_odd_answers(page: Page, watched: Watched, tmp_
     expect(turn.locator(".loom-toolcard")).to_contain_text("odd")
     turn = ask(panel, "long")
     expect(turn).to_contain_text("complete", timeout=60_000)
-    expect(turn).to_contain_text("4\u2009800\u2009000 more characters")
+    expect(turn).to_contain_text("4\u202f800\u202f000 more characters")
     turn.get_by_role("button", name="Show all 200").click()
     expect(turn.get_by_role("button", name="Collapse")).to_be_visible()
     turn.get_by_role("button", name="Collapse").click()

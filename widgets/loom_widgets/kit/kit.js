@@ -80,7 +80,7 @@ function short(text, longest = 80) {
 const ANSWER_S = 5;
 const CALLS = new WeakMap();
 const SILENT = "The kernel does not respond. It may be busy with a cell, or it may have stopped. Check the kernel's state above "
-  + "the notebook. After a restart, run run the panel's cell again.";
+  + "the notebook. After a restart, run the panel's cell again.";
 
 /** Calls `f` for each message of that kind; returns what stops it. */
 function onMessage(model, kind, f) {
