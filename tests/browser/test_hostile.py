@@ -54,8 +54,8 @@ _TOUCH = """(selector) => {
 }"""
 _LOOK_AROUND = """async (selector) => {
     const panel = document.querySelector(selector);
-    const reads = new RegExp("^(Read (again|the [a-z]+)|Show (the cost|details|the source)|Look( again)?|Preview|Refresh|"
-        + "Check now)$");
+    const reads = new RegExp("^(Read (again|the [a-z]+)|Show (the cost|details|the source)|Look( again)?|Preview|"
+        + "Refresh|Check now)$");
     const seen = (list) => [...list].filter((each) => each.checkVisibility() && !each.disabled);
     const settled = async () => {
         for (let at = 0; at < 100; at += 1) {

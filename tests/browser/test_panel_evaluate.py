@@ -40,7 +40,7 @@ def test_a_set_is_run_looked_into_compared_and_a_case_is_captured(page: Page, wa
     panel.get_by_label("Set", exact=True).select_option("file:")
     panel.get_by_label("Path of the eval set").fill("sums.json")
     page.keyboard.press("Tab")
-    expect(panel).to_contain_text("sums: 2 cases, judged by contains, trajectory")
+    expect(panel).to_contain_text("sums: 2 cases, scored by contains, trajectory")
     for name in ("calculator", "calculator_guessing"):
         panel.get_by_label(name, exact=True).check()
     panel.get_by_label("Gate", exact=True).fill("trajectory>=90%")

@@ -75,7 +75,7 @@ setTimeout(() => { location = "LEAK/self"; }, 200);
 SHOUTS = {
     "for (let i = 0; i < 50_000; i++) parent.postMessage({ i }, '*')": "sent more than 100 messages in a second",
     "parent.postMessage('x'.repeat(100_000_000), '*')": "sent a message of more than 200000 characters",
-    "top.postMessage({ jsonrpc: '2.0', id: 1, method: 'ping' }, '*')": "posted a message to the page outside its channel",
+    "top.postMessage({ jsonrpc: '2.0', id: 1, method: 'ping' }, '*')": "posted a message to the page outside its",
 }
 
 
