@@ -27,11 +27,11 @@
     ├── LocalServiceError                   the local AgentCore
     │   ├── LocalServiceNotRunningError
     │   └── LocalServiceNotStartedError
-    ├── StudyError                          a study is planned wrongly
-    │   └── StudyInterruptedError           stopped half-way; what was measured is kept
-    ├── EvalError                           an evaluation is asked for wrongly, or its stored form does not fit
-    │   └── EvalInterruptedError            stopped half-way; what was answered and judged is kept
-    ├── InvalidEvalSetError                 (also ValueError) a file or text that is no eval set, with every place to mend
+    ├── StudyError                          a study's plan is invalid
+    │   └── StudyInterruptedError           stopped half-way; what was measured is stored
+    ├── EvalError                           an invalid evaluation, or one whose stored form does not fit
+    │   └── EvalInterruptedError            stopped half-way; answers and scores are stored
+    ├── InvalidEvalSetError                 (also ValueError) a file or text that is no eval set, with every problem
     └── ReportError                         a report could not be made
         └── UnknownParameterError           a parameter that the notebook does not have
 
