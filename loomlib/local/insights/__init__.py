@@ -1,4 +1,4 @@
-"""CloudWatch Logs Insights: the part of its query language that agents' logs and telemetry are asked with."""
+"""CloudWatch Logs Insights: the part of its query language that Loom supports for logs and telemetry."""
 
 from .commands import LARGEST_LIMIT
 from .malformed import MalformedQuery

@@ -1,4 +1,4 @@
-"""The commands of a query, each a stage that turns rows into rows."""
+"""The commands of a query: each is a stage that transforms rows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Run = Callable[[Rows], Iterator[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One command. `shows` are the columns that it adds, `only` those that replace all others.
+    """A command: `shows` are the columns that it adds, `only` those that replace all others.
 
-    `required` are texts that every message has that passes a filter; `defines` tells that fields of the message may
-    mean something else from here on.
+    `required` are texts that every message that passes a filter contains. `defines` is true if fields of the message
+    may mean something else in later commands.
     """
 
     kind: str
@@ -60,7 +60,7 @@ def sort_stage(keys: Sequence[tuple[Expression, bool]], keep: int) -> Stage:
     """
 
     def value(row: Row, key: Expression) -> Any:
-        # After stats a column is known by how it was written, such as bin(1h).
+        # After stats a column is named as it was written, such as bin(1h).
         return row.values[key.text] if key.text in row.values else key.evaluate(row)
 
     def order(row: Row) -> tuple[Any, ...]:
@@ -149,7 +149,7 @@ def _parse(reader: TokenReader) -> Stage:
 
 def _glob(text: str) -> re.Pattern[str]:
     parts = [re.escape(part) for part in text.split("*")]
-    # Each asterisk takes as little as it can; one at the end takes the rest.
+    # Each asterisk matches as little as it can; one at the end matches the rest.
     body = "(.*?)".join(parts[:-1]) + ("(.*)" if not parts[-1] else "(.*?)" + parts[-1]) if len(parts) > 1 else parts[0]
     return re.compile(body, re.DOTALL)
 

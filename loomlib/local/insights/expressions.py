@@ -37,9 +37,9 @@ _PLAIN = re.compile(r"[\w .:-]+\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """`evaluate` gives a row's value. `text` is how it was written; `name` the field when it is nothing else.
+    """An expression: `evaluate` computes a row's value, `text` is its source, `name` the field if it is nothing else.
 
-    `required` are texts that the message of every row has for which this is true.
+    `required` are texts that the message of every row contains for which the expression is true.
     """
 
     evaluate: Evaluate

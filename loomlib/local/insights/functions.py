@@ -22,13 +22,13 @@ STATISTICS = frozenset(
     {"count", "count_distinct", "sum", "avg", "stddev", "pct", "percentile", "median", "min", "max"}
     | {"earliest", "latest"}
 )
-"""Functions of `stats`. Behind it, such a call names the column that it made."""
+"""Functions of `stats`. After it, such a call names the column that it computed."""
 
 Function = Callable[..., Any]
 
 
 def period_ms(text: str) -> int | None:
-    """Milliseconds of a period such as `5m`; None when it is none."""
+    """Return the milliseconds of a period such as `5m`; None if the text is no period."""
     match = re.fullmatch(r"(\d+)([a-z]+)", text)
     unit = PERIODS_MS.get(match[2]) if match else None
     return int(match[1]) * unit if match and unit and int(match[1]) else None

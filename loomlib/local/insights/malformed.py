@@ -1,10 +1,10 @@
-"""A query that cannot be run, with the place in it."""
+"""The error of a query that cannot be run, with its position."""
 
 from __future__ import annotations
 
 
 class MalformedQuery(ValueError):
-    """`start` and `end` are offsets of characters in the query."""
+    """A query that cannot be run; `start` and `end` are character offsets in it."""
 
     def __init__(self, message: str, start: int, end: int) -> None:
         super().__init__(message)

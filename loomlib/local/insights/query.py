@@ -1,7 +1,7 @@
 """A query of CloudWatch Logs Insights, compiled and run.
 
-Supported are fields, display, filter, parse, stats, sort, limit (or head) and dedup, in any order, as often as you
-like. Source: CloudWatch Logs user guide, "Logs Insights QL query syntax".
+Supported are fields, display, filter, parse, stats, sort, limit (or head) and dedup, in any order and number. Source:
+CloudWatch Logs user guide, "Logs Insights QL query syntax".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEEP_COUNT = frozenset({"fields", "display", "parse"})
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a query found: rows of (field, value), and how much of the log it went through."""
+    """The result of a query: rows of (field, value), and how much of the log it read."""
 
     rows: list[list[tuple[str, str]]]
     matched: int
@@ -29,7 +29,11 @@ class Found:
 
 
 class Query:
-    """A query that can be run. Raises `MalformedQuery` when it cannot."""
+    """A compiled query.
+
+    Raises:
+        MalformedQuery: The query cannot be run.
+    """
 
     def __init__(self, text: str) -> None:
         reader = TokenReader(text)
@@ -46,7 +50,7 @@ class Query:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Texts that a message must contain to matter at all."""
+        """Texts that a message must contain to affect the result."""
         texts: list[str] = []
         for stage in self._stages:
             texts += stage.required
@@ -85,7 +89,7 @@ class Query:
             stages.insert(place, sort_stage([(newest, True)], limit))
         for at, stage in enumerate(stages):
             if stage.kind == "sort":
-                # Nothing after it looks at more rows than these, so no more need be kept.
+                # No later stage reads more rows than these, so no more are stored.
                 stages[at] = replace(sort_stage(stage.keys, _kept(stages[at + 1 :], limit)), keys=stage.keys)
         return stages
 
@@ -115,7 +119,7 @@ def _columns(stages: list[Stage]) -> list[str]:
 
 
 class _Counter:
-    """Counts rows on their way in, and those that reach the command that gathers or orders them."""
+    """A counter of the rows read, and of those that reach the command that aggregates or sorts them."""
 
     def __init__(self) -> None:
         self.scanned = self.scanned_bytes = self.matched = 0

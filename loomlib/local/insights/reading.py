@@ -1,4 +1,4 @@
-"""Tokens read one after the other."""
+"""A reader of a query's tokens."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from .tokens import Token, tokens
 
 
 class TokenReader:
-    """A place in a query."""
+    """A position in the tokens of a query."""
 
     def __init__(self, query: str) -> None:
         self._query, self._tokens, self._index = query, list(tokens(query)), 0
 
     @property
     def at(self) -> int:
-        """Where the next token begins."""
+        """The offset at which the next token starts."""
         return self.peek().start
 
     @property
     def end_of_last(self) -> int:
-        """Where the token before ended."""
+        """The offset at which the previous token ends."""
         return self._tokens[self._index - 1].end if self._index else 0
 
     def peek(self) -> Token:

@@ -9,7 +9,10 @@ from .values import Moment
 
 
 class Row:
-    """Fields by name. Those of JSON are found when first asked for; `values` are what the query added."""
+    """A row of fields by name.
+
+    Fields of the message's JSON are read at their first use; `values` are those that the query added.
+    """
 
     __slots__ = ("_discovered", "_event", "values")
 
@@ -45,7 +48,7 @@ class Row:
 
     @property
     def pointer(self) -> str | None:
-        """What finds the event again, None for a row of statistics."""
+        """The pointer to the event; None for a row of statistics."""
         return self._event["@ptr"] if self._event is not None else None
 
 

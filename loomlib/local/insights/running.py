@@ -1,7 +1,7 @@
 """One query's process: log lines come in by standard input, telemetry from its database, the result goes out as JSON.
 
-It is a process of its own because a query may look at a million events, or at one with a pattern that never ends,
-while agents are being asked. It can be killed.
+It is a process of its own because a query may read a million events, or match a pattern that never ends, while
+agents are invoked. It can be killed.
 """
 
 from __future__ import annotations

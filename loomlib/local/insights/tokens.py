@@ -1,4 +1,4 @@
-"""A query cut into tokens, each with its place."""
+"""The tokens of a query, with their positions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Token(NamedTuple):
     end: int
 
     def says(self, *words: str) -> bool:
-        """Whether this is one of these keywords or signs; keywords in any case."""
+        """Return whether this is one of these keywords or signs; keywords match in any case."""
         return self.kind in ("name", "sign") and self.value.lower() in words
 
 

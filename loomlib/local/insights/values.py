@@ -1,4 +1,4 @@
-"""Values of a query: how they compare, count as numbers, and look in a result."""
+"""Values of a query: comparison, conversion to numbers, and display in a result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Moment(int):
-    """Unix milliseconds that are shown as a time."""
+    """A time in Unix milliseconds, shown as a time."""
 
     def __str__(self) -> str:
         try:
@@ -36,7 +36,7 @@ def number(value: Any) -> float | int | None:
 
 
 def compare(left: Any, right: Any) -> int | None:
-    """-1, 0 or 1: as numbers when both are, else as texts; None when one is missing."""
+    """Compare two values: -1, 0 or 1; as numbers when both are, else as texts; None when one is missing."""
     if left is None or right is None:
         return None
     first, second = number(left), number(right)
@@ -47,7 +47,7 @@ def compare(left: Any, right: Any) -> int | None:
 
 
 def sort_key(value: Any) -> tuple[int, float, str]:
-    """Numbers before texts, each in their order."""
+    """Return the sort key of a value: numbers come before texts."""
     numeric = number(value)
     return (0, numeric, "") if numeric is not None else (1, 0.0, shown(value))
 

@@ -1,4 +1,4 @@
-"""Telemetry of the agents: OTLP taken over HTTP, kept where and in the forms in which AWS keeps it."""
+"""Telemetry of the agents: OTLP received over HTTP, stored where and in the forms in which AWS stores it."""
 
 from .collector import Collector
 from .intake import PREFIX, OtlpIntake

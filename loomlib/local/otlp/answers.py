@@ -1,7 +1,7 @@
-"""What an OTLP/HTTP request is answered, in the request's own encoding.
+"""Responses to OTLP/HTTP requests, in the request's own encoding.
 
 Source: OpenTelemetry protocol specification 1.x, "OTLP/HTTP Response". The messages are a handful of fields, so their
-protobuf form is written here and nothing need be imported in the service's process.
+protobuf form is written here, and the service's process imports no protobuf library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INVALID_ARGUMENT, _UNAVAILABLE = 3, 14  # google.rpc.Code
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`status` 200 with how many records were refused and why, or a failure with its message."""
+    """A response: status 200 with the number of refused records and the reason, or a failure with its message."""
 
     status: int
     refused: int = 0

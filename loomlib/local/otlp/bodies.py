@@ -1,4 +1,4 @@
-"""A request's body, unpacked within a limit."""
+"""Decompression of a request's body within a limit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import zlib
 from .json_values import Malformed
 
 BODY_LIMIT_BYTES = 32_000_000
-"""The longest body that is taken, packed or not. AWS's own OTLP endpoint stops at 5 MB."""
+"""The longest accepted body, compressed or not. AWS's own OTLP endpoint accepts 5 MB."""
 
 UNPACKED_LIMIT_BYTES = 128_000_000
-"""The longest body once unpacked: a bomb of gzip ends here."""
+"""The longest body after decompression, against decompression bombs."""
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Records beyond what a log event holds: long texts are cut in the event, the whole record is kept beside it."""
+"""Records too long for a log event: long texts are cut in the event, and the whole record is stored too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT_ALWAYS = (
 
 
 def fits(text: str) -> bool:
-    """Whether a log event can hold `text`."""
+    """Return whether a log event can hold `text`."""
     return len(text) * 4 <= MAX_EVENT_BYTES or len(_encoded(text)) <= MAX_EVENT_BYTES
 
 

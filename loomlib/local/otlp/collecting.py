@@ -1,7 +1,7 @@
-"""The collecting process: takes export requests from the service, decodes and stores them, says how it went.
+"""The collecting process: takes export requests from the service, decodes and stores them, and reports the outcome.
 
-It is a process of its own because decoding in a thread of the service would hold the interpreter while agents are
-being asked. It ends when the service does, by the end of its standard input.
+It is a process of its own because decoding in a thread of the service would block the interpreter while agents are
+invoked. It ends when the service does, at the end of its standard input.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .records import Origin, Recorder
 from .store import Place, TelemetryWriter
 
 _log = logging.getLogger(__name__)
-_NICE = 5  # an agent that is being asked comes first
-_COLLECTED_EVERY = 200  # frames; decoded documents hold no circles, so looking for them while decoding is wasted
+_NICE = 5  # invocations of agents have priority
+_COLLECTED_EVERY = 200  # frames; decoded documents hold no reference cycles, so collecting them in between is wasted
 _REASONS_SHOWN = 3
 
 
@@ -70,7 +70,7 @@ def _take(
         records, refused = recorder.record(decoded, head["signal"], Origin(**head["origin"]))
     except (Malformed, RecursionError) as error:
         return Answer(400, message=f"Not stored: {error}"), {}
-    except Exception as error:  # noqa: BLE001 - the last wall: sent again, such a request would end the process again
+    except Exception as error:  # noqa: BLE001 - sent again, such a request would end the process again
         _log.exception("A request could not be decoded")
         return Answer(500, message=f"Not stored: {error!r}"), {}
     try:

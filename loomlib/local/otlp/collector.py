@@ -1,4 +1,4 @@
-"""The service's side of the collecting process: started with the first telemetry, restarted when it dies, bounded."""
+"""The service's side of the collecting process, which starts with the first telemetry and restarts when it ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ Stored = Callable[[Mapping[Place, tuple[int, int]]], None]
 
 
 class Collector:
-    """Hands export requests to the collecting process. `on_stored` hears of each place that got records."""
+    """A client of the collecting process, to which it sends export requests.
+
+    `on_stored` is called with the places that got records and their first and last times.
+    """
 
     def __init__(self, home: Path, *, on_stored: Stored) -> None:
         self._home, self._on_stored = home, on_stored
@@ -34,7 +37,10 @@ class Collector:
         self._closed = False
 
     async def take(self, head: Mapping[str, Any], body: bytes) -> Answer:
-        """Have a request stored: the answer for its sender, 503 when there is too much to do or the process died."""
+        """Store a request.
+
+        The response for its sender is a 503 when too much is pending or the process has ended.
+        """
         if self._pending_bytes + len(body) > _PENDING_LIMIT_BYTES:
             return Answer(503, message="The local AgentCore is busy with earlier telemetry; send this again")
         self._pending_bytes += len(body)
@@ -50,14 +56,14 @@ class Collector:
         return Answer(reply["status"], reply["refused"], reply["message"])
 
     async def forget(self, places: Sequence[Place]) -> None:
-        """Have deleted streams taken out of the store."""
+        """Remove deleted streams from the store."""
         try:
             await self._ask({"forget": places}, b"")
         except (ConnectionError, OSError) as error:
             _log.warning("Deleted streams could not be forgotten: %s", error)
 
     async def close(self) -> None:
-        """Let the process finish what it has, and wait for its end."""
+        """Let the process finish its pending requests, and wait for its end."""
         self._closed = True
         process = self._process
         if process is None or process.stdin is None:

@@ -1,4 +1,4 @@
-"""What a cumulative series added since its last point: CloudWatch adds values up, so each may count only once."""
+"""Deltas of cumulative series: CloudWatch sums values, so each may count only once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REMEMBERED_SERIES = 10_000
 
 
 class Deltas:
-    """Remembers the last point of each of the latest 10,000 series."""
+    """The last point of each of the latest 10,000 series."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()

@@ -1,4 +1,4 @@
-"""What a decoder hands on: the records of one resource and scope, already in the members of AWS's form."""
+"""The output of the decoders: records of one resource and scope, with the members of AWS's form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The groups of one request; `refused` says of each record that could not be taken why."""
+    """The groups of one request, and for each refused record the reason."""
 
     groups: list[Group]
     refused: list[str]

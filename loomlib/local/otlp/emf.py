@@ -26,13 +26,13 @@ _UNITS = {
 
 
 class EmfLines:
-    """Turns a group of metrics into lines, cumulative series into what was added since their last point."""
+    """A converter of groups of metrics to lines; cumulative series become deltas."""
 
     def __init__(self) -> None:
         self._deltas = Deltas()
 
     def lines(self, group: Group, namespace: str = "") -> Iterator[tuple[int, dict[str, Any]]]:
-        """(unix milliseconds, line) for each set of attributes and time."""
+        """Yield (unix milliseconds, line) for each set of attributes and time."""
         gathered: dict[tuple[int, tuple[tuple[str, str], ...]], list[tuple[dict[str, Any], Any]]] = {}
         for metric in group.records:
             for point in metric["points"]:

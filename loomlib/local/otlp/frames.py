@@ -1,4 +1,4 @@
-"""What the service and its collecting process say to each other: a length-prefixed JSON head, then bytes."""
+"""Frames between the service and its collecting process: a length-prefixed JSON head, then bytes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """OTLP over HTTP: `POST /otlp/v1/traces`, `/otlp/v1/metrics` and `/otlp/v1/logs`, as protobuf or JSON, gzip or not.
 
-`GET /otlp/records/{trace or session id}` gives what was stored of it, uncut: a log event holds 256 KiB only.
+`GET /otlp/records/{trace or session id}` returns the stored records, uncut: a log event holds 256 KiB only.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ FindOrigin = Callable[[str], tuple[str, str] | None]
 
 
 class OtlpIntake:
-    """Takes export requests. An answer of 200 means that the records are on disk.
+    """A handler of export requests; a response of 200 means that the records are on disk.
 
-    `find_origin` gives session id and log group for a log stream's uuid, which a session's process sends along.
+    `find_origin` returns the session id and log group of a log stream, by the uuid that a session's process sends.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class OtlpIntake:
     async def answer(
         self, path: str, method: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send
     ) -> None:
-        """Answer one request; failures are OTLP's too, in the sender's encoding."""
+        """Answer one request; failures are OTLP messages too, in the sender's encoding."""
         if method == "GET" and path.startswith(_RECORDS):
             records = await asyncio.to_thread(self._telemetry.whole, unquote(path.removeprefix(_RECORDS)))
             lines = b"".join(message.encode() + b"\n" for _, message in records)
@@ -99,7 +99,7 @@ class OtlpIntake:
 
 
 async def _let_pass(receive: Receive) -> None:
-    """Take the rest of a body that is too long: an exporter that is cut off in mid-sentence would try again."""
+    """Read the rest of a body that is too long: an exporter whose connection is closed early would try again."""
     size = 0
     while size < _LET_PASS_BYTES:
         message = await receive()

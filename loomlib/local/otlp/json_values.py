@@ -1,4 +1,4 @@
-"""OTLP/JSON's attribute values as plain ones. What is not in OTLP's form raises `Malformed`."""
+"""Conversion of OTLP/JSON's attribute values to plain ones. A value in another form raises `Malformed`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Malformed(ValueError):
 
 
 def members(value: object) -> dict[str, Any]:
-    """`value` as an object."""
+    """Return `value` as an object."""
     if not isinstance(value, dict):
         raise Malformed(f"an object was expected, not {type(value).__name__}")
     return cast("dict[str, Any]", value)
 
 
 def items(value: object) -> list[Any]:
-    """`value` as an array; nothing is an empty one."""
+    """Return `value` as an array; a missing one is empty."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -29,7 +29,7 @@ def items(value: object) -> list[Any]:
 
 
 def text(value: object) -> str:
-    """`value` as text; nothing is empty."""
+    """Return `value` as text; a missing one is empty."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -63,7 +63,7 @@ def attributes(pairs: object) -> dict[str, Any]:
 
 
 def plain(value: object) -> Any:
-    """One AnyValue. Bytes stay base64 text, and numbers that JSON has no form for stay text."""
+    """Convert one AnyValue. Bytes stay base64 text, and numbers that JSON cannot express stay text."""
     if value is None:
         return None
     for kind, inner in members(value).items():
@@ -102,7 +102,7 @@ def double(value: object) -> float | str:
 
 
 def moment(value: object) -> int:
-    """Unix nanoseconds within what can be stored."""
+    """Return a time in unix nanoseconds that can be stored."""
     time_ns = integer(value)
     if not 0 <= time_ns <= LARGEST_TIME_NS:
         raise Malformed(f"{time_ns} is no time in unix nanoseconds")

@@ -1,4 +1,4 @@
-"""The conversation out of a span's events into a log record of its own, as AWS's distribution of OpenTelemetry does it.
+"""Move a span's conversation from events to a log record, as AWS's distribution of OpenTelemetry does.
 
 Only events of the convention that ends with gen_ai.choice are taken out. Under the later convention the conversation is
 in attributes and in gen_ai.client.inference.operation.details, which stay on the span.

@@ -1,4 +1,4 @@
-"""Whose telemetry a request holds, by the log stream that its sender names."""
+"""The session whose telemetry a request holds, by the log stream that its sender names."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ _REMEMBERED = 10_000
 
 
 class SessionOrigins:
-    """Session id and log group by the uuid of a session's log stream; remembered, for spans that come after its end."""
+    """The session id and log group of each log stream, by its uuid.
+
+    They are remembered after the session's end, for spans that arrive later.
+    """
 
     def __init__(self, sessions: SessionPool) -> None:
         self._sessions = sessions
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def find(self, mark: str) -> tuple[str, str] | None:
-        """Session id and log group of the stream, None when no such session was seen alive."""
+        """Return the session id and log group of a stream; None when no such session has run."""
         if mark not in self._known:
             for session in self._sessions.sessions():
                 group = f"/aws/bedrock-agentcore/runtimes/{session.runtime_id}-{session.qualifier}"

@@ -1,4 +1,4 @@
-"""Stored telemetry read: as log events of a group, or whole by trace and session. Safe in any thread."""
+"""Reading stored telemetry: as log events of a group, or whole by trace and session. Safe in any thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ID = re.compile(r"(?<![\w-])(?:[0-9a-f]{32}|[\w-]{33,256})(?![\w-])")
 
 
 class StoredEvent(NamedTuple):
-    """One stored record as a log event; it was invisible before `visible_ms`."""
+    """A stored record as a log event, which was invisible before `visible_ms`."""
 
     id: int
     stream: str
@@ -26,11 +26,11 @@ class StoredEvent(NamedTuple):
 
 
 _RECENT: Final = 50_000
-"""Records among which the one that came last is looked for; in a stream without any of these it is the newest event."""
+"""The latest records among which a stream's last arrival is searched; a stream without any uses its newest event."""
 
 
 class StreamTimes(NamedTuple):
-    """The first and the last event of a stream, and when one came last (Unix milliseconds)."""
+    """The times of a stream's first, last and last ingested event, in Unix milliseconds."""
 
     first_ms: int
     last_ms: int
@@ -38,13 +38,13 @@ class StreamTimes(NamedTuple):
 
 
 class TelemetryReader:
-    """Reads what the collecting process wrote; there is nothing before its first record."""
+    """A reader of what the collecting process wrote; the store does not exist before the first record."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / FILE_NAME
 
     def places(self) -> list[Place]:
-        """Every group and stream that holds telemetry."""
+        """Return every group and stream that holds telemetry."""
         with self._open() as database:
             if database is None:
                 return []
@@ -91,10 +91,10 @@ class TelemetryReader:
         before: tuple[int, int] = (2**62, 0),
         newest_first: bool = False,
     ) -> Generator[StoredEvent]:
-        """Visible events of a group in the order of (time, id), those between two positions.
+        """Iterate over a group's visible events between two positions, in the order of (time, id).
 
-        Only events are given that hold every text of `containing`. A trace id or session id among these texts is
-        looked up as one: found are the records of that trace or session, and those that link to it.
+        Only events that contain every text of `containing` are returned. A trace id or session id among these texts
+        selects the records of that trace or session, and those that link to it.
         """
         with self._open() as database:
             if database is None:
@@ -129,7 +129,7 @@ class TelemetryReader:
                     yield StoredEvent(number, names[place], timestamp_ms, visible_ms, message)
 
     def whole(self, identifier: str) -> list[tuple[Place, str]]:
-        """Every record of a trace or session, uncut, oldest first."""
+        """Return every record of a trace or session, uncut, oldest first."""
         with self._open() as database:
             if database is None:
                 return []

@@ -1,4 +1,4 @@
-"""Decoded telemetry in the forms in which AWS keeps it, each record with where it belongs and what it is found by."""
+"""Records of decoded telemetry in the forms in which AWS stores it, with their log groups and search keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REMEMBERED_TRACES = 50_000
 
 
 class Record(NamedTuple):
-    """One log event. `whole` is the record's text where a log event cannot hold all of it."""
+    """A log event; `whole` is the record's full text where a log event cannot hold it."""
 
     group: str
     stream: str
@@ -39,7 +39,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What is known of the sender: its session and the log group of its runtime, "" where nothing is."""
+    """The sender of a request: its session and its runtime's log group, "" where unknown."""
 
     session_id: str = ""
     group: str = ""
@@ -48,7 +48,7 @@ class Origin:
 
 
 class Recorder:
-    """Makes records, and remembers which session a trace belongs to for records that do not say it."""
+    """A builder of records; it remembers the session of each trace for records that do not name theirs."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, str] = OrderedDict()

@@ -1,4 +1,4 @@
-"""Telemetry on disk: written by the collecting process alone, read by the service, found by time, trace and session."""
+"""Telemetry on disk: the collecting process alone writes it; the service reads it by time, trace and session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .records import Record
 
 FILE_NAME = "telemetry.db"
 KEPT_RECORDS, KEPT_MS, KEPT_BYTES = 2_000_000, 14 * 86_400_000, 8_000_000_000
-"""What is kept at most: the newest two million records, of fourteen days, within 8 GB of disk."""
+"""The limits of the store: the newest two million records, of fourteen days, within 8 GB of disk."""
 
 _PRUNED_EVERY = 10_000
 _SCHEMA = """
@@ -32,7 +32,7 @@ Place = tuple[str, str]
 
 
 class TelemetryWriter:
-    """Appends records; one writer at a time may use a home."""
+    """The writer of the store; a home folder allows one at a time."""
 
     def __init__(self, home: Path) -> None:
         self._database = sqlite3.connect(home / FILE_NAME, isolation_level=None)
@@ -86,7 +86,7 @@ class TelemetryWriter:
         return spans
 
     def forget(self, places: Iterable[Place]) -> None:
-        """Take streams out, with all that was in them."""
+        """Remove streams with all their records."""
         for place in places:
             number = self._places.pop(place, None)
             if number is not None:
@@ -94,7 +94,7 @@ class TelemetryWriter:
                 self._database.execute("DELETE FROM places WHERE id = ?", (number,))
 
     def prune(self, *, records: int = KEPT_RECORDS, age_ms: int = KEPT_MS, size_bytes: int = KEPT_BYTES) -> None:
-        """Take the oldest records out that are beyond a limit."""
+        """Remove the oldest records beyond a limit."""
         run = self._database.execute
         first, last = run("SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM records").fetchone()
         self._delete("SELECT id FROM records WHERE id <= ?", last - records)

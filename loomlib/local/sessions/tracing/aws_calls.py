@@ -33,7 +33,7 @@ Call = Callable[[Any, str, Mapping[str, Any]], Any]
 
 
 class AwsCalls:
-    """Makes boto3's calls within spans."""
+    """A wrapper of boto3's calls in spans."""
 
     def __init__(self) -> None:
         self._tracer: trace.Tracer | None = None

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Link, SpanContext
 
 VALUE_LIMIT = 1_048_576
-"""Characters of a text and bytes of a binary that are kept of one attribute. CloudWatch Logs takes events of 1 MiB."""
+"""The most characters of a text, or bytes of a binary, of one attribute. CloudWatch Logs accepts events of 1 MiB."""
 
 CUT_ATTRIBUTE = "loom.cut"
 """Names, on a span, the values that were longer than `VALUE_LIMIT`, each as `name=original length`."""
@@ -25,7 +25,7 @@ _Text = TypeVar("_Text", str, bytes)
 
 
 def request_bodies(spans: Sequence[ReadableSpan]) -> Iterator[tuple[bytes, int]]:
-    """ExportTraceServiceRequests for `spans`, each with how many it holds."""
+    """Encode spans as ExportTraceServiceRequests, each with the number of its spans."""
     groups: dict[tuple[int, int], list[bytes]] = {}
     heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}
     size = count = 0
@@ -44,7 +44,7 @@ def request_bodies(spans: Sequence[ReadableSpan]) -> Iterator[tuple[bytes, int]]
 
 
 def encoded_attributes(attributes: Mapping[str, object]) -> list[dict[str, object]]:
-    """Attributes as OTLP/JSON has them, long values cut."""
+    """Encode attributes as OTLP/JSON, with long values cut."""
     return _attributes(attributes, [])
 
 

@@ -14,7 +14,7 @@ _REQUEST_ID_HEADER = "x-amzn-bedrock-agentcore-runtime-request-id"
 
 
 class Invocation:
-    """One request; its span is started by `begin`, which may be after its arrival, and ended once by `end`."""
+    """A request with its root span, which `begin` starts, perhaps after the request's arrival, and `end` ends once."""
 
     def __init__(self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, arrived_ns: int) -> None:
         self._tracer, self._scope, self._session_id, self._arrived_ns = tracer, scope, session_id, arrived_ns

@@ -1,6 +1,6 @@
-"""What stands where OpenTelemetry's meter that does nothing would, until the agent sets a provider of its own.
+"""A meter in place of OpenTelemetry's no-op meter, until the agent sets a provider of its own.
 
-It is not the SDK's: that takes 20 ms to import, in a process that is being waited for.
+The SDK's meter is not used: its import takes 20 ms in a process that an invocation waits for.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _Record = Callable[[float, Attributes], None]
 
 
 class StandInMeter(Meter):
-    """Makes instruments that record in `points`, and pass all on to those of `theirs`, OpenTelemetry's own proxy.
+    """A meter whose instruments record in `points` and pass everything on to `theirs`, OpenTelemetry's proxy.
 
-    The proxy's instruments do nothing until the agent sets a provider; then `points` takes no more.
+    The proxy's instruments do nothing until the agent sets a provider; then `points` records no more.
     """
 
     def __init__(self, theirs: Meter, points: Points, name: str, version: str | None) -> None:
@@ -48,41 +48,41 @@ class StandInMeter(Meter):
             self._points.observe(Series(scope=self._scope, name=name, unit=unit, kind=kind, observe=ask))
 
     def create_counter(self, name: str, unit: str = "", description: str = "") -> Counter:
-        """As `Meter.create_counter`."""
+        """Create an instrument; see `Meter.create_counter`."""
         return _Counter(self._theirs.create_counter(name, unit, description), self._recorder("counter", name, unit))
 
     def create_up_down_counter(self, name: str, unit: str = "", description: str = "") -> UpDownCounter:
-        """As `Meter.create_up_down_counter`."""
+        """Create an instrument; see `Meter.create_up_down_counter`."""
         theirs = self._theirs.create_up_down_counter(name, unit, description)
         return _UpDownCounter(theirs, self._recorder("up_down", name, unit))
 
     def create_histogram(self, name: str, unit: str = "", description: str = "", **more: Any) -> Histogram:
-        """As `Meter.create_histogram`."""
+        """Create an instrument; see `Meter.create_histogram`."""
         theirs = self._theirs.create_histogram(name, unit, description, **more)
         return _Histogram(theirs, self._recorder("histogram", name, unit))
 
     def create_gauge(self, name: str, unit: str = "", description: str = "") -> Gauge:
-        """As `Meter.create_gauge`."""
+        """Create an instrument; see `Meter.create_gauge`."""
         return _StandInGauge(self._theirs.create_gauge(name, unit, description), self._recorder("gauge", name, unit))
 
     def create_observable_counter(
         self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
     ) -> ObservableCounter:
-        """As `Meter.create_observable_counter`."""
+        """Create an instrument; see `Meter.create_observable_counter`."""
         self._observe("counter", name, unit, callbacks)
         return self._theirs.create_observable_counter(name, callbacks, unit, description)
 
     def create_observable_up_down_counter(
         self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
     ) -> ObservableUpDownCounter:
-        """As `Meter.create_observable_up_down_counter`."""
+        """Create an instrument; see `Meter.create_observable_up_down_counter`."""
         self._observe("up_down", name, unit, callbacks)
         return self._theirs.create_observable_up_down_counter(name, callbacks, unit, description)
 
     def create_observable_gauge(
         self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
     ) -> ObservableGauge:
-        """As `Meter.create_observable_gauge`."""
+        """Create an instrument; see `Meter.create_observable_gauge`."""
         self._observe("gauge", name, unit, callbacks)
         return self._theirs.create_observable_gauge(name, callbacks, unit, description)
 

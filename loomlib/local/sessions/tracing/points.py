@@ -1,4 +1,4 @@
-"""What instruments recorded, added up between two exports and encoded as OTLP/JSON (`metrics/v1/metrics.proto`)."""
+"""Measurements, aggregated between two exports and encoded as OTLP/JSON (`metrics/v1/metrics.proto`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from .encode import encoded_attributes
 
 SERIES_LIMIT = 2_000
-"""Sets of attributes that are kept apart of one instrument. All beyond count as one, as in OpenTelemetry's SDK."""
+"""The most sets of attributes of one instrument. All further ones count as one, as in OpenTelemetry's SDK."""
 
 _OVERFLOW = (("otel.metric.overflow", True),)
 _DELTA, _CUMULATIVE = 1, 2
@@ -30,7 +30,7 @@ Observe = Callable[[], Iterable[tuple[float, Mapping[str, Any] | None]]]
 class Series:
     """An instrument: `kind` is "counter", "up_down", "histogram" or "gauge", `scope` its meter's name and version.
 
-    `observe` gives the values of an observable one.
+    `observe` returns the values of an observable instrument.
     """
 
     scope: tuple[str, str]
@@ -41,7 +41,7 @@ class Series:
 
 
 class Points:
-    """Records until `stop`; `take` empties it.
+    """The points recorded since the last `take`, until `stop`.
 
     Counters and histograms are deltas, as AWS's exporter for embedded metrics asks for them: what was sent is
     forgotten, and a counter with an attribute of its own in every cycle, as Strands has, does not fill the memory. Nor
@@ -79,11 +79,11 @@ class Points:
             self._observed.clear()
 
     def observe(self, series: Series) -> None:
-        """Ask an observable instrument whenever points are taken."""
+        """Call an observable instrument whenever points are taken."""
         self._observed.append(series)
 
     def record(self, series: Series, value: float, attributes: Mapping[str, Any] | None = None) -> None:
-        """One measurement, in whatever thread."""
+        """Record one measurement, in any thread."""
         if self._is_stopped or not _is_number(value):
             return
         key = _key(attributes)

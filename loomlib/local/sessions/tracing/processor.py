@@ -1,4 +1,4 @@
-"""What is done to every span of the process: it gets its session's id when it starts, and is sent when it has ended."""
+"""The span processor: a span gets its session's id when it starts, and is sent when it has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans on their way to the local service: a bounded queue, and a thread that posts what it holds."""
+"""The sender of spans to the local service: a bounded queue, and a thread that posts its content."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .encode import request_bodies
 from .points import Points
 
 LINGER_S = 0.1
-"""How long the first span waits for others. So a killed process loses what ended in its last tenth of a second."""
+"""How long the first span waits for others. A killed process loses the spans of its last tenth of a second."""
 
 WAITING_SPANS = 2_048
 """More than these are dropped and counted. OpenTelemetry's own queue has the same bound (OTEL_BSP_MAX_QUEUE_SIZE)."""
 
 _TIMEOUT_S = 5.0
-_PAUSES_S = (0.2, 1.0)  # between the three attempts for a request that was not taken
+_PAUSES_S = (0.2, 1.0)  # between the three attempts for a request that was not accepted
 _RETRYABLE = (429, 502, 503, 504)  # opentelemetry.io/docs/specs/otlp, "Retryable Response Codes"
 
 
 class SpanSender:
-    """Posts spans to `{url}/v1/traces` as OTLP/JSON from a thread that starts with the first one.
+    """A sender of spans to `{url}/v1/traces` as OTLP/JSON, from a thread that starts with the first span.
 
-    `put` never waits. What the service does not take in three attempts is lost: a line on stderr says so and why, and
-    a later one how many there were in all. After the spans the thread posts what is in `points` to `{url}/v1/metrics`,
-    once; spans go before metrics in everything. `on_first` is called with the first span of all.
+    `put` never waits. Spans that the service does not accept in three attempts are lost: a line on stderr gives the
+    reason, and a later one the total. After the spans the thread posts what is in `points` to `{url}/v1/metrics`, once.
+    `on_first` is called with the first span.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SpanSender:
             os.register_at_fork(after_in_child=self._begin_anew)
 
     def put(self, span: ReadableSpan) -> None:
-        """Take a span; it leaves within `LINGER_S` seconds."""
+        """Queue a span; it is sent within `LINGER_S` seconds."""
         if not self.has_taken_any:
             self.has_taken_any = True
             self._on_first()
@@ -71,7 +71,7 @@ class SpanSender:
             self._start()
 
     def flush(self, within_s: float) -> bool:
-        """Send what is there, at once; whether that was done in time."""
+        """Send the queued spans at once; return whether that was done in time."""
         if self._thread is None:
             if self._points is None or not self._points.waits:
                 return True
@@ -131,7 +131,7 @@ class SpanSender:
         try:
             for body, count in request_bodies(spans):
                 self._post(body, count)
-        except Exception as failure:  # noqa: BLE001 (whatever a span holds, the thread has to live for the next one)
+        except Exception as failure:  # noqa: BLE001 (whatever a span holds, the thread has to send the next one)
             self._lose(len(spans), repr(failure))
 
     def _send_points(self) -> None:
@@ -157,7 +157,7 @@ class SpanSender:
                 return
 
     def _attempt(self, signal: str, body: bytes) -> tuple[str, bool]:
-        """Why the service did not take the request ("" when it did), and whether it may take it later."""
+        """Return why the service refused the request ("" if it did not), and whether a retry may succeed."""
         reused = self._connection is not None
         try:
             status, answer = self._exchange(signal, body)

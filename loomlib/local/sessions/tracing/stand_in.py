@@ -1,4 +1,4 @@
-"""What stands where OpenTelemetry's tracer that does nothing would, until the agent sets a provider of its own."""
+"""A tracer in place of OpenTelemetry's no-op tracer, until the agent sets a provider of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from opentelemetry.trace import ProxyTracer, Span, Tracer
 
 
 class StandIn(Tracer):
-    """Starts spans with the tracer that `tracer()` makes once; `context_for` finds a parent for one without."""
+    """A tracer that starts spans with the one that `tracer()` makes once.
+
+    `context_for` returns the context for a span.
+    """
 
     def __init__(self, tracer: Callable[[], Tracer], context_for: Callable[[Context | None], Context | None]) -> None:
         self._make_tracer, self._context_for = tracer, context_for
@@ -23,18 +26,18 @@ class StandIn(Tracer):
         return self._made
 
     def start_span(self, name: str, context: Context | None = None, *args: Any, **options: Any) -> Span:
-        """As `Tracer.start_span`."""
+        """Start a span; see `Tracer.start_span`."""
         return self._tracer().start_span(name, self._context_for(context), *args, **options)
 
     def start_as_current_span(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, name: str, context: Context | None = None, *args: Any, **options: Any
     ) -> AbstractContextManager[Span]:
-        """As `Tracer.start_as_current_span`."""
+        """Start a span as the current one; see `Tracer.start_as_current_span`."""
         return self._tracer().start_as_current_span(name, self._context_for(context), *args, **options)
 
 
 def place(stand_in: StandIn, tracer: ProxyTracer) -> bool:
-    """Put `stand_in` into `tracer`; False when that has no place for it."""
+    """Put `stand_in` into `tracer`; return False when this version of OpenTelemetry does not allow it."""
     if not hasattr(tracer, "_noop_tracer"):
         return False
     # A proxy asks for the global provider whenever it starts a span, and uses this one as long as there is none.

@@ -1,4 +1,4 @@
-"""Which provider the process's spans go through, and which invocation they belong to."""
+"""The provider of the process's spans, and the invocations that the spans belong to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Tracing:
         atexit.register(self.flush)
 
     def flush(self) -> None:
-        """Send what has ended; returns when that is done, after a second at most."""
+        """Send the spans that have ended; wait a second at most."""
         self._sender.flush(_EXIT_FLUSH_S)
 
     def become_global(self) -> None:
