@@ -1,4 +1,4 @@
-"""A memory's health: what should not be in it, what contradicts itself, what leaks, and what it costs."""
+"""Health checks of a memory: leaks, secrets, contradictions, stale records, duplicates, unused strategies and cost."""
 
 from .check import check_health
 from .finding import KINDS, SEVERITIES, Finding, MemoryEvidence

@@ -1,4 +1,4 @@
-"""All checks of a memory's health, in one look."""
+"""Runs all health checks of a memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ...presentation.formats import number, plural
 from ...redaction import DEFAULT_RULES, Redactor
 from ..reading import MemoryReader
 from .contradictions import find_contradictions
@@ -38,45 +39,59 @@ def check_health(
     progress: Callable[[str], None] | None = None,
     labels: tuple[str, ...] = (),
 ) -> HealthReport:
-    """A memory's health. At most so many `records` and `events` are read (None: all, in memory).
+    """Check a memory's health.
 
-    `allow` names personal data that may be there ("email"); `redactor` brings rules of one's own, `presidio` its
-    recognisers beside them. `untouched` is when an unchanged record is old, `extraction` how long extraction may take.
-    `tenant` tells an actor's tenant from its id. `retrievals` a month are for the cost.
+    Args:
+        reader: Reads the memory.
+        records: The most records to read; None for all. They are held in memory.
+        events: The most events to read; None for all. They are held in memory.
+        allow: Kinds of personal data that are allowed, such as "email".
+        redactor: Redaction rules of your own; the default rules when left out.
+        presidio: Whether to use Presidio's recognizers as well.
+        untouched: The age from which an unchanged record is reported.
+        extraction: How long extraction may take.
+        tenant: Returns the tenant of an actor id.
+        prices: Prices that replace list prices (fields of `MemoryPrices`).
+        retrievals: Retrievals a month, for the cost; the service does not count them.
+        now: The time of the check.
+        progress: Called with a sentence while it runs.
+        labels: Provenance labels of the report.
     """
     rules = redactor or Redactor(DEFAULT_RULES)
     if presidio:
         rules = Redactor(rules.rules, finders=(*rules.finders, presidio_finder()), placeholder=rules.placeholder)
-    at = now or datetime.now(UTC)
-    scan = scan_memory(reader, now=at, redactor=rules, records=records, events=events, progress=progress)
+    checked_at = now or datetime.now(UTC)
+    scan = scan_memory(reader, now=checked_at, redactor=rules, records=records, events=events, progress=progress)
     growth = growth_of(scan, memory_prices(prices), retrievals=retrievals)
-    found: list[Finding] = []
-    for what, look in (
+    findings: list[Finding] = []
+    for what, check in (
         ("leaks", lambda: find_leaks(scan, tenant=tenant)),
         ("secrets and personal data", lambda: find_sensitive(scan, allow=allow)),
         ("contradictions", lambda: find_contradictions(scan)),
         ("stale records", lambda: find_stale(scan, untouched=untouched, extraction=extraction)),
         ("duplicates", lambda: find_duplicates(scan)),
-        ("strategies", lambda: find_unused(scan, reader, extraction=extraction)),
+        ("unused strategies", lambda: find_unused(scan, reader, extraction=extraction)),
         ("growth", lambda: find_growth(growth)),
     ):
         if progress is not None:
-            progress(f"looking for {what} in {len(scan.records):,} records and {len(scan.events):,} events")
-        found += look()
-    found.sort(key=lambda each: (SEVERITIES.index(each.severity), KINDS.index(each.kind)))
+            progress(
+                f"checking {plural(len(scan.records), 'record')} and {plural(len(scan.events), 'event')} for {what}"
+            )
+        findings += check()
+    findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), KINDS.index(finding.kind)))
     return HealthReport(
         memory_id=reader.memory.memory_id,
         name=reader.memory.name,
-        checked_at=at,
+        checked_at=checked_at,
         events=len(scan.events),
         records=len(scan.records),
         actors=len(scan.actors),
-        findings=tuple(found),
+        findings=tuple(findings),
         growth=growth,
         skipped=tuple(
-            f"{each} beyond the first {limit:,} ({each}=None reads all)"
-            for each, limit in (("records", records), ("events", events))
-            if limit is not None and each in scan.truncated
+            f"{kind} beyond the first {number(limit)} ({kind}=None reads all)"
+            for kind, limit in (("records", records), ("events", events))
+            if limit is not None and kind in scan.truncated
         ),
         labels=labels,
     )

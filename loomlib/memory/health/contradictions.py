@@ -1,4 +1,4 @@
-"""Records of one actor that cannot both hold: another value of the same attribute, or the same affirmed and denied."""
+"""Finds records that contradict each other: two values of one attribute, or a statement affirmed and denied."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ _BY_RULE = "inferred (rules on English)"
 
 
 def find_contradictions(scan: MemoryScan) -> Iterator[Finding]:
-    """One finding for each attribute; the newest statement is taken to hold. Summaries of sessions tell former times,
-    so only records of the same namespace are compared, and records of a session's namespace not at all."""
+    """Yield one finding per attribute; the newest statement counts as the current one.
+
+    Only records of the same namespace are compared. Records in a session's namespace are history and are left out.
+    """
     for namespace, records in scan.namespaces.items():
         owner = scan.owners[namespace]
         if owner is not None and owner.session_id:
             continue
-        stated: defaultdict[tuple[str, str], list[tuple[MemoryRecord, StatedFact]]] = defaultdict(list)
+        facts: defaultdict[tuple[str, str], list[tuple[MemoryRecord, StatedFact]]] = defaultdict(list)
         for record in records:
-            for each in stated_facts(record.text):
-                stated[each.who, each.attribute].append((record, each))
-        for (_, attribute), found in stated.items():
-            last_record, last = max(found, key=lambda each: changed_at(each[0]))
+            for fact in stated_facts(record.text):
+                facts[fact.who, fact.attribute].append((record, fact))
+        for (_, attribute), pairs in facts.items():
+            last_record, last = max(pairs, key=lambda pair: changed_at(pair[0]))
             others = [
-                (record, each)
-                for record, each in found
-                if record is not last_record and not agree(attribute, each.value, last.value)
+                (record, fact)
+                for record, fact in pairs
+                if record is not last_record and not agree(attribute, fact.value, last.value)
             ]
             if others:
                 yield _finding(scan, namespace, attribute, (last_record, last), others)
@@ -44,11 +46,11 @@ def _finding(
     others: list[tuple[MemoryRecord, StatedFact]],
 ) -> Finding:
     name = scan.shown(attribute)
-    said = " and ".join(dict.fromkeys(f"“{scan.shown(each.value)}”" for _, each in [last, *others]))
+    values = " and ".join(dict.fromkeys(f"“{scan.shown(fact.value)}”" for _, fact in [last, *others]))
     what = (
         f"records in {safe_id(namespace)} both affirm and deny: {name}"
         if last[1].value in ("yes", "no")
-        else f"records in {safe_id(namespace)} have different values of {name}: {said}"
+        else f"records in {safe_id(namespace)} have different values of {name}: {values}"
     )
     old = ", ".join(dict.fromkeys(record.record_id for record, _ in others))
     return Finding(
@@ -57,7 +59,7 @@ def _finding(
         what=what,
         certainty=_BY_RULE,
         count=1 + len(others),
-        evidence=tuple(scan.of_record(record, each.said) for record, each in [last, *others]),
-        fix=f"ask whether {last[0].record_id} (the newest) holds, then delete or update {old}; "
-        "consolidation should have done this",
+        evidence=tuple(scan.record_evidence(record, fact.sentence) for record, fact in [last, *others]),
+        fix=f"confirm {last[0].record_id} (the newest) with the actor, then delete or update {old}; "
+        "consolidation did not resolve it",
     )

@@ -1,4 +1,4 @@
-"""Records of one namespace that say the same: word for word, or nearly."""
+"""Finds records of one namespace with the same words or the same meaning."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ import numpy as np
 
 from ...aws.memory_shapes import MemoryRecord
 from ...embeddings import MODEL_NAME, embed
+from ...presentation.formats import plural
 from ..displays import safe_id
 from .finding import Finding
 from .scan import MemoryScan
 from .statements import is_negated, plain_words, statement_text
 
 ALIKE_FROM: Final = 0.88
-"""The least cosine of two records that say the same in other words. "lives in Berlin" and "lives in Rome" lie at 0.32,
-"owns a dog called Rex" and "has a dog named Rex" at 0.91; where words differ, `_SAME_WORDS_FROM` decides as well."""
+"""The least cosine of two records with the same meaning. "lives in Berlin" and "lives in Rome" are at 0.32, "owns a dog
+called Rex" and "has a dog named Rex" at 0.91. The words that differ must reach `_SAME_WORDS_FROM` as well."""
 _SAME_WORDS_FROM: Final = 0.4
-_AT_ONCE: Final = 512
-_MOST_NEAR: Final = 8  # a record is compared with the nearest alone where thousands are made of one form
+_BATCH: Final = 512
+_MOST_NEIGHBORS: Final = 8  # bounds the comparisons when thousands of records follow one pattern
 _SPACE: Final = re.compile(r"\W+")
 
 
 def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
-    """One finding for each group; the newest is to be kept."""
+    """Yield one finding per group of duplicates; the newest record should stay."""
     for namespace, records in scan.namespaces.items():
-        place = safe_id(namespace)
+        shown = safe_id(namespace)
         exact: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
         for record in records:
             exact[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
         for group in exact.values():
             if len(group) > 1:
-                yield _finding(scan, group, f"{len(group)} records in {place} say the same, word for word", "told")
+                yield _finding(scan, group, f"{plural(len(group), 'record')} in {shown} have the same text", "told")
         single = [group[-1] for group in exact.values()]
-        for group in _near(single):
-            what = f"{len(group)} records in {place} say nearly the same"
-            yield _finding(scan, group, what, f"inferred ({MODEL_NAME}, from {ALIKE_FROM:g} on)")
+        for group in _similar_groups(single):
+            what = f"{plural(len(group), 'record')} in {shown} have nearly the same meaning"
+            yield _finding(scan, group, what, f"inferred ({MODEL_NAME}, cosine from {ALIKE_FROM:g})")
 
 
 def _finding(scan: MemoryScan, group: Sequence[MemoryRecord], what: str, certainty: str) -> Finding:
@@ -49,48 +50,48 @@ def _finding(scan: MemoryScan, group: Sequence[MemoryRecord], what: str, certain
         what=what,
         certainty=certainty,
         count=len(group),
-        evidence=tuple(scan.of_record(each) for each in reversed(group)),
+        evidence=tuple(scan.record_evidence(record) for record in reversed(group)),
         fix=f"keep {keep}, the newest, and delete the other{'s' if len(group) > 2 else ''} "
-        "(BatchDeleteMemoryRecords); each is retrieved, and paid for, beside the other",
+        "(BatchDeleteMemoryRecords); retrieval returns all of them, and each is billed",
     )
 
 
-def _near(records: Sequence[MemoryRecord]) -> Iterator[list[MemoryRecord]]:
-    """Groups of records that say the same in other words."""
+def _similar_groups(records: Sequence[MemoryRecord]) -> Iterator[list[MemoryRecord]]:
+    """Yield groups of records with the same meaning."""
     if len(records) < 2:
         return
-    texts = [statement_text(each.text) for each in records]
-    vectors, told = embed(texts), [(is_negated(each), plain_words(each)) for each in texts]
+    texts = [statement_text(record.text) for record in records]
+    vectors, meanings = embed(texts), [(is_negated(text), plain_words(text)) for text in texts]
     group = list(range(len(records)))
-    for start in range(0, len(records), _AT_ONCE):
-        scores = np.triu(vectors[start : start + _AT_ONCE] @ vectors.T, k=start + 1)
+    for start in range(0, len(records), _BATCH):
+        scores = np.triu(vectors[start : start + _BATCH] @ vectors.T, k=start + 1)
         for row in np.flatnonzero((scores >= ALIKE_FROM).any(axis=1)).tolist():
             near = np.flatnonzero(scores[row] >= ALIKE_FROM)
             a = start + int(row)
-            for column in near[np.argsort(-scores[row, near])[:_MOST_NEAR]].tolist():
+            for column in near[np.argsort(-scores[row, near])[:_MOST_NEIGHBORS]].tolist():
                 b = int(column)
-                if _root(group, a) != _root(group, b) and _says_the_same(told[a], told[b]):
+                if _root(group, a) != _root(group, b) and _differ_only_in_wording(meanings[a], meanings[b]):
                     group[_root(group, b)] = _root(group, a)
-    found: defaultdict[int, list[MemoryRecord]] = defaultdict(list)
-    for place, record in enumerate(records):
-        found[_root(group, place)].append(record)
-    yield from (each for each in found.values() if len(each) > 1)
+    groups: defaultdict[int, list[MemoryRecord]] = defaultdict(list)
+    for index, record in enumerate(records):
+        groups[_root(group, index)].append(record)
+    yield from (members for members in groups.values() if len(members) > 1)
 
 
-def _root(group: list[int], place: int) -> int:
-    while group[place] != place:
-        group[place] = group[group[place]]
-        place = group[place]
-    return place
+def _root(group: list[int], index: int) -> int:
+    while group[index] != index:
+        group[index] = group[group[index]]
+        index = group[index]
+    return index
 
 
-def _says_the_same(a: tuple[bool, list[str]], b: tuple[bool, list[str]]) -> bool:
-    """Whether what differs in two texts that are close is only how it is said: no number, no name, no "not"."""
+def _differ_only_in_wording(a: tuple[bool, list[str]], b: tuple[bool, list[str]]) -> bool:
+    """Return whether two similar texts differ only in wording, and not in a number, a name or a negation."""
     if a[0] != b[0]:
         return False
     first, second = a[1], b[1]
-    only_a, only_b = [each for each in first if each not in second], [each for each in second if each not in first]
-    if any(any(char.isdigit() for char in each) for each in (*only_a, *only_b)):
+    only_a, only_b = [word for word in first if word not in second], [word for word in second if word not in first]
+    if any(any(char.isdigit() for char in word) for word in (*only_a, *only_b)):
         return False
     if not only_a or not only_b:
         return True

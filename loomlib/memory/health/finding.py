@@ -10,35 +10,52 @@ KINDS: Final = (
     "leak", "secret", "personal_data", "contradiction", "stale", "duplicate", "unused_strategy", "growth",
 )  # fmt: skip
 SEVERITIES: Final = ("problem", "warning", "note")
-"""`problem`: wrong as it is. `warning`: probably wrong, or will be. `note`: worth knowing."""
+"""`problem`: certainly wrong. `warning`: probably wrong, now or later. `note`: for information."""
 _SHOWN_EVIDENCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEvidence:
-    """A record or event that shows it. `said` is without secrets and personal data, cut, and never markup."""
+    """A record, event or other item that shows a finding.
+
+    Attributes:
+        id: Its id.
+        what: "record", "event", "strategy", "extraction" or "growth".
+        excerpt: The start of its text, redacted.
+        at: When it was written.
+        namespace: Namespaces of a record.
+        actor_id: Actor of an event.
+        session_id: Session of an event.
+    """
 
     id: str
     what: str = "record"
-    said: str = field(default="", repr=False)
+    excerpt: str = field(default="", repr=False)
     at: datetime | None = None
     namespace: str = ""
     actor_id: str = ""
     session_id: str = ""
 
     def text(self) -> str:
-        """In a line."""
+        """Return it as one line."""
         when = f"{self.at:%Y-%m-%d} " if self.at else ""
         place = self.namespace or "/".join(filter(None, (self.actor_id, self.session_id)))
-        return f"{when}{self.what} in {place}: {self.said}" if place else f"{when}{self.what}: {self.said}"
+        return f"{when}{self.what} in {place}: {self.excerpt}" if place else f"{when}{self.what}: {self.excerpt}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong, with the evidence for it and how to mend it.
+    """A result of a health check.
 
-    `certainty` is "told" (it stands there, or the service tells it) or "inferred" (by a rule on language, or by
-    similarity). `count` is how many there are; `evidence` may show only the first.
+    Attributes:
+        kind: One of `KINDS`.
+        severity: One of `SEVERITIES`.
+        what: What is wrong.
+        fix: How to fix it.
+        evidence: The records or events that show it; may be only the first.
+        count: Number of records or events concerned.
+        certainty: "told" (in the data, or stated by the service) or "inferred" (by rules on language or similarity).
+        crosses_tenants: Whether two tenants are concerned.
     """
 
     kind: str
@@ -51,8 +68,8 @@ class Finding:
     crosses_tenants: bool = False
 
     def row(self) -> dict[str, Any]:
-        """As a table has it."""
-        shown = [each.text() for each in self.evidence[:_SHOWN_EVIDENCE]]
+        """Return the finding as a table row."""
+        shown = [item.text() for item in self.evidence[:_SHOWN_EVIDENCE]]
         left = len(self.evidence) - len(shown)
         return {
             "severity": self.severity,
@@ -60,8 +77,8 @@ class Finding:
             "what": self.what,
             "certainty": self.certainty,
             "count": self.count,
-            "where": ", ".join(dict.fromkeys(each.namespace or each.actor_id for each in self.evidence))[:200],
+            "where": ", ".join(dict.fromkeys(item.namespace or item.actor_id for item in self.evidence))[:200],
             "evidence": "\n".join([*shown, *([f"and {left} more"] if left else [])]),
             "mend": self.fix,
-            "ids": ", ".join(each.id for each in self.evidence if each.id),
+            "ids": ", ".join(item.id for item in self.evidence if item.id),
         }

@@ -1,4 +1,4 @@
-"""How a memory grows, and what it costs by dated list prices."""
+"""A memory's growth, and its cost at dated list prices."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from decimal import Decimal
 from importlib import resources
 from typing import Any, Final
 
+from ...presentation.formats import join, money, number, plural
 from .finding import Finding, MemoryEvidence
 from .scan import MemoryScan, changed_at
 
@@ -21,7 +22,16 @@ _FAST: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPrices:
-    """Dollars; `as_of` is when they held. CHECK THEM: list prices change."""
+    """List prices in US dollars as of a date. Check them before relying on a figure.
+
+    Attributes:
+        events_per_1000: Per 1000 events.
+        built_in_records_per_1000_months: Per 1000 records of built-in strategies and month.
+        own_records_per_1000_months: Per 1000 records of custom strategies and month.
+        retrievals_per_1000: Per 1000 retrievals.
+        as_of: Date of the prices.
+        source: Where they are from.
+    """
 
     events_per_1000: Decimal
     built_in_records_per_1000_months: Decimal
@@ -33,10 +43,19 @@ class MemoryPrices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Events and records of the last 30 days and the 30 before; dollars a month at this pace.
+    """Events and records of the last 30 days and of the 30 days before, and the cost a month at this pace.
 
-    `retrievals` are those told (`memory.health(retrievals=...)`), for the service counts none; None: unknown, and so
-    not in the cost. `is_least` where not all was read.
+    Attributes:
+        events: Events of the last 30 days.
+        events_before: Events of the 30 days before.
+        records: Records of the last 30 days.
+        records_before: Records of the 30 days before.
+        built_in_records: Stored records of built-in strategies.
+        own_records: Other stored records.
+        retrievals: Retrievals a month (`memory.health(retrievals=...)`), which the service does not count; None leaves
+            them out of the cost.
+        prices: The prices.
+        is_least: Whether figures are lower bounds because not everything was read.
     """
 
     events: int
@@ -51,37 +70,38 @@ class Growth:
 
     @property
     def events_usd(self) -> Decimal:
-        """What the events of the last 30 days cost."""
+        """Cost of the events of the last 30 days."""
         return self.prices.events_per_1000 * self.events / 1000
 
     @property
     def records_usd(self) -> Decimal:
-        """What holding the records costs a month."""
+        """Cost of storing the records for a month."""
         built_in = self.prices.built_in_records_per_1000_months * self.built_in_records
         return (built_in + self.prices.own_records_per_1000_months * self.own_records) / 1000
 
     @property
     def retrievals_usd(self) -> Decimal | None:
-        """What the retrievals cost, where their number is known."""
+        """Cost of the retrievals; None when their number is unknown."""
         return None if self.retrievals is None else self.prices.retrievals_per_1000 * self.retrievals / 1000
 
     @property
     def month_usd(self) -> Decimal:
-        """All that is known of a month's cost."""
+        """Sum of the known costs of a month."""
         return self.events_usd + self.records_usd + (self.retrievals_usd or Decimal(0))
 
     def sentence(self) -> str:
-        """In words, with the prices' date."""
+        """Describe growth and cost in a sentence, with the date of the prices."""
         least = "at least " if self.is_least else ""
-        beside = "" if self.retrievals is not None else " without retrievals, which nobody counts"
-        held = self.built_in_records + self.own_records
+        without = "" if self.retrievals is not None else " without retrievals, whose number is unknown"
+        stored = plural(self.built_in_records + self.own_records, "record")
         return (
-            f"30 days brought {least}{self.events:,} events and {self.records:,} records; {held:,} records held · "
-            f"{least}${self.month_usd:.4f} a month{beside} (list prices of {self.prices.as_of}; check them)"
+            f"{least}{plural(self.events, 'event')} and {plural(self.records, 'record')} in the last 30 days; "
+            f"{stored} stored · {least}{money(self.month_usd)} a month{without} "
+            f"(list prices of {self.prices.as_of}; check them)"
         )
 
     def row(self) -> dict[str, Any]:
-        """As a table has it."""
+        """Return growth and cost as a table row."""
         return {
             "events_30_days": self.events,
             "events_30_days_before": self.events_before,
@@ -96,27 +116,42 @@ class Growth:
         }
 
 
-def memory_prices(given: Mapping[str, Any] | None = None) -> MemoryPrices:
-    """The dated list prices, with `given` in their place ("events_per_1000": 0.2)."""
-    said = tomllib.loads((resources.files("loomlib.memory.health") / "prices.toml").read_text("utf-8"))
-    unknown = set(given or {}) - set(MemoryPrices.__slots__)
+def memory_prices(own: Mapping[str, Any] | None = None) -> MemoryPrices:
+    """Return the list prices.
+
+    Args:
+        own: Prices that replace them, such as `{"events_per_1000": 0.2}`.
+
+    Raises:
+        ValueError: `own` has an unknown name.
+    """
+    prices = tomllib.loads((resources.files("loomlib.memory.health") / "prices.toml").read_text("utf-8"))
+    unknown = set(own or {}) - set(MemoryPrices.__slots__)
     if unknown:
-        raise ValueError(f"there is no price {', '.join(sorted(unknown))}: {', '.join(MemoryPrices.__slots__)}")
-    said.update(given or {})
-    amounts = {name: Decimal(str(said[name])) for name in MemoryPrices.__slots__ if "per_1000" in name}
-    return MemoryPrices(**amounts, as_of=said["as_of"], source=str(said["source"]))
+        raise ValueError(
+            f"there is no price {join(sorted(unknown), 'or')}; use {join(list(MemoryPrices.__slots__), 'or')}"
+        )
+    prices.update(own or {})
+    amounts = {name: Decimal(str(prices[name])) for name in MemoryPrices.__slots__ if "per_1000" in name}
+    return MemoryPrices(**amounts, as_of=prices["as_of"], source=str(prices["source"]))
 
 
 def growth_of(scan: MemoryScan, prices: MemoryPrices, *, retrievals: int | None = None) -> Growth:
-    """How the memory grew up to now."""
-    types = {each.strategy_id: each.type for each in scan.memory.strategies}
-    built_in = sum(types.get(each.strategy_id) in _BUILT_IN for each in scan.records)
-    events, records = [each.timestamp for each in scan.events], [changed_at(each) for each in scan.records]
+    """Compute growth and cost of a memory.
+
+    Args:
+        scan: The memory's records and events.
+        prices: The prices.
+        retrievals: Retrievals a month; None when unknown.
+    """
+    types = {strategy.strategy_id: strategy.type for strategy in scan.memory.strategies}
+    built_in = sum(types.get(record.strategy_id) in _BUILT_IN for record in scan.records)
+    events, records = [event.timestamp for event in scan.events], [changed_at(record) for record in scan.records]
     return Growth(
-        events=sum(scan.now - each <= _MONTH for each in events),
-        events_before=sum(_MONTH < scan.now - each <= 2 * _MONTH for each in events),
-        records=sum(scan.now - each <= _MONTH for each in records),
-        records_before=sum(_MONTH < scan.now - each <= 2 * _MONTH for each in records),
+        events=sum(scan.now - at <= _MONTH for at in events),
+        events_before=sum(_MONTH < scan.now - at <= 2 * _MONTH for at in events),
+        records=sum(scan.now - at <= _MONTH for at in records),
+        records_before=sum(_MONTH < scan.now - at <= 2 * _MONTH for at in records),
         built_in_records=built_in,
         own_records=len(scan.records) - built_in,
         retrievals=retrievals,
@@ -126,7 +161,7 @@ def growth_of(scan: MemoryScan, prices: MemoryPrices, *, retrievals: int | None 
 
 
 def find_growth(growth: Growth) -> Iterator[Finding]:
-    """A finding where records or events double by the month."""
+    """Yield a finding when events or records doubled within a month."""
     for name, now, before in (
         ("events", growth.events, growth.events_before),
         ("records", growth.records, growth.records_before),
@@ -135,8 +170,9 @@ def find_growth(growth: Growth) -> Iterator[Finding]:
             yield Finding(
                 kind="growth",
                 severity="note",
-                what=f"{name} grew from {before:,} to {now:,} in 30 days",
+                what=f"{name} of 30 days grew from {number(before)} to {number(now)}",
                 count=now,
-                evidence=(MemoryEvidence(id="", what="growth", said=growth.sentence()),),
-                fix="shorten eventExpiryDuration, expire records, or find who writes so much (memory.actors())",
+                evidence=(MemoryEvidence(id="", what="growth", excerpt=growth.sentence()),),
+                fix="shorten eventExpiryDuration, give records an expiry, or find the actors that write so much "
+                "(memory.actors())",
             )

@@ -1,4 +1,4 @@
-"""Presidio's recognisers as a plug: names, places and what else has no form that a rule could tell."""
+"""Presidio's recognizers as a finder: names, places and other data that patterns cannot find."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ from typing import Any, Final
 from ...errors import MissingExtraError
 
 ENTITIES: Final = ("PERSON", "LOCATION", "NRP", "MEDICAL_LICENSE", "US_DRIVER_LICENSE", "UK_NHS")
-"""What Loom's own rules do not tell; the others they find themselves."""
+"""Entities that Loom's own rules do not find."""
 
 
 def presidio_finder(
     *, language: str = "en", entities: Sequence[str] = ENTITIES, score_from: float = 0.5, analyzer: Any = None
 ) -> Callable[[str], Iterable[Any]]:
-    """A finder for `Redactor(finders=[...])` and `memory.health(presidio=True)`; `analyzer` is an AnalyzerEngine of
-    your own. Raises `MissingExtraError` where presidio-analyzer (or its language model) is not installed."""
+    """Return a finder for `Redactor(finders=[...])` and `memory.health(presidio=True)`.
+
+    Args:
+        language: Language code of the texts.
+        entities: Presidio's names of the entities to find.
+        score_from: The least score of a result.
+        analyzer: An `AnalyzerEngine` of your own.
+
+    Raises:
+        MissingExtraError: presidio-analyzer or its language model is not installed.
+    """
     engine = analyzer if analyzer is not None else _engine()
 
     def find(text: str) -> Iterable[Any]:
@@ -30,7 +39,7 @@ def _engine() -> Any:
         module: Any = import_module("presidio_analyzer")
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"Presidio's recognisers need {error.name}",
+            f"Presidio's recognizers need {error.name}",
             try_="pip install presidio-analyzer && python -m spacy download en_core_web_lg; "
             "without it Loom's own rules find secrets, addresses and numbers",
         ) from error

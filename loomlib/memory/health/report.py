@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from ...presentation.formats import join, number, plural
 from ..displays import frame_of, html_rows, text_rows
 from .finding import KINDS, Finding
 from .growth import Growth
@@ -19,9 +20,19 @@ FINDING_COLUMNS: Final = ("severity", "kind", "what", "certainty", "count", "whe
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class HealthReport:
-    """A memory's health; made by `memory.health()`. Findings come with the worst first.
+    """A memory's health; made by `memory.health()`.
 
-    `skipped` says what could not be looked at, such as more records than were asked for.
+    Attributes:
+        memory_id: The memory's id.
+        name: The memory's name.
+        checked_at: When it was checked.
+        events: Number of events read.
+        records: Number of records read.
+        actors: Number of actors.
+        findings: The findings, the most severe first.
+        growth: Growth and cost.
+        skipped: What was not read, such as records beyond the limit.
+        labels: Provenance labels.
     """
 
     memory_id: str
@@ -37,47 +48,50 @@ class HealthReport:
 
     @property
     def problems(self) -> tuple[Finding, ...]:
-        """Findings that are wrong as they are."""
-        return tuple(each for each in self.findings if each.severity == "problem")
+        """Findings of severity "problem"."""
+        return tuple(finding for finding in self.findings if finding.severity == "problem")
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing is wrong or probably wrong."""
-        return not any(each.severity in ("problem", "warning") for each in self.findings)
+        """Whether there are neither problems nor warnings."""
+        return not any(finding.severity in ("problem", "warning") for finding in self.findings)
 
     @property
     def crossings(self) -> tuple[Finding, ...]:
-        """Leaks between actors or tenants that are told, not inferred: what a gate asks for."""
-        return tuple(each for each in self.findings if each.kind == "leak" and each.severity == "problem")
+        """Leaks between actors or tenants that are certain, not inferred; a gate uses them."""
+        return tuple(finding for finding in self.findings if finding.kind == "leak" and finding.severity == "problem")
 
     def of(self, kind: str) -> tuple[Finding, ...]:
-        """The findings of one of `KINDS`."""
+        """Return the findings of a kind.
+
+        Raises:
+            ValueError: The kind is not one of `KINDS`.
+        """
         if kind not in KINDS:
-            raise ValueError(f"{kind!r} is no kind of finding: one of {', '.join(KINDS)}")
-        return tuple(each for each in self.findings if each.kind == kind)
+            raise ValueError(f"{kind!r} is not a kind of finding; use {join(KINDS, 'or')}")
+        return tuple(finding for finding in self.findings if finding.kind == kind)
 
     def counts(self) -> Mapping[str, int]:
-        """How many findings of each kind there are, in the order of `KINDS`, kinds without any left out."""
-        return {kind: len(found) for kind in KINDS if (found := self.of(kind))}
+        """Return the number of findings per kind that has any, in the order of `KINDS`."""
+        return {kind: len(findings) for kind in KINDS if (findings := self.of(kind))}
 
     def sentence(self) -> str:
-        """What was found, in words."""
-        actors = f"{self.actors:,} actor{'s' * (self.actors != 1)}"
-        scan = f"{self.records:,} records and {self.events:,} events of {actors} looked at"
-        said = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in self.counts().items())
-        skipped = f". Not looked at: {'; '.join(self.skipped)}" if self.skipped else ""
-        return f"{said or 'Nothing to fix'} · {scan}{skipped}"
+        """Return the findings by kind, and what was read, in a sentence."""
+        read = f"{plural(self.records, 'record')} and {plural(self.events, 'event')} of {plural(self.actors, 'actor')}"
+        counts = ", ".join(f"{number(count)} {kind.replace('_', ' ')}" for kind, count in self.counts().items())
+        skipped = f". Not checked: {'; '.join(self.skipped)}" if self.skipped else ""
+        return f"{counts or 'Nothing to fix'} · {read} checked{skipped}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a finding."""
-        return [each.row() for each in self.findings]
+        """Return one row per finding."""
+        return [finding.row() for finding in self.findings]
 
     def frame(self) -> pd.DataFrame:
-        """One row a finding."""
+        """Return a DataFrame with one row per finding."""
         return frame_of(self.rows(), FINDING_COLUMNS)
 
     def note(self) -> str:
-        """The sentence, labels, and what the memory costs."""
+        """Return the sentence, growth and cost, and the labels."""
         cost = self.growth.sentence() if self.growth else ""
         return " · ".join(filter(None, (self.sentence(), cost, *self.labels)))
 

@@ -1,4 +1,4 @@
-"""What the checks look at: a memory's records and events, read once, and how texts are shown without secrets."""
+"""A memory's records and events, read once for all health checks, and their redacted excerpts."""
 
 from __future__ import annotations
 
@@ -17,15 +17,25 @@ from ..reading import MemoryReader
 from .finding import MemoryEvidence
 
 SCANNED: Final = 20_000
-"""Records, and events, looked at unless told otherwise."""
-_SAID_CHARACTERS: Final = 160
+"""The most records, and events, that are read by default."""
+_EXCERPT_CHARACTERS: Final = 160
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryScan:
-    """A memory as it was at `now`. `truncated` are the kinds ("records", "events") of which there may be more."""
+    """Records and events of a memory at one time.
+
+    Attributes:
+        memory: The memory.
+        records: Its records.
+        events: Its events.
+        actors: Its actors' ids.
+        now: The time of the check.
+        redactor: Redacts excerpts.
+        truncated: What reached its limit: "records", "events".
+    """
 
     memory: MemoryDescription
     records: tuple[MemoryRecord, ...]
@@ -37,51 +47,51 @@ class MemoryScan:
 
     @cached_property
     def namespaces(self) -> Mapping[str, list[MemoryRecord]]:
-        """Records by their namespace, the oldest first."""
-        found: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
+        """Records by namespace, oldest first."""
+        by_namespace: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
         for record in sorted(self.records, key=changed_at):
             for namespace in record.namespaces:
-                found[namespace].append(record)
-        return found
+                by_namespace[namespace].append(record)
+        return by_namespace
 
     @cached_property
     def owners(self) -> Mapping[str, NamespaceOwner | None]:
-        """Whose each namespace is."""
-        return {each: owner_of(each, self.memory.strategies) for each in self.namespaces}
+        """The owner of each namespace, or None."""
+        return {namespace: owner_of(namespace, self.memory.strategies) for namespace in self.namespaces}
 
     @cached_property
     def events_of(self) -> Mapping[str, list[MemoryEvent]]:
         """Events by actor."""
-        found: defaultdict[str, list[MemoryEvent]] = defaultdict(list)
+        by_actor: defaultdict[str, list[MemoryEvent]] = defaultdict(list)
         for event in self.events:
-            found[event.actor_id].append(event)
-        return found
+            by_actor[event.actor_id].append(event)
+        return by_actor
 
     @cached_property
     def actor_of_event(self) -> Mapping[str, str]:
-        """The actor of an event, by its id as records tell it."""
-        return {metadata_event_id(each.event_id): each.actor_id for each in self.events}
+        """The actor of each event, by the event id that records state as their source."""
+        return {metadata_event_id(event.event_id): event.actor_id for event in self.events}
 
     def shown(self, text: str) -> str:
-        """A text as evidence: secrets and personal data struck out, cut."""
+        """Redact and shorten a text for display."""
         plain = " ".join(self.redactor.redact(text).text.split())
-        return plain if len(plain) <= _SAID_CHARACTERS else f"{plain[: _SAID_CHARACTERS - 1]}…"
+        return plain if len(plain) <= _EXCERPT_CHARACTERS else f"{plain[: _EXCERPT_CHARACTERS - 1]}…"
 
-    def of_record(self, record: MemoryRecord, said: str | None = None) -> MemoryEvidence:
-        """A record as evidence."""
+    def record_evidence(self, record: MemoryRecord, excerpt: str | None = None) -> MemoryEvidence:
+        """Return a record as evidence; `excerpt` is a part of its text."""
         return MemoryEvidence(
             id=record.record_id,
-            said=self.shown(record.text if said is None else said),
+            excerpt=self.shown(record.text if excerpt is None else excerpt),
             at=changed_at(record),
-            namespace=", ".join(safe_id(each) for each in record.namespaces),
+            namespace=", ".join(safe_id(namespace) for namespace in record.namespaces),
         )
 
-    def of_event(self, event: MemoryEvent, said: str | None = None) -> MemoryEvidence:
-        """An event as evidence."""
+    def event_evidence(self, event: MemoryEvent, excerpt: str | None = None) -> MemoryEvidence:
+        """Return an event as evidence; `excerpt` is a part of its text."""
         return MemoryEvidence(
             id=event.event_id,
             what="event",
-            said=self.shown(event.text if said is None else said),
+            excerpt=self.shown(event.text if excerpt is None else excerpt),
             at=event.timestamp,
             actor_id=safe_id(event.actor_id),
             session_id=safe_id(event.session_id),
@@ -89,7 +99,7 @@ class MemoryScan:
 
 
 def changed_at(record: MemoryRecord) -> datetime:
-    """When a record was written last."""
+    """Return when a record was last written."""
     return max(record.created_at, record.updated_at or record.created_at)
 
 
@@ -102,17 +112,26 @@ def scan_memory(
     events: int | None = SCANNED,
     progress: Progress | None = None,
 ) -> MemoryScan:
-    """Read what there is, at most so many records and events."""
-    found = tuple(reader.records(limit=records, progress=progress))
+    """Read a memory's records, events and actors.
+
+    Args:
+        reader: Reads the memory.
+        now: The time of the check.
+        redactor: Redacts excerpts.
+        records: The most records; None for all.
+        events: The most events; None for all.
+        progress: Called with a sentence while it reads.
+    """
+    all_records = tuple(reader.records(limit=records, progress=progress))
     actors = tuple(reader.actors(progress=progress))
-    said = tuple(reader.events(limit=events, progress=progress))
-    counts = {"records": (records, len(found)), "events": (events, len(said))}
+    all_events = tuple(reader.events(limit=events, progress=progress))
+    counts = {"records": (records, len(all_records)), "events": (events, len(all_events))}
     return MemoryScan(
         memory=reader.memory,
-        records=found,
-        events=said,
+        records=all_records,
+        events=all_events,
         actors=actors,
         now=now,
         redactor=redactor,
-        truncated=frozenset(name for name, (most, have) in counts.items() if most is not None and have >= most),
+        truncated=frozenset(name for name, (limit, count) in counts.items() if limit is not None and count >= limit),
     )

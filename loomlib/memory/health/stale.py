@@ -1,4 +1,4 @@
-"""Records that held once: plans whose date has passed, what later events have replaced, what nothing has touched."""
+"""Finds stale records: plans whose date has passed, facts that later events replaced, old unchanged records."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
+from ...presentation.formats import plural
 from ..displays import safe_id
 from .finding import Finding
 from .scan import MemoryScan, changed_at
 from .statements import StatedFact, agree, stated_facts
 
 UNTOUCHED: Final = timedelta(days=180)
-"""After how long an unchanged record is worth a look."""
+"""The age from which an unchanged record is reported."""
 EXTRACTION: Final = timedelta(hours=1)
-"""How long extraction may take before a record is said to lag behind what was said."""
+"""How long extraction may take before a record counts as outdated by a message."""
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH: Final = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?P<year>20\d\d)"
 _DATES: Final = tuple(
-    re.compile(rf"\b{each}\b", re.IGNORECASE)
-    for each in (
+    re.compile(rf"\b{pattern}\b", re.IGNORECASE)
+    for pattern in (
         r"(?P<year>20\d\d)-(?P<m>\d\d)-(?P<day>\d\d)",
         rf"{_DAY} (?:of )?{_MONTH},? {_YEAR}",
         rf"{_MONTH} {_DAY},? {_YEAR}",
@@ -57,25 +58,33 @@ _BY_RULE: Final = "inferred (rules on English)"
 def find_stale(
     scan: MemoryScan, *, untouched: timedelta = UNTOUCHED, extraction: timedelta = EXTRACTION
 ) -> Iterator[Finding]:
-    """One finding a record, and one for all that nothing has touched for long. A session's summary is history."""
+    """Yield one finding per stale record, and one for all old unchanged records; session summaries are left out.
+
+    Args:
+        scan: The memory's records and events.
+        untouched: The age from which an unchanged record is reported.
+        extraction: How long extraction may take.
+    """
     old: list[MemoryRecord] = []
     for namespace, records in scan.namespaces.items():
-        owner, place = scan.owners[namespace], safe_id(namespace)
+        owner, shown = scan.owners[namespace], safe_id(namespace)
         if owner is not None and owner.session_id:
             continue
         known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        for each in (each for record in records for each in stated_facts(record.text)):
-            known[each.who, each.attribute].add(each.value)
-        said = _said_last(scan, owner.actor_id if owner else "", scan.now - extraction)
-        # Once for each attribute, not for each record: an actor may have thousands of both.
-        later = {key: last for key, last in said.items() if not _holds(known[key], last[1])}
+        for fact in (fact for record in records for fact in stated_facts(record.text)):
+            known[fact.who, fact.attribute].add(fact.value)
+        latest = _latest_facts(scan, owner.actor_id if owner else "", scan.now - extraction)
+        # Per attribute, not per record: an actor may have thousands of both.
+        later = {key: last for key, last in latest.items() if not _agrees_with_any(known[key], last[1])}
         for record in records:
-            if (why := passed(record.text, changed_at(record), scan.now)) is not None:
-                yield _finding(scan, record, f"a record in {place} speaks of a time that has passed ({why})")
-            elif (found := _replaced(record, later)) is not None:
-                event, stated = found
-                what = f"a record in {place} was replaced by what was said later, and stayed: {stated.attribute}"
-                yield _finding(scan, record, what, event, stated.said)
+            if (date_passed := passed(record.text, changed_at(record), scan.now)) is not None:
+                yield _finding(
+                    scan, record, f"a record in {shown} mentions a plan whose time has passed ({date_passed})"
+                )
+            elif (replacement := _replacement(record, later)) is not None:
+                event, fact = replacement
+                what = f"a record in {shown} is outdated by a later message: {fact.attribute}"
+                yield _finding(scan, record, what, event, fact.sentence)
             elif scan.now - changed_at(record) > untouched:
                 old.append(record)
     if old:
@@ -83,15 +92,21 @@ def find_stale(
         yield Finding(
             kind="stale",
             severity="note",
-            what=f"{len(old):,} records have not changed for more than {untouched.days} days",
+            what=f"{plural(len(old), 'record')} {'has' if len(old) == 1 else 'have'} not changed for more than "
+            f"{plural(untouched.days, 'day')}",
             count=len(old),
-            evidence=tuple(scan.of_record(each) for each in old[:20]),
+            evidence=tuple(scan.record_evidence(record) for record in old[:20]),
             fix="ask the actor again, or give records an expiry (recordExpirySpecification)",
         )
 
 
 def passed(text: str, written: datetime, now: datetime) -> str | None:
-    """Which time of a plan has passed, if one has.
+    """Return the time of a plan that has passed, or None.
+
+    Args:
+        text: A record's text.
+        written: When it was written.
+        now: The time to compare with.
 
     >>> written, now = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
     >>> passed("The user will fly to Rome on 3 May 2024.", written, now)
@@ -100,14 +115,14 @@ def passed(text: str, written: datetime, now: datetime) -> str | None:
     for sentence in re.split(r"(?<=[.!?\n])\s+", text):
         if not _AHEAD.search(sentence) or (_PAST.search(sentence) and "will" not in sentence):
             continue
-        ends = [each for each in map(_end, _matches(sentence)) if each is not None]
-        # What was past when it was written is no plan.
+        ends = [end for end in map(_end, _matches(sentence)) if end is not None]
+        # A date that had passed when it was written is not a plan.
         if ends and max(ends) < now.date() and max(ends) >= written.date() - timedelta(days=1):
             return f"until {max(ends)}"
         if not ends:
             for pattern, holds in _RELATIVE:
-                if (found := pattern.search(sentence)) and now - written > holds:
-                    return f"“{found[0].lower()}”, written {written:%Y-%m-%d}"
+                if (match := pattern.search(sentence)) and now - written > holds:
+                    return f"“{match[0].lower()}”, written {written:%Y-%m-%d}"
     return None
 
 
@@ -117,12 +132,12 @@ def _matches(sentence: str) -> Iterable[re.Match[str]]:
 
 
 def _end(match: re.Match[str]) -> date | None:
-    """The last day that a date means."""
-    named = match.groupdict()
-    month = named.get("m") or next(
-        (str(n) for n, each in enumerate(_MONTHS, 1) if (named.get("month") or "-").lower() == each), ""
+    """Return the last day of a date, month or year."""
+    parts = match.groupdict()
+    month = parts.get("m") or next(
+        (str(n) for n, name in enumerate(_MONTHS, 1) if (parts.get("month") or "-").lower() == name), ""
     )
-    year, day = int(named["year"]), named.get("day")
+    year, day = int(parts["year"]), parts.get("day")
     try:
         if not month:
             return date(year, 12, 31)
@@ -133,42 +148,42 @@ def _end(match: re.Match[str]) -> date | None:
         return None
 
 
-def _said_last(
+def _latest_facts(
     scan: MemoryScan, actor_id: str, before: datetime
 ) -> Mapping[tuple[str, str], tuple[MemoryEvent, StatedFact]]:
-    """What the actor's own messages state of each attribute, by the newest event of which extraction is through."""
-    found: dict[tuple[str, str], tuple[MemoryEvent, StatedFact]] = {}
+    """Return the latest fact per attribute from the actor's messages until `before`."""
+    latest: dict[tuple[str, str], tuple[MemoryEvent, StatedFact]] = {}
     for event in scan.events_of.get(actor_id, []) if actor_id else []:
         if event.timestamp > before:
             continue
-        for stated in (each for m in event.messages if m.role == "USER" for each in stated_facts(m.text)):
-            last = found.get((stated.who, stated.attribute))
+        for fact in (fact for m in event.messages if m.role == "USER" for fact in stated_facts(m.text)):
+            last = latest.get((fact.who, fact.attribute))
             if last is None or event.timestamp > last[0].timestamp:
-                found[stated.who, stated.attribute] = (event, stated)
-    return found
+                latest[fact.who, fact.attribute] = (event, fact)
+    return latest
 
 
-def _replaced(
+def _replacement(
     record: MemoryRecord, later: Mapping[tuple[str, str], tuple[MemoryEvent, StatedFact]]
 ) -> tuple[MemoryEvent, StatedFact] | None:
-    """What was said after the record was written, and says otherwise."""
-    found: tuple[MemoryEvent, StatedFact] | None = None
-    for mine in stated_facts(record.text):
-        last = later.get((mine.who, mine.attribute))
+    """Return the event and fact that contradict a record and are newer than it."""
+    replacement: tuple[MemoryEvent, StatedFact] | None = None
+    for own in stated_facts(record.text):
+        last = later.get((own.who, own.attribute))
         if last is not None and last[0].timestamp > changed_at(record) + timedelta(seconds=1):
-            found = last if not agree(mine.attribute, mine.value, last[1].value) else found
-    return found
+            replacement = last if not agree(own.attribute, own.value, last[1].value) else replacement
+    return replacement
 
 
-def _holds(values: set[str], last: StatedFact) -> bool:
-    """Whether one of the values agrees with what was said last."""
-    return last.value in values or any(agree(last.attribute, each, last.value) for each in values)
+def _agrees_with_any(values: set[str], last: StatedFact) -> bool:
+    """Return whether one of the values agrees with the latest fact."""
+    return last.value in values or any(agree(last.attribute, value, last.value) for value in values)
 
 
 def _finding(
-    scan: MemoryScan, record: MemoryRecord, what: str, event: MemoryEvent | None = None, said: str = ""
+    scan: MemoryScan, record: MemoryRecord, what: str, event: MemoryEvent | None = None, excerpt: str = ""
 ) -> Finding:
-    evidence = [scan.of_record(record), *([scan.of_event(event, said)] if event is not None else [])]
+    evidence = [scan.record_evidence(record), *([scan.event_evidence(event, excerpt)] if event is not None else [])]
     return Finding(
         kind="stale",
         severity="warning",
@@ -176,5 +191,5 @@ def _finding(
         certainty=_BY_RULE,
         evidence=tuple(evidence),
         fix=f"update or delete {record.record_id}"
-        + ("; look whether extraction failed (memory.failed_extractions())" if event is not None else ""),
+        + ("; check whether extraction failed (memory.failed_extractions())" if event is not None else ""),
     )

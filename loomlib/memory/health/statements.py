@@ -1,7 +1,7 @@
-"""What a sentence states, as far as rules on English tell: whose, which attribute, which value, affirmed or denied.
+"""Facts that a sentence states, by rules on English: about whom, which attribute, which value, affirmed or denied.
 
-Only attributes that have one value at a time are read, so that two values contradict each other. What no rule reads
-is left alone: a health check that guesses is not read twice.
+Only attributes with one value at a time are read, so that two values contradict each other. Sentences that no rule
+matches are ignored, because wrong findings cost more than missed ones.
 """
 
 from __future__ import annotations
@@ -95,17 +95,23 @@ _ENDS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedFact:
-    """`attribute` of `who` has `value`; of what is affirmed or denied ("likes", "allergy") `attribute` names the thing
-    and `value` is "yes" or "no". `said` is the sentence."""
+    """A fact that a sentence states.
+
+    Attributes:
+        who: About whom: "user" or a name.
+        attribute: The attribute, such as "home" or "liking tea".
+        value: Its value; "yes" or "no" for what is affirmed or denied.
+        sentence: The sentence.
+    """
 
     who: str
     attribute: str
     value: str
-    said: str
+    sentence: str
 
 
 def statement_text(text: str) -> str:
-    """A record's text as sentences: of a preference's JSON what is preferred, of a summary no tags."""
+    """Return a record's text as sentences: the preference of a preference's JSON, a summary without tags."""
     if text.lstrip().startswith("{"):
         with suppress(ValueError):
             inner: Any = json.loads(text)
@@ -115,36 +121,42 @@ def statement_text(text: str) -> str:
 
 
 def stated_facts(text: str) -> Iterator[StatedFact]:
-    """What the sentences of a text state."""
-    for each in _SENTENCE.split(statement_text(text)):
-        sentence = " ".join(each.split()).strip(" .!\"'")
-        if 5 <= len(sentence) <= _LONGEST and not each.rstrip().endswith("?"):
-            yield from _stated(_third_person(sentence))
+    """Yield the facts that the sentences of a text state."""
+    for part in _SENTENCE.split(statement_text(text)):
+        sentence = " ".join(part.split()).strip(" .!\"'")
+        if 5 <= len(sentence) <= _LONGEST and not part.rstrip().endswith("?"):
+            yield from _facts(_third_person(sentence))
 
 
-def _stated(sentence: str) -> Iterator[StatedFact]:
+def _facts(sentence: str) -> Iterator[StatedFact]:
     for attribute, pattern in _RULES:
         if (match := pattern.match(sentence)) and not match["v"].lower().startswith("not "):
-            yield _made(match, attribute, match["v"], sentence)
+            yield _fact(match, attribute, match["v"], sentence)
             return
     if match := _COUNTED.match(sentence):
-        yield _made(match, f"number of {match['of'].lower().removesuffix('s')}", match["v"], sentence)
+        yield _fact(match, f"number of {match['of'].lower().removesuffix('s')}", match["v"], sentence)
     elif (match := _OWN.match(sentence)) and _OWN_SINGLE.match(match["of"]):
         attribute = {"city": "home", "occupation": "occupation", "job": "occupation"}.get(
             match["of"].lower(), match["of"]
         )
-        yield _made(match, attribute.lower().replace("favourite", "favorite"), match["v"], sentence)
+        yield _fact(match, attribute.lower().replace("favourite", "favorite"), match["v"], sentence)
     elif match := _LIKES.match(sentence):
         verb = match["verb"].lower()
         family = next((name for part, name in _FAMILIES if part in verb), "liking")
-        thing = _value(match["v"])
-        if thing or family == "smoking":
+        subject = _value(match["v"])
+        if subject or family == "smoking":
             denied = "no" if _NOT.search(verb) or "detest" in verb else "yes"
-            yield StatedFact(who=_who(match["who"]), attribute=f"{family} {thing}".strip(), value=denied, said=sentence)
+            yield StatedFact(
+                who=_who(match["who"]), attribute=f"{family} {subject}".strip(), value=denied, sentence=sentence
+            )
 
 
 def agree(attribute: str, a: str, b: str) -> bool:
-    """Whether two values of an attribute can both hold: the same, or one says more ("Berlin", "Berlin, Germany")."""
+    """Return whether two values of an attribute can both be true: equal, or one is more detailed.
+
+    >>> agree("home", "berlin", "berlin, germany")
+    True
+    """
     first, second = set(_WORD.findall(a)), set(_WORD.findall(b))
     return a == b or (
         not attribute.startswith("number") and bool(first and second) and (first <= second or second <= first)
@@ -152,18 +164,18 @@ def agree(attribute: str, a: str, b: str) -> bool:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text that carry its meaning, in lower case, without plural."""
-    words = (each.strip("'.").lower() for each in _WORD.findall(text))
-    return [each.removesuffix("s") if len(each) > 3 else each for each in words if each and each not in _STOP]
+    """Return the words of a text without stop words, in lower case and without a plural s."""
+    words = (word.strip("'.").lower() for word in _WORD.findall(text))
+    return [word.removesuffix("s") if len(word) > 3 else word for word in words if word and word not in _STOP]
 
 
 def is_negated(text: str) -> bool:
-    """Whether a text denies something."""
+    """Return whether a text denies something."""
     return len(_NOT.findall(text)) % 2 == 1
 
 
-def _made(match: re.Match[str], attribute: str, value: str, sentence: str) -> StatedFact:
-    return StatedFact(who=_who(match["who"]), attribute=attribute, value=_value(value), said=sentence)
+def _fact(match: re.Match[str], attribute: str, value: str, sentence: str) -> StatedFact:
+    return StatedFact(who=_who(match["who"]), attribute=attribute, value=_value(value), sentence=sentence)
 
 
 def _who(who: str | None) -> str:
@@ -178,5 +190,5 @@ def _value(value: str) -> str:
 
 
 def _third_person(sentence: str) -> str:
-    """Without what leads in, and "I'm" as "I am": verbs of the first person are among the rules' own."""
+    """Remove introductory words and expand "I'm" to "I am"; the rules include verbs of the first person."""
     return _I_HAVE.sub("I have", _I_AM.sub("I am", _LEADS_IN.sub("", sentence)))

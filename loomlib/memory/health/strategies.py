@@ -1,4 +1,4 @@
-"""Strategies that bring nothing, and extractions that failed."""
+"""Finds strategies that extract nothing, and failed extractions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from ...aws.memory_shapes import FailedExtraction
+from ...presentation.formats import plural
 from ..reading import MemoryReader
 from .finding import Finding, MemoryEvidence
 from .scan import MemoryScan
@@ -18,11 +19,19 @@ _MOST_FAILED: Final = 200
 
 
 def find_unused(scan: MemoryScan, reader: MemoryReader, *, extraction: timedelta) -> Iterator[Finding]:
-    """Strategies without a record although enough was said, longer ago than extraction takes."""
+    """Yield strategies without a record in spite of enough turns, and failed extractions.
+
+    Args:
+        scan: The memory's records and events.
+        reader: Reads the memory.
+        extraction: How long extraction may take; newer turns are not counted.
+    """
     turns = sum(
-        any(m.role == "USER" for m in each.messages) for each in scan.events if each.timestamp <= scan.now - extraction
+        any(message.role == "USER" for message in event.messages)
+        for event in scan.events
+        if event.timestamp <= scan.now - extraction
     )
-    used = {each.strategy_id for each in scan.records}
+    used = {record.strategy_id for record in scan.records}
     for strategy in scan.memory.strategies:
         if strategy.strategy_id in used or turns < _ENOUGH_TURNS:
             continue
@@ -35,31 +44,34 @@ def find_unused(scan: MemoryScan, reader: MemoryReader, *, extraction: timedelta
         yield Finding(
             kind="unused_strategy",
             severity="warning",
-            what=f"the strategy {strategy.name} ({strategy.type}) has no record, after {turns:,} turns{state}",
+            what=f"the strategy {strategy.name} ({strategy.type}) has no record after {plural(turns, 'turn')}{state}",
             count=turns,
-            evidence=(MemoryEvidence(id=strategy.strategy_id, what="strategy", said=", ".join(strategy.namespaces)),),
-            fix="look at memory.failed_extractions(), and whether anybody speaks of what it extracts; "
-            "else delete it (UpdateMemory): it reads every turn, with a model",
+            evidence=(
+                MemoryEvidence(id=strategy.strategy_id, what="strategy", excerpt=", ".join(strategy.namespaces)),
+            ),
+            fix="check memory.failed_extractions(), and whether conversations contain what it extracts; "
+            "otherwise delete it (UpdateMemory), because it processes every turn with a model",
         )
     failed: defaultdict[str, list[FailedExtraction]] = defaultdict(list)
-    for each in islice(reader.failed_extractions(), _MOST_FAILED):
-        failed[each.strategy_id].append(each)
-    names = {each.strategy_id: each.name for each in scan.memory.strategies}
-    for strategy_id, some in failed.items():
+    for extraction_job in islice(reader.failed_extractions(), _MOST_FAILED):
+        failed[extraction_job.strategy_id].append(extraction_job)
+    names = {strategy.strategy_id: strategy.name for strategy in scan.memory.strategies}
+    for strategy_id, jobs in failed.items():
         yield Finding(
             kind="unused_strategy",
             severity="problem",
-            what=f"{len(some):,} extractions of {names.get(strategy_id, strategy_id)} failed: what was said is unknown",
-            count=len(some),
+            what=f"{plural(len(jobs), 'extraction')} of {names.get(strategy_id, strategy_id)} failed, so facts "
+            "may be missing",
+            count=len(jobs),
             evidence=tuple(
                 MemoryEvidence(
-                    id=each.job_id,
+                    id=job.job_id,
                     what="extraction",
-                    said=scan.shown(each.reason),
-                    actor_id=each.actor_id,
-                    session_id=each.session_id,
+                    excerpt=scan.shown(job.reason),
+                    actor_id=job.actor_id,
+                    session_id=job.session_id,
                 )
-                for each in some[:20]
+                for job in jobs[:20]
             ),
-            fix="mend the reason, then StartMemoryExtractionJob with each job's id",
+            fix="fix the cause, then call StartMemoryExtractionJob with the id of each job",
         )

@@ -178,7 +178,7 @@ def test_presidio_is_a_plug_and_its_absence_is_said(monkeypatch):
     looked = scan([record("Grace Hopper called.")], redactor=Redactor(finders=[finder]))
     (found,) = find_sensitive(looked)
     assert "person" in found.what
-    assert "Grace" not in found.evidence[0].said
+    assert "Grace" not in found.evidence[0].excerpt
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
     with pytest.raises(MissingExtraError, match="pip install presidio-analyzer"):
         presidio_finder()
