@@ -90,7 +90,7 @@ def test_a_case_opens_by_keyboard_to_what_was_said(attacked: ReportOutcome, watc
     case.locator("summary").focus()
     page.keyboard.press("Enter")
     expect(case.locator("dl")).to_be_visible()
-    assert case.locator("dt").all_inner_texts()[0] == "asked"
+    assert case.locator("dt").all_inner_texts()[0] == "prompt"
 
 
 def test_the_answer_is_on_the_first_screen_and_nothing_is_cut_off(attacked: ReportOutcome, watched: Watched) -> None:
