@@ -74,18 +74,18 @@ def name_of(function: object) -> str:
 
 def _named(text: str, options: Mapping[str, Any], threshold: float | None, plugins: Plugins | None) -> Evaluator:
     readings = _readings(text)
-    found = next(((name, inside, own) for name, inside in readings if (own := _own(name)) is not None), None)
-    if found is None:
+    match = next(((name, inside, own) for name, inside in readings if (own := _own(name)) is not None), None)
+    if match is None:
         plugins = plugins or evaluator_plugins()
         names = plugins.names("evaluators")
-        found = next(((n, inside, plugins.entry("evaluators", n)) for n, inside in readings if n in names), None)
-        if found is None:
+        match = next(((n, inside, plugins.entry("evaluators", n)) for n, inside in readings if n in names), None)
+        if match is None:
             if text.startswith("adk:"):
                 from .judges.adk import unknown
 
                 raise unknown(text.partition("(")[0].strip().removeprefix("adk:"))
             return plugins.get("evaluators", text)  # raises, and suggests similar names
-    name, inside, provided = found
+    name, inside, provided = match
     chosen = dict(options) | _with_first(inside, provided)
     if threshold is not None:
         chosen["threshold"] = threshold
@@ -183,15 +183,15 @@ def _made(name: str, given: object, options: Mapping[str, Any], plugins: Plugins
 def _is_judging(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
     """Return whether a function is the evaluator itself: it has parameters that no option fills."""
     return any(
-        each.default is inspect.Parameter.empty
-        and each.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        and each.name not in options
-        for each in signature.parameters.values()
+        value.default is inspect.Parameter.empty
+        and value.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        and value.name not in options
+        for value in signature.parameters.values()
     )
 
 
 def _takes(signature: inspect.Signature, name: str) -> bool:
-    kinds = [each.kind for each in signature.parameters.values()]
+    kinds = [value.kind for value in signature.parameters.values()]
     return name in signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
 
 

@@ -77,8 +77,8 @@ class Guard:
 
 def _signed_by(authorization: str, query: bytes) -> tuple[str, list[str]]:
     """Return access key and scope (date, region, service, "aws4_request") of a SigV4 header or presigned query."""
-    if found := _CREDENTIAL.search(authorization):
-        return found[1], found[2].split("/")
+    if match := _CREDENTIAL.search(authorization):
+        return match[1], match[2].split("/")
     presigned = parse_qs(query.decode("latin-1")).get("X-Amz-Credential", [""]) if query else [""]
     key, *scope = presigned[0].split("/")
     return key, scope

@@ -109,7 +109,7 @@ def _is_incomplete_head(content: bytes) -> bool:
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        found: object = json.loads(line)
+        document: object = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", document) if isinstance(document, dict) else None

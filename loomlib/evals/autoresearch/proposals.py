@@ -122,12 +122,12 @@ def configuration_digest(environment: Mapping[str, str]) -> str:
 def _descriptions(environment: Mapping[str, str]) -> dict[str, str]:
     text = environment.get(TOOL_DESCRIPTIONS, "{}")
     try:
-        found: object = json.loads(text)
+        document: object = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise EvalError(f"{TOOL_DESCRIPTIONS} is not a JSON object", try_='{"tool": "its description"}')
-    return {str(name): str(value) for name, value in cast("dict[str, object]", found).items()}
+    return {str(name): str(value) for name, value in cast("dict[str, object]", document).items()}
 
 
 def _short(text: str) -> str:

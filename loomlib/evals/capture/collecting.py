@@ -67,7 +67,7 @@ class Collection:
         import pandas as pd
 
         columns = ["session_id", "invocation_ids", "kind", "taken", "why", "case_id"]
-        return pd.DataFrame([[getattr(each, name) for name in columns] for each in self.looked_at], columns=columns)
+        return pd.DataFrame([[getattr(look, name) for name in columns] for look in self.looked_at], columns=columns)
 
     def sentence(self) -> str:
         """Return how many conversations became cases."""
@@ -79,18 +79,18 @@ class Collection:
         )
 
     def __str__(self) -> str:
-        lines = [f"  {'+' if each.taken else ' '} {each.session_id or '–'}  {each.why}" for each in self.looked_at[:50]]
+        lines = [f"  {'+' if look.taken else ' '} {look.session_id or '–'}  {look.why}" for look in self.looked_at[:50]]
         return "\n".join([self.sentence(), *lines])
 
     def _repr_html_(self) -> str:
         from html import escape
 
         rows = "".join(
-            f"<tr><td>{'taken' if each.taken else 'left'}</td><td>{escape(each.kind)}</td>"
-            f"<td>{escape(each.why)}</td><td><code>{escape(each.case_id)}</code></td></tr>"
-            for each in self.looked_at[:200]
+            f"<tr><td>{'taken' if look.taken else 'left'}</td><td>{escape(look.kind)}</td>"
+            f"<td>{escape(look.why)}</td><td><code>{escape(look.case_id)}</code></td></tr>"
+            for look in self.looked_at[:200]
         )
-        head = "".join(f'<th scope="col">{each}</th>' for each in ("", "kind", "why", "case"))
+        head = "".join(f'<th scope="col">{column}</th>' for column in ("", "kind", "why", "case"))
         return (
             f'<div class="mathjax_ignore"><p>{escape(self.sentence())}</p>'
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
@@ -186,10 +186,10 @@ def collect_cases(
 
 def _readable(source: object, leave: Sequence[str]) -> Conversation | None:
     try:
-        found = conversation_of(source)
+        conversation = conversation_of(source)
     except EvalError:  # without a request there is nothing to ask again
         return None
-    return None if set(found.labels) & set(leave) else found
+    return None if set(conversation.labels) & set(leave) else conversation
 
 
 def _failure(conversation: Conversation, is_failure: Callable[[Conversation], bool | str] | None) -> str:

@@ -99,22 +99,22 @@ def conversation_of(source: object) -> Conversation:
         TypeError: `source` is none of these.
     """
     if isinstance(source, Capturable):
-        found = source.captured()
+        conversation = source.captured()
     elif isinstance(source, (Trace, Trajectory)):
-        found = _of_trace(source)
+        conversation = _of_trace(source)
     elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
-        found = _joined([conversation_of(part) for part in cast("Sequence[object]", source)])
+        conversation = _joined([conversation_of(part) for part in cast("Sequence[object]", source)])
     else:
         raise TypeError(
             f"An invocation, a trace or several of one session can be captured, not {type(source).__name__}"
         )
-    if not found.turns or not any(turn.prompt.strip() or turn.payload for turn in found.turns):
+    if not conversation.turns or not any(turn.prompt.strip() or turn.payload for turn in conversation.turns):
         raise EvalError(
             "The request is unknown",
-            on=found.session_id or found.agent_name,
+            on=conversation.session_id or conversation.agent_name,
             try_="capture the invocation itself, or a trace whose spans contain their messages",
         )
-    return found
+    return conversation
 
 
 def turn_of_row(
@@ -161,12 +161,12 @@ def _payload(prompt: str, digest: str | None) -> tuple[Mapping[str, Any] | None,
     if digest is None or make_payload(prompt).digest == digest:
         return None, ""
     try:
-        found: Any = json.loads(prompt)
+        document: Any = json.loads(prompt)
     except (ValueError, RecursionError):
         return None, _UNKNOWN
     is_all = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest() == digest
-    if isinstance(found, Mapping) and is_all:
-        return cast("Mapping[str, Any]", found), ""
+    if isinstance(document, Mapping) and is_all:
+        return cast("Mapping[str, Any]", document), ""
     return None, _UNKNOWN
 
 

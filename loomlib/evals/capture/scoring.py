@@ -51,13 +51,13 @@ async def _judge(conversation: Conversation, evaluators: Sequence[Evaluator]) ->
         return ""
     case = case_of(conversation, redactor=None, expected=False)
     answer = CaseAnswer(
-        turns=tuple(TurnAnswer(text=each.answer or "", tools=each.tools) for each in conversation.turns)
+        turns=tuple(TurnAnswer(text=turn.answer or "", tools=turn.tools) for turn in conversation.turns)
     )
     unpassed: list[str] = []
     for evaluator in evaluators:
         try:
-            found: Any = evaluator.judge(case, answer)
-            judged = judged_of(await found if inspect.isawaitable(found) else found, evaluator.name)
+            verdict: Any = evaluator.judge(case, answer)
+            judged = judged_of(await verdict if inspect.isawaitable(verdict) else verdict, evaluator.name)
         except Exception:  # noqa: BLE001, S112 - a user's evaluator: its exception says nothing about the conversation
             continue
         if isinstance(judged, tuple) and judged and judged[0].passed is False:

@@ -206,7 +206,7 @@ def compare_pairs(
     is_rate = pairing.measure == RATE
     flips = pairing.flips(new.evaluator)
     won, lost = sum(flip.verdict == WON for flip in flips), sum(flip.verdict == LOST for flip in flips)
-    value, before = (_estimate([each[side] for each in pairing.pairs], is_rate, bounds) for side in (0, 1))
+    value, before = (_estimate([pair[side] for pair in pairing.pairs], is_rate, bounds) for side in (0, 1))
     return EvaluatorComparison(
         evaluator=new.evaluator,
         level=new.level,

@@ -44,7 +44,9 @@ def headline(result: CaseResult) -> str:
 
 def describe(result: CaseResult) -> str:
     """Return all details in several lines, without control characters."""
-    return printable("\n\n".join(_repeat(result, each, of=len(result.judgements)) for each in result.failing()))
+    return printable(
+        "\n\n".join(_repeat(result, judgement, of=len(result.judgements)) for judgement in result.failing())
+    )
 
 
 def _repeat(result: CaseResult, judgement: Judgement, *, of: int) -> str:
@@ -83,7 +85,7 @@ def _short(name: str, verdict: CaseVerdict) -> str:
         return f"{name}: {verdict.kind}: {verdict.message}"
     if isinstance(verdict, NotApplicable):
         return f"{name}: {verdict.reason}"
-    why = next((each.rationale for each in verdict if each.passed is False and each.rationale), "")
+    why = next((score.rationale for score in verdict if score.passed is False and score.rationale), "")
     return f"{name}: {why}" if why else f"{name} failed"
 
 
@@ -92,5 +94,5 @@ def _word(verdict: CaseVerdict) -> str:
         return "not judged"
     if isinstance(verdict, NotApplicable):
         return "not applicable"
-    words = [verdict_word(each) for each in deciding(verdict)]
+    words = [verdict_word(score) for score in deciding(verdict)]
     return "failed" if "failed" in words else words[0] if words else "not judged"

@@ -34,7 +34,7 @@ def run_document(
         cases: Whether to include the cases.
     """
     summary = run.summary()
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "schema": EVALUATION_SCHEMA,
         "run_id": run.id,
         "name": run.name,
@@ -53,10 +53,10 @@ def run_document(
         "exit_code": exit_code(gates),
     }  # fmt: skip
     if comparison is not None:
-        found["comparison"] = comparison.summary()
+        document["comparison"] = comparison.summary()
     if cases:
-        found["cases"] = [_case(each) for each in case_results(run)]
-    return found
+        document["cases"] = [_case(case_result) for case_result in case_results(run)]
+    return document
 
 
 def write_json(
@@ -90,13 +90,13 @@ def _case(result: CaseResult) -> dict[str, Any]:
         "state": result.state,
         "tags": list(result.case.tags),
         "asked": result.case.prompt,
-        "repeats": [_repeat(each) for each in result.judgements],
+        "repeats": [_repeat(judgement) for judgement in result.judgements],
     }
 
 
 def _repeat(judgement: Judgement) -> dict[str, Any]:
     answer = judgement.answer
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "repeat": judgement.repeat,
         "state": state_of(judgement),
         "answer": answer.text,
@@ -110,8 +110,8 @@ def _repeat(judgement: Judgement) -> dict[str, Any]:
         "verdicts": {name: _verdict(verdict) for name, verdict in judgement.verdicts.items()},
     }
     if answer.failure is not None:
-        found["failure"] = {"kind": answer.failure.kind, "message": answer.failure.message}
-    return found
+        document["failure"] = {"kind": answer.failure.kind, "message": answer.failure.message}
+    return document
 
 
 def _verdict(verdict: CaseVerdict) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def junit_xml(run: EvalRun, gates: Sequence[GateVerdict] = ()) -> str:
     seconds = 0.0
     for result in case_results(run):
         element = _ELEMENTS.get(result.state, "")
-        took = sum(each.answer.duration_ms or 0.0 for each in result.judgements) / 1000
+        took = sum(judgement.answer.duration_ms or 0.0 for judgement in result.judgements) / 1000
         counted[element] += 1
         seconds += took
         cases.append(_case(result, element, took, run.target.name))

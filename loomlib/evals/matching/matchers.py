@@ -118,7 +118,7 @@ def _contains(argument: str | None) -> Matcher:
         if actual is ABSENT:
             return False
         if isinstance(actual, (list, tuple)):
-            return any(json_equal(wanted, each) for each in cast("list[Any]", actual))
+            return any(json_equal(wanted, item) for item in cast("list[Any]", actual))
         return text_of(wanted) in text_of(actual)
 
     return fits
@@ -164,7 +164,7 @@ def _one_of(argument: str | None) -> Matcher:
         allowed = _wanted("one_of", None, expected)
         if not isinstance(allowed, (list, tuple)):
             raise ValueError("one_of needs a list of values, or one_of:a|b")
-        return any(json_equal(each, actual) for each in cast("list[Any]", allowed))
+        return any(json_equal(item, actual) for item in cast("list[Any]", allowed))
 
     return fits
 

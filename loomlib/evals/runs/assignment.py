@@ -52,7 +52,7 @@ class EvaluatorAssignment:
     def stored(self) -> dict[str, Any]:
         """Return the assignment as plain values."""
         return {
-            "evaluators": [[each.name, each.level, each.digest] for each in self.evaluators],
+            "evaluators": [[evaluator.name, evaluator.level, evaluator.digest] for evaluator in self.evaluators],
             "common": list(self.common),
             "by_place": {str(position): list(indexes) for position, indexes in self.by_position.items()},
         }
@@ -104,8 +104,10 @@ class RunEvaluators:
             )
         self.assignment = EvaluatorAssignment(
             evaluators=tuple(
-                AssignedEvaluator(name=each.name, level=each.level, digest=digest_of(each.name, each.digest))
-                for each in self.evaluators
+                AssignedEvaluator(
+                    name=evaluator.name, level=evaluator.level, digest=digest_of(evaluator.name, evaluator.digest)
+                )
+                for evaluator in self.evaluators
             ),
             common=tuple(common.values()),
             by_position=by_position,

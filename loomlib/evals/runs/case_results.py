@@ -13,11 +13,11 @@ def case_results(run: EvalRun) -> Iterator[CaseResult]:
     """Yield every case of a run with its repeats, in the order of the set."""
     cases = run.evalset.cases
     if run.repeats == 1:
-        for each in run.judgements():
-            yield CaseResult(case=cases[each.position], judgements=(each,))
+        for judgement in run.judgements():
+            yield CaseResult(case=cases[judgement.position], judgements=(judgement,))
         return
-    found: dict[int, list[Judgement]] = {}
-    for each in run.judgements():
-        found.setdefault(each.position, []).append(each)
-    for place in sorted(found):
-        yield CaseResult(case=cases[place], judgements=tuple(found[place]))
+    by_position: dict[int, list[Judgement]] = {}
+    for judgement in run.judgements():
+        by_position.setdefault(judgement.position, []).append(judgement)
+    for place in sorted(by_position):
+        yield CaseResult(case=cases[place], judgements=tuple(by_position[place]))

@@ -186,7 +186,9 @@ class EvalRun:
         with self._location.open() as store:
             for position, repeat in units:
                 page = self._page(store, (repeat, position - 1), 1)
-                judgements += [each for each in page if (each.position, each.repeat) == (position, repeat)]
+                judgements += [
+                    judgement for judgement in page if (judgement.position, judgement.repeat) == (position, repeat)
+                ]
         return judgements
 
     def __getitem__(self, case_id: str) -> tuple[Judgement, ...]:

@@ -44,7 +44,7 @@ def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> Stored
         if turns:
             figures = (figures[0], turns[0].ttft_ms, *figures[2:])
         tools = answer.tools
-    body: dict[str, Any] = {"turns": [_turn_to_dict(each) for each in turns]}
+    body: dict[str, Any] = {"turns": [_turn_to_dict(turn) for turn in turns]}
     if answer.failure is not None:
         body["failure"] = _failure_to_dict(answer.failure)
     if answer.attempts != 1:
@@ -62,7 +62,7 @@ def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> Stored
         *figures,
         None if tools is None else len(tools),
         answer.cost,
-        next((_ascii(each.trace_id) for each in reversed(turns) if each.trace_id), None),
+        next((_ascii(turn.trace_id) for turn in reversed(turns) if turn.trace_id), None),
         _encode(body),
     )
 
@@ -92,7 +92,7 @@ def answer_of_row(row: StoredAnswer, *, repeat: int) -> CaseAnswer:
     body = json.loads(row.body)
     failure = body.get("failure")
     return CaseAnswer(
-        turns=tuple(_turn_from_dict(each) for each in body["turns"]),
+        turns=tuple(_turn_from_dict(turn) for turn in body["turns"]),
         failure=None if failure is None else CaseFailure(**failure),
         repeat=repeat,
         attempts=body.get("attempts", 1),
@@ -115,7 +115,7 @@ def judge_failures_text(failures: Mapping[str, CaseFailure]) -> str | None:
     """Return the failures to judge as they are stored with a result, by evaluator; None when there are none."""
     if not failures:
         return None
-    return _encode({name: [each.kind, each.message, each.attempts] for name, each in failures.items()})
+    return _encode({name: [failure.kind, failure.message, failure.attempts] for name, failure in failures.items()})
 
 
 def judge_failures_of(text: str | None) -> dict[str, CaseFailure]:
@@ -192,7 +192,7 @@ def labels_of(text: str | None) -> tuple[str, ...]:
 def _turn_to_dict(turn: TurnAnswer) -> dict[str, Any]:
     plain: dict[str, Any] = {"text": turn.text}
     if turn.tools is not None:
-        plain["tools"] = [_tool_to_dict(each) for each in turn.tools]
+        plain["tools"] = [_tool_to_dict(tool) for tool in turn.tools]
     for name, value, default in zip(_TURN_NAMES, _of_turn(turn), _TURN_DEFAULTS, strict=True):
         if value is not default and value != default:
             plain[name] = value
@@ -202,7 +202,7 @@ def _turn_to_dict(turn: TurnAnswer) -> dict[str, Any]:
 def _turn_from_dict(plain: dict[str, Any]) -> TurnAnswer:
     tools = plain.pop("tools", None)
     plain["texts"] = tuple(plain.get("texts", ()))
-    return TurnAnswer(**plain, tools=None if tools is None else tuple(ToolUse(**each) for each in tools))
+    return TurnAnswer(**plain, tools=None if tools is None else tuple(ToolUse(**tool) for tool in tools))
 
 
 def _tool_to_dict(tool: ToolUse) -> dict[str, Any]:

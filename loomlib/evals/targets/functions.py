@@ -135,5 +135,9 @@ def _optional_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some built-in functions have no signature
         return ()
-    names = {each.name for each in parameters[1:] if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)}
+    names = {
+        parameter.name
+        for parameter in parameters[1:]
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }
     return tuple(name for name in _OPTIONAL_PARAMETERS if name in names)

@@ -49,14 +49,14 @@ def tools_of_body(body: object) -> tuple[ToolUse, ...] | None:
     results: list[_Result] = []
     seen: set[str] = set()
     has_messages = False
-    for found in _walk(body):
-        if found is None:
+    for node in _walk(body):
+        if node is None:
             has_messages = True
-        elif isinstance(found, _Result):
-            results.append(found)
-        elif not found.id or found.id not in seen:
-            seen.add(found.id)
-            calls.append(found)
+        elif isinstance(node, _Result):
+            results.append(node)
+        elif not node.id or node.id not in seen:
+            seen.add(node.id)
+            calls.append(node)
     if not calls and not has_messages:
         return None
     _answer(calls, results)
@@ -87,7 +87,7 @@ def _walk(body: object) -> Iterator[_Call | _Result | None]:
         left -= 1
         is_listed, value = waiting.pop()
         if isinstance(value, (list, tuple)):
-            waiting.extend((is_listed, each) for each in reversed(cast("Sequence[object]", value)))
+            waiting.extend((is_listed, item) for item in reversed(cast("Sequence[object]", value)))
         node = _node(cast("object", value))
         if node is None:
             continue
@@ -152,7 +152,7 @@ def _node(value: object) -> Node | None:
 
 
 def _inner(node: Node, *keys: str) -> Node | None:
-    return next((found for key in keys if (found := _node(node.get(key))) is not None), None)
+    return next((inner for key in keys if (inner := _node(node.get(key))) is not None), None)
 
 
 def _text(node: Node, *keys: str) -> str:

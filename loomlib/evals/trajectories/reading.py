@@ -42,8 +42,8 @@ def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> 
             return None
     if isinstance(source, Sequence):
         items = cast("Sequence[Any]", source)
-        if all(isinstance(each, (ToolUse, str)) for each in items):
-            return tuple(each if isinstance(each, ToolUse) else ToolUse(name=each) for each in items)
+        if all(isinstance(item, (ToolUse, str)) for item in items):
+            return tuple(item if isinstance(item, ToolUse) else ToolUse(name=item) for item in items)
     return tools_of_body(cast("object", source))
 
 

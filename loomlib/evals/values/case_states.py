@@ -33,11 +33,11 @@ class CaseResult:
     @property
     def state(self) -> str:
         """One of `CASE_STATES`."""
-        return worst([state_of(each) for each in self.judgements])
+        return worst([state_of(judgement) for judgement in self.judgements])
 
     def failing(self) -> tuple[Judgement, ...]:
         """Return the repeats in that state."""
-        return tuple(each for each in self.judgements if state_of(each) == self.state)
+        return tuple(judgement for judgement in self.judgements if state_of(judgement) == self.state)
 
 
 def worst(states: Sequence[str]) -> str:
@@ -67,18 +67,18 @@ def state_of(judgement: Judgement) -> str:
 
 def states_of_outcomes(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], str]:
     """Return the state of every (case id, repeat) of a run, without reading the answers."""
-    found: dict[tuple[str, int], str] = {}
-    has_parts = any(each.part for each in outcomes)
-    wholes = {_key(each) for each in outcomes if has_parts and not each.part}
-    for each in outcomes:
-        if each.part and _key(each) in wholes:
+    states: dict[tuple[str, int], str] = {}
+    has_parts = any(outcome.part for outcome in outcomes)
+    wholes = {_key(outcome) for outcome in outcomes if has_parts and not outcome.part}
+    for outcome in outcomes:
+        if outcome.part and _key(outcome) in wholes:
             continue
-        state = _of_outcome(each)
-        at = (each.case_id, each.repeat)
-        known = found.get(at)
+        state = _of_outcome(outcome)
+        at = (outcome.case_id, outcome.repeat)
+        known = states.get(at)
         if known is None or _RANKS[state] < _RANKS[known]:
-            found[at] = state
-    return found
+            states[at] = state
+    return states
 
 
 def _key(outcome: Outcome) -> tuple[str, str, int]:

@@ -96,7 +96,7 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
     traces: list[dict[str, Any]] = []
     names: dict[str, None] = {}
     for place, (label, run) in enumerate(runs.items()):
-        known = [(each.evaluator, _measure(each)) for each in run.summary().evaluators]
+        known = [(evaluator.evaluator, _measure(evaluator)) for evaluator in run.summary().evaluators]
         known = [(name, estimate) for name, estimate in known if estimate.value is not None]
         names |= dict.fromkeys(name for name, _ in known)
         traces.append(
@@ -167,16 +167,16 @@ def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
 
 
 def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
-    known = [each for each in comparison.evaluators if each.difference.value is not None]
+    known = [evaluator for evaluator in comparison.evaluators if evaluator.difference.value is not None]
     traces = [
         {
             "type": "scatter",
             "mode": "markers",
             "name": "difference, 95 % interval",
-            "x": [each.difference.value for each in known],
-            "y": [shown(each.evaluator) for each in known],
-            "error_x": _bars([each.difference for each in known]),
-            "text": [each.verdict for each in known],
+            "x": [evaluator.difference.value for evaluator in known],
+            "y": [shown(evaluator.evaluator) for evaluator in known],
+            "error_x": _bars([evaluator.difference for evaluator in known]),
+            "text": [evaluator.verdict for evaluator in known],
             "hovertemplate": "%{y}: %{x:+.1%}, %{text}<extra></extra>",
             "marker": _marker(0),
         }
@@ -210,7 +210,7 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
 
 def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
     evaluators = comparison.evaluators
-    names = [shown(each.evaluator) for each in evaluators]
+    names = [shown(evaluator.evaluator) for evaluator in evaluators]
 
     def bar(word: str, counts: Sequence[int], sign: int, colour: str, pattern: str) -> dict[str, Any]:
         return {
@@ -225,10 +225,10 @@ def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
             "marker": {"color": colour, "pattern": {"shape": pattern, "fgcolor": "rgba(0,0,0,0.25)", "size": 6}},
         }
 
-    most = max((max(each.won, each.lost) for each in evaluators), default=0)
+    most = max((max(evaluator.won, evaluator.lost) for evaluator in evaluators), default=0)
     traces = [
-        bar("lost", [each.lost for each in evaluators], -1, _LOST, "/"),
-        bar("won", [each.won for each in evaluators], 1, _WON, ""),
+        bar("lost", [evaluator.lost for evaluator in evaluators], -1, _LOST, "/"),
+        bar("won", [evaluator.won for evaluator in evaluators], 1, _WON, ""),
     ]
     return styled(
         traces if most else [],
@@ -243,8 +243,8 @@ def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
     )
 
 
-def _measure(each: EvaluatorSummary) -> Estimate:
-    return each.pass_rate if each.has_bar else each.mean
+def _measure(summary: EvaluatorSummary) -> Estimate:
+    return summary.pass_rate if summary.has_bar else summary.mean
 
 
 def _bars(estimates: Sequence[Estimate]) -> dict[str, Any]:

@@ -116,7 +116,9 @@ class Consolidator:
         sources = tuple(dict.fromkeys((*(known.source_event_ids if known else ()), *event_ids)))
         provenance = {
             "x-loom-extractor": {"stringValue": target.label},
-            "x-loom-source-events": {"stringListValue": [shown_event_id(each) for each in sources[-_MOST_SOURCES:]]},
+            "x-loom-source-events": {
+                "stringListValue": [shown_event_id(event_id) for event_id in sources[-_MOST_SOURCES:]]
+            },
         }
         moment = now_ms()
         record = Record(

@@ -87,7 +87,7 @@ class Extraction:
             if not new:
                 return
             if reason := self._failure(strategy, new):
-                messages = [{"eventId": each.event_id, "messageIndex": each.index} for each in _messages(new)]
+                messages = [{"eventId": message.event_id, "messageIndex": message.index} for message in _messages(new)]
                 db.execute(
                     "INSERT INTO jobs (job_id, memory_id, actor_id, session_id, strategy_id, messages, status, "
                     "failure_reason) VALUES (?,?,?,?,?,?,'FAILED',?)",
@@ -201,4 +201,6 @@ def _wanted(strategy: Strategy, statements: Sequence[Statement]) -> list[Stateme
     """All statements for a semantic strategy; preferences, and facts that are preferences, for a preference one."""
     if strategy.kind == "semantic":
         return list(statements)
-    return [each for each in statements if each.kind == "preference" or each.slot.startswith(_IN_BOTH)]
+    return [
+        statement for statement in statements if statement.kind == "preference" or statement.slot.startswith(_IN_BOTH)
+    ]
