@@ -44,7 +44,7 @@ from .deprecation import renamed_names
 
 
 class LoomError(Exception):
-    """A failure that Loom foresaw, told in three parts.
+    """An expected failure, with a message of three parts.
 
     `what` failed, `on` what it was working, and what to `try_` next; all three are attributes as well as the message.
     """

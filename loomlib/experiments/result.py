@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -95,7 +96,7 @@ def register_result(name: str, module: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyRecord:
+class StudyRecord(ABC):
     """A study as it is stored now. It may be unfinished: `state` says so, and so does every view on it.
 
     Attributes:
@@ -117,14 +118,14 @@ class StudyRecord:
     finished_at: datetime | None
 
     @property
+    @abstractmethod
     def units(self) -> Sequence[MeasuredUnit]:
         """The units of the study, in order."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def subject_line(self) -> str:
         """What was studied, in one line."""
-        raise NotImplementedError
 
     def title(self) -> str:
         """Return what was studied, with its labels and its time: `calculator · DEFAULT · local AgentCore · …`."""
