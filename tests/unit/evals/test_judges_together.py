@@ -51,7 +51,7 @@ async def test_position_bias_decides_nothing_and_is_reported():
     assert summary.position_bias.value == pytest.approx(5 / 6)
     assert summary.favoured == {"shown first": 5, "shown second": 0}
     assert summary.second_better == pytest.approx(2.5 / 6)
-    assert "order decided 83 % of the comparisons" in summary.sentence()
+    assert "order decided 83.3 % of the comparisons" in summary.sentence()
 
 
 async def test_an_order_is_asked_forwards_and_backwards():
