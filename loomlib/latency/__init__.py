@@ -5,7 +5,7 @@ from loomlib.experiments import LogLines, Silent, register_result
 from loomlib.statistics.estimates import Estimate
 
 from .design import StudyDesign
-from .measured_agent import MeasuredAgent
+from .measured_agent import AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
 from .result import StudyResult
 from .scenarios import Scenario
@@ -17,6 +17,7 @@ register("StudyResult.inside", "loomlib.latency.scenario_parts:split_scenarios")
 register("StudyResult.gate", "loomlib.latency.gate:judge")
 
 __all__ = [
+    "AgentWithStudyTarget",
     "Estimate",
     "LatencyStudy",
     "LogLines",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from loomlib.agents import InvocationRecord
@@ -66,6 +66,15 @@ class MeasuredAgent(Protocol):
         ...
 
 
-def measured_agent(agent: Any) -> MeasuredAgent:
+@runtime_checkable
+class AgentWithStudyTarget(Protocol):
+    """An agent that makes the object a study measures, such as `bench.agent("calculator")`."""
+
+    def study_target(self) -> MeasuredAgent:
+        """Return the agent as a study measures it."""
+        ...
+
+
+def measured_agent(agent: MeasuredAgent | AgentWithStudyTarget) -> MeasuredAgent:
     """Return what a study measures of an agent: its `study_target()` when it has one, else the agent itself."""
-    return agent.study_target() if hasattr(agent, "study_target") else agent
+    return agent.study_target() if isinstance(agent, AgentWithStudyTarget) else agent

@@ -14,7 +14,7 @@ from loomlib.experiments import Study, StudyLedger, StudyRun, UnitOutcome
 from .calls import Calls, stored_outcome
 from .design import DEFAULT_PROMPT, StudyDesign
 from .floor import Floor, measure_floor, null_agent
-from .measured_agent import MeasuredAgent, measured_agent
+from .measured_agent import AgentWithStudyTarget, MeasuredAgent, measured_agent
 from .measurements import Measurement
 from .result import StudyResult
 from .starts import find_starts
@@ -105,7 +105,7 @@ class LatencyStudy(Study[Measurement, StudyResult]):
 
     def __init__(
         self,
-        agent: MeasuredAgent,
+        agent: MeasuredAgent | AgentWithStudyTarget,
         *,
         cold: int = 20,
         warm: int = 20,
@@ -135,7 +135,7 @@ class LatencyStudy(Study[Measurement, StudyResult]):
         self._start_deadline_s = start_deadline_s
 
     @classmethod
-    def resume(cls, agent: MeasuredAgent, study_id: str) -> Self:
+    def resume(cls, agent: MeasuredAgent | AgentWithStudyTarget, study_id: str) -> Self:
         """Return a stored study with its stored design; `run()` makes its pending calls.
 
         Args:

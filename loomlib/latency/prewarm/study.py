@@ -13,7 +13,7 @@ from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOut
 
 from ..calls import call_labels, call_outcome, end_session, gone, opening_outcome, stored_outcome
 from ..design import DEFAULT_PROMPT
-from ..measured_agent import MeasuredAgent, measured_agent
+from ..measured_agent import AgentWithStudyTarget, MeasuredAgent, measured_agent
 from ..study import agent_study, check_agent
 from .design import NO_PING, PrewarmDesign, arm_key
 from .result import GapCall, PrewarmResult
@@ -112,7 +112,7 @@ class PrewarmStudy(Study[GapCall, PrewarmResult]):
 
     def __init__(
         self,
-        agent: MeasuredAgent,
+        agent: MeasuredAgent | AgentWithStudyTarget,
         *,
         idle_timeout_s: float = 900.0,
         gaps: int = 6,
@@ -142,7 +142,7 @@ class PrewarmStudy(Study[GapCall, PrewarmResult]):
         )
 
     @classmethod
-    def resume(cls, agent: MeasuredAgent, study_id: str) -> Self:
+    def resume(cls, agent: MeasuredAgent | AgentWithStudyTarget, study_id: str) -> Self:
         """Return a stored study with its stored design; `run()` measures its pending gaps.
 
         Args:
