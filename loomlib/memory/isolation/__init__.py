@@ -1,4 +1,4 @@
-"""Tenant isolation as a property test that anyone can run against a memory of one's own."""
+"""Tests that reads of a memory do not cross from one actor or tenant to another."""
 
 from .check import check_isolation
 from .report import Crossing, IsolationReport

@@ -1,7 +1,7 @@
-"""Isolation as a property: whoever reads as an agent of one actor gets nothing of another's.
+"""Tests isolation as a property: reading as one actor never returns another actor's records or events.
 
-Tried with seeded random actors and tenants whose ids are as much alike as ids may be, against the memory itself: in a
-scratch namespace, with scratch actors, cleaned up afterwards whatever happens.
+The test uses seeded random actors and tenants with very similar ids, and runs against the memory itself, in a temporary
+namespace with temporary actors. What it wrote is always deleted afterwards.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any, Final
 from ...aws import memory_writing as writing
 from ...aws.memory import iter_records, iter_sessions, retrieve_records
 from ...errors import RequestRejectedError
+from ...presentation.formats import number, plural
 from ..reading import MemoryReader
 from .report import Crossing, IsolationReport
 from .scratch import CANARY, SESSION, ScratchData
 from .subjects import DESIGN_PATTERNS, IsolationSubject, checked_patterns, subjects
 
 Progress = Callable[[str], None]
-_PAIRS: Final = 40
-_MOST: Final = 100
+_EVENT_PAIRS: Final = 40
+_TOP_K: Final = 100
 _POLL_S: Final = 0.5
 
 
@@ -37,39 +38,54 @@ def check_isolation(
     progress: Progress | None = None,
     labels: tuple[str, ...] = (),
 ) -> IsolationReport:
-    """Write as `actors`, read as each of them by exact namespace, by path and by meaning, and see what comes.
+    """Write as several actors, and read as each of them by exact namespace, by path and by search.
 
-    `patterns` are namespaces with placeholders ({actorId}, {sessionId}, {tenantId}, {userId} …); without any the
-    memory's own templates are tried. With `slashes` ids may have slashes, so that one actor's is a folder of another's.
-    On AWS a record may be found some time after it was written: up to `settle_s`.
+    Args:
+        reader: Reads the memory.
+        patterns: Namespaces with placeholders ({actorId}, {sessionId}, {tenantId}, {userId} …); the memory's own
+            templates when left out.
+        actors: Number of test actors.
+        seed: Seed of the test actors' ids.
+        slashes: Whether ids may contain slashes, so that one actor's namespace is below another's.
+        settle_s: How long to wait for written records to be found, in seconds; on AWS that takes a while.
+        progress: Called with a sentence after each actor.
+        labels: Provenance labels of the report.
+
+    Raises:
+        ValueError: A pattern has an unknown placeholder, or the number of actors is out of range.
     """
-    own = [template for each in reader.memory.strategies for template in each.namespaces]
+    own = [template for strategy in reader.memory.strategies for template in strategy.namespaces]
     tried = checked_patterns(patterns if patterns is not None else own or DESIGN_PATTERNS)
     token = f"iso{uuid.uuid4().hex[:8]}"
-    people = subjects(seed, actors, token + "-", slashes=slashes)
+    test_actors = subjects(seed, actors, token + "-", slashes=slashes)
     scratch = ScratchData(reader, f"/loom-isolation-{token}")
-    look = _IsolationTest(reader, scratch, tried)
+    test = _IsolationTest(reader, scratch, tried)
     not_checked: list[str] = []
     try:
-        scratch.write_records([(who, look.place(who, pattern)) for pattern in tried for who in people], token)
-        not_checked += look.settle(people, settle_s)
-        for number, who in enumerate(people, 1):
+        scratch.write_records(
+            [(subject, test.namespace(subject, pattern)) for pattern in tried for subject in test_actors], token
+        )
+        not_checked += test.settle(test_actors, settle_s)
+        for count, subject in enumerate(test_actors, 1):
             for pattern in tried:
-                look.records(who, pattern)
+                test.records(subject, pattern)
             if progress is not None:
-                progress(f"read as {number} of {len(people)} actors, {len(look.crossings)} crossings")
-        scratch.write_events(people, token)
-        look.events(people, random.Random(seed))  # noqa: S311 - to be drawn again, not to be secret
+                progress(
+                    f"{number(count)} of {plural(len(test_actors), 'actor')} tested, "
+                    f"{plural(len(test.crossings), 'record')} of others returned"
+                )
+        scratch.write_events(test_actors, token)
+        test.events(test_actors, random.Random(seed))  # noqa: S311 - reproducible, not secret
     finally:
         left = scratch.clean()
     return IsolationReport(
         memory_id=reader.memory.memory_id,
         name=reader.memory.name,
         seed=seed,
-        actors=tuple(each.actor_id for each in people),
+        actors=tuple(subject.actor_id for subject in test_actors),
         patterns=tuple(tried),
-        reads=look.reads,
-        crossings=tuple(look.crossings),
+        reads=test.reads,
+        crossings=tuple(test.crossings),
         not_checked=tuple(not_checked),
         left_behind=tuple(left),
         labels=labels,
@@ -82,93 +98,104 @@ class _IsolationTest:
         self.reads = 0
         self.crossings: list[Crossing] = []
 
-    def place(self, who: IsolationSubject, pattern: str) -> str:
-        return who.namespace(pattern, self._scratch.root)
+    def namespace(self, subject: IsolationSubject, pattern: str) -> str:
+        return subject.namespace(pattern, self._scratch.root)
 
-    def settle(self, people: Sequence[IsolationSubject], settle_s: float) -> list[str]:
-        """Wait until everybody finds what is his; where he does not, nothing was checked."""
-        ends = time.monotonic() + settle_s
-        missing = [(who, pattern) for who in people for pattern in self._patterns]
+    def settle(self, test_actors: Sequence[IsolationSubject], settle_s: float) -> list[str]:
+        """Wait until every actor finds its own records; return what was not found, which cannot be checked."""
+        deadline = time.monotonic() + settle_s
+        missing = [(subject, pattern) for subject in test_actors for pattern in self._patterns]
         while missing:
-            missing = [each for each in missing if not self._has_own(*each)]
-            if missing and time.monotonic() >= ends:
-                return [f"{who.actor_id} does not find his own record in {pattern}" for who, pattern in missing]
+            missing = [pair for pair in missing if not self._has_own(*pair)]
+            if missing and time.monotonic() >= deadline:
+                return [f"{subject.actor_id} does not find its own record in {pattern}" for subject, pattern in missing]
             if missing:
                 time.sleep(_POLL_S)
         return []
 
-    def _has_own(self, who: IsolationSubject, pattern: str) -> bool:
-        found = self._retrieved({"namespace": self.place(who, pattern)})
-        return any(self._scratch.records.get(each) == who for each in found)
+    def _has_own(self, subject: IsolationSubject, pattern: str) -> bool:
+        found = self._retrieved({"namespace": self.namespace(subject, pattern)})
+        return any(self._scratch.records.get(record_id) == subject for record_id in found)
 
-    def records(self, who: IsolationSubject, pattern: str) -> None:
-        """Every way in which an agent of `who` would read."""
-        full = self.place(who, pattern)
-        places = [{"namespace": full}, {"namespacePath": full}]
+    def records(self, subject: IsolationSubject, pattern: str) -> None:
+        """Read records in every way in which an agent of this actor may."""
+        full = self.namespace(subject, pattern)
+        locations = [{"namespace": full}, {"namespacePath": full}]
         if "{sessionId}" in pattern and pattern.index("{sessionId}") > pattern.find("{actorId}") >= 0:
-            places.append({"namespacePath": self.place(who, pattern[: pattern.index("{sessionId}")])})
-        for place in places:
-            criteria = {"searchCriteria": {"searchQuery": CANARY, "topK": _MOST}}
-            self._compare(who, pattern, self._listed(place), "list_memory_records", place)
-            self._compare(who, pattern, self._retrieved(place), "retrieve_memory_records", {**place, **criteria})
-
-    def events(self, people: Sequence[IsolationSubject], chance: random.Random) -> None:
-        """Short-term memory: everybody has a session of the same id, and asks for others' events."""
-        memory, clients = self._reader.memory, self._reader.clients
-        for who in people:
-            asked = {"actorId": who.actor_id, "sessionId": SESSION}
-            shapes = writing.iter_event_shapes(
-                clients, memory.memory_id, who.actor_id, SESSION, payloads=False, region=memory.region
+            locations.append({"namespacePath": self.namespace(subject, pattern[: pattern.index("{sessionId}")])})
+        for location in locations:
+            criteria = {"searchCriteria": {"searchQuery": CANARY, "topK": _TOP_K}}
+            self._check_records(subject, pattern, self._listed(location), "list_memory_records", location)
+            self._check_records(
+                subject, pattern, self._retrieved(location), "retrieve_memory_records", {**location, **criteria}
             )
-            self._seen(who, (str(each["eventId"]) for each in shapes), "list_events", asked)
-            found = iter_sessions(clients, memory.memory_id, who.actor_id, region=memory.region)
+
+    def events(self, test_actors: Sequence[IsolationSubject], rng: random.Random) -> None:
+        """Read events: every actor has a session with the same id, and asks for the events of others."""
+        memory, clients = self._reader.memory, self._reader.clients
+        for subject in test_actors:
+            request = {"actorId": subject.actor_id, "sessionId": SESSION}
+            shapes = writing.iter_event_shapes(
+                clients, memory.memory_id, subject.actor_id, SESSION, payloads=False, region=memory.region
+            )
+            self._check_events(subject, (str(shape["eventId"]) for shape in shapes), "list_events", request)
+            found = iter_sessions(clients, memory.memory_id, subject.actor_id, region=memory.region)
             self.reads += 1
-            for each in found:
-                if each.actor_id != who.actor_id:
-                    self._cross(who, each.actor_id, "", "list_sessions", {"actorId": who.actor_id})
-        pairs = [(who, each, owner) for who in people for each, owner in self._scratch.events.items() if owner != who]
-        for who, event_id, _ in chance.sample(pairs, min(_PAIRS, len(pairs))):
-            shape = writing.get_event(clients, memory.memory_id, who.actor_id, SESSION, event_id, region=memory.region)
-            asked = {"actorId": who.actor_id, "sessionId": SESSION, "eventId": event_id}
-            self._seen(who, [event_id] if shape is not None else [], "get_event", asked)
+            for session in found:
+                if session.actor_id != subject.actor_id:
+                    self._cross(subject, session.actor_id, "", "list_sessions", {"actorId": subject.actor_id})
+        pairs = [
+            (subject, event_id, owner)
+            for subject in test_actors
+            for event_id, owner in self._scratch.events.items()
+            if owner != subject
+        ]
+        for subject, event_id, _ in rng.sample(pairs, min(_EVENT_PAIRS, len(pairs))):
+            shape = writing.get_event(
+                clients, memory.memory_id, subject.actor_id, SESSION, event_id, region=memory.region
+            )
+            request = {"actorId": subject.actor_id, "sessionId": SESSION, "eventId": event_id}
+            self._check_events(subject, [event_id] if shape is not None else [], "get_event", request)
 
-    def _seen(self, who: IsolationSubject, ids: Iterable[str], call: str, asked: Mapping[str, Any]) -> None:
-        self.reads += 1
-        for each in ids:
-            owner = self._scratch.events.get(each)
-            if owner is not None and owner != who:
-                self._cross(who, owner.actor_id, "", call, asked, owner=owner, leaked=each)
-
-    def _compare(
-        self, who: IsolationSubject, pattern: str, ids: Iterator[str], call: str, asked: Mapping[str, Any]
+    def _check_events(
+        self, subject: IsolationSubject, ids: Iterable[str], operation: str, request: Mapping[str, Any]
     ) -> None:
         self.reads += 1
-        for each in ids:
-            owner = self._scratch.records.get(each)
-            if owner is not None and owner != who:
-                self._cross(who, owner.actor_id, pattern, call, asked, owner=owner, leaked=each)
+        for event_id in ids:
+            owner = self._scratch.events.get(event_id)
+            if owner is not None and owner != subject:
+                self._cross(subject, owner.actor_id, "", operation, request, owner=owner, leaked=event_id)
+
+    def _check_records(
+        self, subject: IsolationSubject, pattern: str, ids: Iterator[str], operation: str, request: Mapping[str, Any]
+    ) -> None:
+        self.reads += 1
+        for record_id in ids:
+            owner = self._scratch.records.get(record_id)
+            if owner is not None and owner != subject:
+                self._cross(subject, owner.actor_id, pattern, operation, request, owner=owner, leaked=record_id)
 
     def _cross(
         self,
-        who: IsolationSubject,
+        subject: IsolationSubject,
         owner_id: str,
         pattern: str,
-        call: str,
-        asked: Mapping[str, Any],
+        operation: str,
+        request: Mapping[str, Any],
         *,
         owner: IsolationSubject | None = None,
         leaked: str = "",
     ) -> None:
-        said = ", ".join(f"{name}={value!r}" for name, value in {"memoryId": self._memory_id, **asked}.items())
+        parameters = ", ".join(f"{name}={value!r}" for name, value in {"memoryId": self._memory_id, **request}.items())
         self.crossings.append(
             Crossing(
-                reader=who.actor_id,
+                reader=subject.actor_id,
                 owner=owner_id,
-                crosses="tenant" if owner is not None and owner.tenant != who.tenant else "actor",
-                call=f"{call}({said})",
+                crosses="tenant" if owner is not None and owner.tenant != subject.tenant else "actor",
+                call=f"{operation}({parameters})",
                 pattern=pattern,
                 leaked_id=leaked,
-                fix=self._fix(who, owner, pattern),
+                fix=self._fix(subject, owner, pattern),
             )
         )
 
@@ -176,41 +203,44 @@ class _IsolationTest:
     def _memory_id(self) -> str:
         return self._reader.memory.memory_id
 
-    def _fix(self, who: IsolationSubject, owner: IsolationSubject | None, pattern: str) -> str:
+    def _fix(self, subject: IsolationSubject, owner: IsolationSubject | None, pattern: str) -> str:
         if not pattern or owner is None:
-            return "tell the service's provider: short-term memory is kept by actor"
+            return "report it to the service's provider: events must only be returned for their own actor"
         if not any(name in pattern for name in ("{actorId}", "{userId}", "{user_id}")):
             return f"name the actor in the pattern: {pattern.rstrip('/')}/{{actorId}}/"
-        mine, other = self.place(who, pattern), self.place(owner, pattern)
+        mine, other = self.namespace(subject, pattern), self.namespace(owner, pattern)
         if mine == other:
-            return "two actors fill the pattern in alike: put each placeholder between slashes of its own"
+            return "two actors have the same namespace: put each placeholder between slashes"
         if not pattern.endswith("/") and not other.startswith(mine.rstrip("/") + "/"):
-            return f"end the pattern with a slash: {pattern}/"
-        return "read by `namespace`, not by path, or give actors ids without a slash: one's is a folder of the other's"
+            return f"add a slash at the end of the pattern: {pattern}/"
+        return (
+            "read by `namespace`, not by `namespacePath`, or use actor ids without a slash: "
+            "one namespace is below the other"
+        )
 
-    def _listed(self, place: Mapping[str, str]) -> Iterator[str]:
+    def _listed(self, location: Mapping[str, str]) -> Iterator[str]:
         memory, clients = self._reader.memory, self._reader.clients
         found = iter_records(
             clients,
             memory.memory_id,
-            namespace=place.get("namespace"),
-            path=place.get("namespacePath"),
+            namespace=location.get("namespace"),
+            path=location.get("namespacePath"),
             region=memory.region,
         )
-        return (each.record_id for each in found)
+        return (record.record_id for record in found)
 
-    def _retrieved(self, place: Mapping[str, str]) -> Iterator[str]:
+    def _retrieved(self, location: Mapping[str, str]) -> Iterator[str]:
         memory, clients = self._reader.memory, self._reader.clients
         try:
             found = retrieve_records(
                 clients,
                 memory.memory_id,
                 CANARY,
-                namespace=place.get("namespace"),
-                path=place.get("namespacePath"),
-                top_k=_MOST,
+                namespace=location.get("namespace"),
+                path=location.get("namespacePath"),
+                top_k=_TOP_K,
                 region=memory.region,
             )
         except RequestRejectedError:
             return iter(())
-        return (each.record_id for each in found)
+        return (record.record_id for record in found)

@@ -1,4 +1,4 @@
-"""What a check of isolation found."""
+"""The report of an isolation test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ...presentation.formats import number, plural
 from ..displays import frame_of, html_rows, text_rows
 
 COLUMNS: Final = ("crosses", "reader", "owner", "pattern", "call", "mend")
@@ -13,8 +14,17 @@ COLUMNS: Final = ("crosses", "reader", "owner", "pattern", "call", "mend")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """A read of `reader` that brought what is `owner`'s; `call` is the call with its parameters, `crosses` is "tenant"
-    or "actor"."""
+    """A read as one actor that returned data of another.
+
+    Attributes:
+        reader: The actor that read.
+        owner: The actor whose data it returned.
+        crosses: "tenant" or "actor".
+        call: The operation with its parameters.
+        pattern: The namespace pattern of a record.
+        leaked_id: Id of the returned record or event.
+        fix: How to fix it.
+    """
 
     reader: str
     owner: str
@@ -25,7 +35,7 @@ class Crossing:
     fix: str = ""
 
     def row(self) -> dict[str, Any]:
-        """As a table has it."""
+        """Return the crossing as a table row."""
         return {name: getattr(self, "fix" if name == "mend" else name) for name in COLUMNS}
 
 
@@ -33,7 +43,17 @@ class Crossing:
 class IsolationReport:
     """Whether a read crosses from one actor or tenant to another; made by `memory.check_isolation()`.
 
-    `not_checked` names what could not be tried, `left_behind` what could not be cleaned up.
+    Attributes:
+        memory_id: The memory's id.
+        name: The memory's name.
+        seed: Seed of the test actors' ids.
+        actors: The test actors' ids.
+        patterns: The tested namespace patterns.
+        reads: Number of reads.
+        crossings: The reads that returned another actor's data.
+        not_checked: What could not be tested.
+        left_behind: What could not be deleted afterwards.
+        labels: Provenance labels.
     """
 
     memory_id: str
@@ -49,37 +69,39 @@ class IsolationReport:
 
     @property
     def is_isolated(self) -> bool:
-        """Whether all was tried and nothing crossed."""
+        """Whether everything was tested and no read crossed."""
         return not self.crossings and not self.not_checked
 
     @property
     def across_tenants(self) -> tuple[Crossing, ...]:
         """The crossings from one tenant to another."""
-        return tuple(each for each in self.crossings if each.crosses == "tenant")
+        return tuple(crossing for crossing in self.crossings if crossing.crosses == "tenant")
 
     @property
     def crossed_reads(self) -> int:
-        """How many of the reads crossed; one read may bring what is of several others."""
+        """Number of reads that crossed; one read may return data of several actors."""
         return _reads(self.crossings)
 
     def sentence(self) -> str:
-        """What was found, in words."""
-        tried = f"{self.reads:,} reads by {len(self.actors)} actors with ids alike (seed {self.seed})"
-        found = (
-            f"{self.crossed_reads:,} of them crossed, {_reads(self.across_tenants):,} from tenant to tenant"
+        """Return the result in a sentence."""
+        tested = (
+            f"{plural(self.reads, 'read')} by {plural(len(self.actors), 'actor')} with similar ids (seed {self.seed})"
+        )
+        result = (
+            f"{number(self.crossed_reads)} of them crossed, {number(_reads(self.across_tenants))} between tenants"
             if self.crossings
             else "none crossed"
         )
         missed = f"not checked: {'; '.join(self.not_checked)}" if self.not_checked else ""
-        left = f"left behind: {'; '.join(self.left_behind)}" if self.left_behind else ""
-        return " · ".join(filter(None, (f"{tried}: {found}", missed, left, *self.labels)))
+        left = f"could not be deleted: {'; '.join(self.left_behind)}" if self.left_behind else ""
+        return " · ".join(filter(None, (f"{tested}: {result}", missed, left, *self.labels)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a crossing."""
-        return [each.row() for each in self.crossings]
+        """Return one row per crossing."""
+        return [crossing.row() for crossing in self.crossings]
 
     def frame(self) -> Any:
-        """One row a crossing."""
+        """Return a DataFrame with one row per crossing."""
         return frame_of(self.rows(), COLUMNS)
 
     def __repr__(self) -> str:
@@ -90,5 +112,5 @@ class IsolationReport:
 
 
 def _reads(crossings: Sequence[Crossing]) -> int:
-    """How many reads they are of."""
-    return len({(each.reader, each.pattern, each.call) for each in crossings})
+    """Return the number of reads that these crossings come from."""
+    return len({(crossing.reader, crossing.pattern, crossing.call) for crossing in crossings})

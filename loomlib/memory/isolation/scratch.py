@@ -1,4 +1,4 @@
-"""Records and events that a check writes into a memory, in a place of their own, and takes away again."""
+"""Temporary records and events of an isolation test, in their own namespace, and their removal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ SESSION = "shared-session"
 
 @dataclass(slots=True)
 class ScratchData:
-    """What was written: the owner of each record and event. `root` is the namespace that holds all records."""
+    """What an isolation test has written.
+
+    Attributes:
+        reader: Reads the memory.
+        root: The namespace above all records.
+        records: Owners of the records by id.
+        events: Owners of the events by id.
+        speakers: Actors for which an event was requested.
+    """
 
     reader: MemoryReader
     root: str
@@ -28,7 +36,12 @@ class ScratchData:
     speakers: list[IsolationSubject] = field(default_factory=list[IsolationSubject])
 
     def write_records(self, places: Sequence[tuple[IsolationSubject, str]], token: str) -> None:
-        """One record in each namespace."""
+        """Write one record into each namespace.
+
+        Args:
+            places: Owners and namespaces.
+            token: Prefix of the client tokens.
+        """
         memory = self.reader.memory
         for number, batch in enumerate(_batched(places, writing.BATCH)):
             shapes = [
@@ -45,13 +58,18 @@ class ScratchData:
             )
             self.records.update({made[f"r{place}"]: who for place, (who, _) in enumerate(batch) if f"r{place}" in made})
             if refused:
-                raise LoomError("A record of the check was refused", on=next(iter(refused.values())))
+                raise LoomError("A record of the isolation test was refused", on=next(iter(refused.values())))
 
     def write_events(self, subjects: Sequence[IsolationSubject], token: str) -> None:
-        """One event of each, all in a session of the same id; long-term memory does not see them."""
+        """Write one event for each actor, all in sessions with the same id, without extraction.
+
+        Args:
+            subjects: The actors.
+            token: Prefix of the client tokens.
+        """
         memory = self.reader.memory
         for number, who in enumerate(subjects):
-            asked: Mapping[str, Any] = {
+            request: Mapping[str, Any] = {
                 "memoryId": memory.memory_id,
                 "actorId": who.actor_id,
                 "sessionId": SESSION,
@@ -61,11 +79,15 @@ class ScratchData:
                 "extractionMode": "SKIP",
             }
             self.speakers.append(who)
-            made = writing.create_event(self.reader.clients, asked, region=memory.region)
+            made = writing.create_event(self.reader.clients, request, region=memory.region)
             self.events[str(made["eventId"])] = who
 
     def clean(self) -> list[str]:
-        """Delete everything, also what was written by a call whose answer never came; what could not be, in words."""
+        """Delete everything, also what was written by requests without a response.
+
+        Returns:
+            What could not be deleted, with the reason.
+        """
         memory, left = self.reader.memory, list[str]()
         for event_id, who in [*self.events.items(), *self._unanswered(left)]:
             try:
@@ -76,15 +98,15 @@ class ScratchData:
                 left.append(f"event {event_id} of {who.actor_id}: {error}")
         try:
             found = iter_records(self.reader.clients, memory.memory_id, path=self.root, region=memory.region)
-            ids = list(dict.fromkeys([*self.records, *(each.record_id for each in found)]))
-            stayed = writing.delete_records(self.reader.clients, memory.memory_id, ids, region=memory.region)
-            left += [f"record {each}: {why}" for each, why in stayed.items()]
+            ids = list(dict.fromkeys([*self.records, *(record.record_id for record in found)]))
+            remaining = writing.delete_records(self.reader.clients, memory.memory_id, ids, region=memory.region)
+            left += [f"record {record_id}: {reason}" for record_id, reason in remaining.items()]
         except LoomError as error:
             left.append(f"records below {self.root}: {error}")
         return left
 
     def _unanswered(self, left: list[str]) -> list[tuple[str, IsolationSubject]]:
-        """The events of those whose event was asked for, and of which nobody said that it was made."""
+        """Return the events of actors whose request had no response."""
         memory, found = self.reader.memory, list[tuple[str, IsolationSubject]]()
         for who in self.speakers:
             if who in self.events.values():
@@ -93,7 +115,7 @@ class ScratchData:
                 shapes = writing.iter_event_shapes(
                     self.reader.clients, memory.memory_id, who.actor_id, SESSION, payloads=False, region=memory.region
                 )
-                found += [(str(each["eventId"]), who) for each in shapes if each["actorId"] == who.actor_id]
+                found += [(str(shape["eventId"]), who) for shape in shapes if shape["actorId"] == who.actor_id]
             except LoomError as error:
                 left.append(f"events of {who.actor_id}: {error}")
         return found

@@ -354,7 +354,7 @@ def test_an_event_whose_answer_never_came_is_taken_away_too(memory_bench: loom.W
 
 def test_a_pattern_that_nobody_can_fill_in_is_refused_before_anything_is_written(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench)
-    with pytest.raises(ValueError, match="no placeholder"):
+    with pytest.raises(ValueError, match="not a placeholder"):
         memory.check_isolation(["/facts/{actor}/"])
     with pytest.raises(ValueError, match="actors"):
         memory.check_isolation(actors=1)
