@@ -270,7 +270,7 @@ def test_a_number_that_cannot_be_had_is_no_data_with_the_reason(store: Store) ->
 
     found = check_alerts(store, "local", measure, Inbox(), now=NOON)
     assert (found.checked[0].state, found.exit_code) == (NO_DATA, 0)
-    assert "No such agent" in found.checked[0].sentence
+    assert "no such agent" in found.checked[0].sentence
 
 
 def test_a_name_is_taken_once_in_its_scope(store: Store) -> None:

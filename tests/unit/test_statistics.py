@@ -151,5 +151,5 @@ def test_failed_calls_cannot_slip_into_a_percentile_as_nan() -> None:
 def test_an_estimate_without_a_value_has_a_reason() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
         Estimate(value=None, low=None, high=None, n=0, confidence=0.95, method="")
-    with pytest.raises(ValueError, match="does not hold"):
+    with pytest.raises(ValueError, match="does not contain"):
         Estimate(value=1.0, low=2.0, high=3.0, n=9, confidence=0.95, method="")
