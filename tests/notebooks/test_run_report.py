@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import sys
@@ -16,6 +18,7 @@ import pytest
 
 from loomlib.errors import ReportError, UnknownParameterError
 from loomlib.reports import ReportOutcome, run_report
+from loomlib.reports.chart_library import script_source
 from loomlib.reports.destination import Folder, NameTaken
 from loomlib.settings import Settings
 
@@ -73,11 +76,16 @@ def test_a_report_leaves_a_notebook_a_page_and_a_summary(tmp_path: Path, setting
 
 def test_the_page_embeds_plotly_once_and_names_no_address_to_fetch(twice: tuple[ReportOutcome, ReportOutcome]) -> None:
     page = Path(twice[0].html).read_text()
-    assert len(re.findall(r"<script>", page)) == 2
+    (library,) = re.findall(r'<script type="text/plain" id="chart-library">(.*?)</script>', page, flags=re.S)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
+    data = re.findall(r'<script type="application/json"[^>]*>', page)
+    assert page.count("<script") == 2 + len(data), "beside the data of the figures no other script"
+    assert len(data) == page.count('class="figure"')
+    sources = [script_source(gzip.decompress(base64.b64decode(library))), script_source(script.encode())]
     without_scripts = unescape(re.sub(r"<script>.*?</script>", "", page, flags=re.S))
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", without_scripts)
     assert "default-src 'none'; script-src 'sha256-" in without_scripts
-    assert "'unsafe-inline'" not in re.findall(r"script-src [^;]*;", without_scripts)[0]
+    assert re.findall(r"script-src ([^;]*);", without_scripts) == [" ".join(sources)], "these two, and no other script"
 
 
 def test_what_an_agent_said_reaches_the_page_as_text(tmp_path: Path, settings: Settings) -> None:
