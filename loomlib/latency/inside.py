@@ -20,8 +20,8 @@ class InsidePart:
 
     Attributes:
         name: The part's key in `loomlib.telemetry.traces.PARTS`.
-        p50_ms: Median of its milliseconds.
-        p50_share: Median of its shares of the single calls.
+        p50_ms: Median duration of the part, in milliseconds.
+        p50_share: Median share of an invocation's duration.
         share: Its sum over the sum of all durations; shares add up to 1.
         mean_ms: Mean of its milliseconds; means add up, medians do not.
         pooled_share: `share` without an interval.

@@ -28,7 +28,7 @@ _BATCH: Final = 250
 
 
 class RunExecution:
-    """Asks, stores and scores what is pending in a run.
+    """Execution of the pending cases of a run: ask, store, score.
 
     Args:
         store: The store with the run.
