@@ -73,22 +73,22 @@ class Settings:
             SettingsError: A setting is invalid; the message names it and where it came from.
         """
         environment = os.environ if environ is None else environ
-        known = [each.name for each in fields(cls)]
+        known = [field.name for field in fields(cls)]
         if unknown := sorted(set(arguments) - set(known)):
             raise SettingsError("Unknown setting", on=", ".join(unknown), try_=", ".join(known))
-        found: dict[str, tuple[object, str]] = {"home": (default_home(), "default")}
-        found |= _from_file(environment, known)
+        values: dict[str, tuple[object, str]] = {"home": (default_home(), "default")}
+        values |= _from_file(environment, known)
         for name, variables in VARIABLES.items():
             for variable in variables:
                 if environment.get(variable):
-                    found[name] = (environment[variable], variable)
+                    values[name] = (environment[variable], variable)
                     break
-        found |= {name: (value, "argument") for name, value in arguments.items() if value is not None}
-        resolved: dict[str, Any] = {name: _coerce(name, value, source) for name, (value, source) in found.items()}
+        values |= {name: (value, "argument") for name, value in arguments.items() if value is not None}
+        resolved: dict[str, Any] = {name: _coerce(name, value, source) for name, (value, source) in values.items()}
         try:
             return cls(**resolved)
         except SettingsError as error:
-            sources = ", ".join(f"{name} from {source}" for name, (_, source) in found.items() if source != "default")
+            sources = ", ".join(f"{name} from {source}" for name, (_, source) in values.items() if source != "default")
             raise SettingsError(error.what, on=f"{error.on}; {sources}", try_=error.try_) from error
 
 
@@ -98,10 +98,10 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
     table: object = {} if file is None else _document(file).get(name, {})
     if not isinstance(table, dict):
         raise SettingsError(f"{name} is not a table", on=str(file), try_=f"a line [{name}] above its settings")
-    found = cast("dict[str, object]", table)
-    if wrong := sorted(key for key, value in found.items() if not isinstance(value, str)):
+    values = cast("dict[str, object]", table)
+    if wrong := sorted(key for key, value in values.items() if not isinstance(value, str)):
         raise SettingsError(f"These settings of [{name}] are no texts", on=f"{', '.join(wrong)} in {file}")
-    return {key: str(value) for key, value in found.items()}
+    return {key: str(value) for key, value in values.items()}
 
 
 def default_home() -> Path:
@@ -120,12 +120,12 @@ def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tu
     table: object = _document(file).get("loom", {})
     if not isinstance(table, dict):
         raise SettingsError("loom is not a table", on=str(file), try_="a line [loom] above the settings")
-    found = cast("dict[str, object]", table)
-    if unknown := sorted(set(found) - set(known)):
+    values = cast("dict[str, object]", table)
+    if unknown := sorted(set(values) - set(known)):
         raise SettingsError("Unknown setting", on=f"{', '.join(unknown)} in {file}", try_=", ".join(known))
-    if "home" in found:
-        found["home"] = file.parent / Path(str(found["home"])).expanduser()
-    return {name: (value, str(file)) for name, value in found.items()}
+    if "home" in values:
+        values["home"] = file.parent / Path(str(values["home"])).expanduser()
+    return {name: (value, str(file)) for name, value in values.items()}
 
 
 def _document(file: Path) -> dict[str, object]:
@@ -143,7 +143,7 @@ def _file(environment: Mapping[str, str]) -> Path | None:
     if named := environment.get("LOOM_CONFIG"):
         return Path(named).expanduser().absolute()
     here = Path.cwd()
-    return next((each for folder in (here, *here.parents) if (each := folder / "loom.toml").is_file()), None)
+    return next((file for folder in (here, *here.parents) if (file := folder / "loom.toml").is_file()), None)
 
 
 def _coerce(name: str, value: object, source: str) -> object:
@@ -152,7 +152,7 @@ def _coerce(name: str, value: object, source: str) -> object:
     text = str(cast("object", value))
     if name == "home":
         return Path(text).expanduser().absolute()
-    wanted, said = {
+    wanted, article = {
         "log_poll_attempts": (int, "a whole number"),
         "log_poll_interval_s": (float, "a number"),
         "read_timeout_s": (float, "a number"),
@@ -160,4 +160,4 @@ def _coerce(name: str, value: object, source: str) -> object:
     try:
         return wanted(text)
     except ValueError as error:
-        raise SettingsError(f"{name} is not {said}", on=f"{value!r} from {source}") from error
+        raise SettingsError(f"{name} is not {article}", on=f"{value!r} from {source}") from error

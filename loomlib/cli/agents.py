@@ -69,9 +69,9 @@ def agents(command: CommandContext, refresh: bool) -> None:
 def remove(command: CommandContext, agent: str, delete_runtime: bool) -> None:
     """Remove AGENT from the catalog; the deployed runtime stays unless --delete-runtime is given."""
     with command.connect() as bench:
-        found = bench.agent(agent)
-        found.remove(delete_runtime=delete_runtime)
-    say(f"removed {found.name}{' and its runtime' if delete_runtime else ' from the catalog'}")
+        target = bench.agent(agent)
+        target.remove(delete_runtime=delete_runtime)
+    say(f"removed {target.name}{' and its runtime' if delete_runtime else ' from the catalog'}")
 
 
 @click.command()
@@ -85,16 +85,16 @@ def invoke(command: CommandContext, agent: str, prompt: str, session: str | None
     from ..workbench import Invocation
 
     with command.connect() as bench:
-        found = bench.agent(agent)
-        run = found.stream(prompt, session_id=session, qualifier=qualifier)
+        target = bench.agent(agent)
+        run = target.stream(prompt, session_id=session, qualifier=qualifier)
         for event in run:
             text = getattr(event, "text", "")
             if text and not command.as_json:
                 click.echo(printable(text), nl=False)
         record = run.record
         if record is None:  # the stream ended, so there is one
-            raise LoomError("The invocation left no record", on=found.name)
-        inv = Invocation(record, found.context, found.entry)
+            raise LoomError("The invocation left no record", on=target.name)
+        inv = Invocation(record, target.context, target.entry)
     if command.as_json:
         emit_json(inv.to_dict())
     else:
@@ -137,12 +137,12 @@ def latency(command: CommandContext, agent: str, session: str | None) -> int:
 
     with command.connect() as bench:
         inv = bench.agent(agent).history.last(session_id=session)
-        found = inv.latency()
+        latency_report = inv.latency()
     if command.as_json:
-        emit_json({**inv.to_dict(), "start": start_facts(found)})
+        emit_json({**inv.to_dict(), "start": start_facts(latency_report)})
     else:
-        say(found.sentence())
-    return 0 if found.state == "found" else 1
+        say(latency_report.sentence())
+    return 0 if latency_report.state == "found" else 1
 
 
 @click.command()
@@ -154,17 +154,17 @@ def latency(command: CommandContext, agent: str, session: str | None) -> int:
 def trace(command: CommandContext, agent: str, session: str | None, last: int, source: str | None) -> int:
     """Print where the time of an invocation went, from its spans; waits until they have arrived."""
     with command.connect() as bench:
-        found = bench.agent(agent).telemetry.traces(last, session_id=session, source=source, progress=_waiting)
-    if not found:
+        views = bench.agent(agent).telemetry.traces(last, session_id=session, source=source, progress=_waiting)
+    if not views:
         raise LoomError("No invocation is stored", on=session or agent, try_=f'loom invoke {agent} "…"')
     if command.as_json:
-        emit_json(found[0].to_dict() if last == 1 else [view.to_dict() for view in found])
+        emit_json(views[0].to_dict() if last == 1 else [view.to_dict() for view in views])
     elif last == 1:
-        click.echo(printable(str(found[0])))
+        click.echo(printable(str(views[0])))
     else:
-        emit_table(records(found.parts()), empty="")
-        say(found.sentence())
-    return 0 if all(view.state == "found" for view in found) else 1
+        emit_table(records(views.parts()), empty="")
+        say(views.sentence())
+    return 0 if all(view.state == "found" for view in views) else 1
 
 
 def _waiting(line: str) -> None:

@@ -27,7 +27,7 @@ def list_(command: CommandContext) -> None:
         emit_json(rows)
     else:
         emit_table(
-            [_in_words(each) for each in rows],
+            [_in_words(row) for row in rows],
             empty="No alerts. `loom alerts add error_rate --above 5% --min-n 20` adds one.",
         )
 
@@ -89,9 +89,9 @@ def add(
         emit_json(rule.to_dict())
     else:
         say(f"added: {rule.name}")
-    for each in rule.notify:
-        if known.find(each) is None:
-            say(f"{each} has no address yet: set {VARIABLE}{each.upper()}, or {each} in [alerts] of loom.toml")
+    for target in rule.notify:
+        if known.find(target) is None:
+            say(f"{target} has no address yet: set {VARIABLE}{target.upper()}, or {target} in [alerts] of loom.toml")
 
 
 @alerts.command()
@@ -117,25 +117,25 @@ def check(command: CommandContext, context: click.Context, quiet: bool) -> None:
     Exit code 2: a rule is in alarm; 1: a rule cannot be read; 0: neither.
     """
     with command.connect() as bench:
-        found = bench.alerts.check(notify=not quiet)
+        result = bench.alerts.check(notify=not quiet)
     if command.as_json:
         emit_json(
             {
-                "exit_code": found.exit_code,
-                "alerts": found.rows(),
-                "problems": [*found.found.problems, *found.found.unreadable],
+                "exit_code": result.exit_code,
+                "alerts": result.rows(),
+                "problems": [*result.found.problems, *result.found.unreadable],
             }
         )
     else:
-        for each in found.checked:
-            click.echo(f"{each.state:<8}  {printable(each.sentence)}")
-        if not found.checked and not found.found.unreadable:
+        for checked in result.checked:
+            click.echo(f"{checked.state:<8}  {printable(checked.sentence)}")
+        if not result.checked and not result.found.unreadable:
             say("No alerts.")
-        for problem in found.found.unreadable:
+        for problem in result.found.unreadable:
             say(f"not checked: {printable(problem)}")
-        for problem in found.found.problems:
+        for problem in result.found.problems:
             say(f"not notified: {printable(problem)}")
-    context.exit(found.exit_code)
+    context.exit(result.exit_code)
 
 
 @alerts.command()
@@ -157,10 +157,10 @@ def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
     from ..metrics import limit_text
 
     limit, window = row["limit"], row["window_s"]
-    told = {**row, "limit": None if limit is None else limit_text(str(row["number"]), float(limit))}
-    told["window"] = None if window is None else f"{float(window) / 3600:g} h"
-    del told["window_s"]
-    return told
+    described = {**row, "limit": None if limit is None else limit_text(str(row["number"]), float(limit))}
+    described["window"] = None if window is None else f"{float(window) / 3600:g} h"
+    del described["window_s"]
+    return described
 
 
 def _limit(text: str | None) -> float | None:

@@ -49,7 +49,7 @@ def capture(
 ) -> None:
     """Add a case made of AGENT's last invocation to a set; secrets and personal data are redacted."""
     with command.connect() as bench:
-        found = bench.agent(agent).evals.capture_into(
+        captured = bench.agent(agent).evals.capture_into(
             path,
             list(ids) or None,
             session_id=session,
@@ -57,10 +57,10 @@ def capture(
             expected=not no_expectation,
             redact=_rules(rules),
         )
-    cases, case = len(found.evalset), found.case
+    cases, case = len(captured.evalset), captured.case
     if command.as_json:
-        emit_json({"path": path, "cases": cases, "added": [case.id] if found.is_new else []})
-    elif found.is_new:
+        emit_json({"path": path, "cases": cases, "added": [case.id] if captured.is_new else []})
+    elif captured.is_new:
         say(f"captured {case.id} into {path}: {printable(case.prompt[:80])}  ({cases} cases)")
     else:
         say(f"{path} is unchanged: a case has the same request  ({cases} cases)")
@@ -114,7 +114,7 @@ def collect(
     """Add failed and some successful invocations of AGENTS (default: all) to a set."""
     before, start = _set(path), ago(since)
     with command.connect() as bench:
-        found = bench.evals.collect(
+        collected = bench.evals.collect(
             before,
             *agents,
             since=start,
@@ -125,15 +125,15 @@ def collect(
             tags=tags,
             redact=_rules(rules),
         )
-    if found.taken or not Path(path).exists():
-        found.evalset.write(path)
+    if collected.taken or not Path(path).exists():
+        collected.evalset.write(path)
     if command.as_json:
-        rows = [{name: getattr(each, name) for name in each.__slots__} for each in found.looked_at]
-        emit_json({"path": path, "cases": len(found.evalset), "looked_at": rows})
+        rows = [{name: getattr(candidate, name) for name in candidate.__slots__} for candidate in collected.looked_at]
+        emit_json({"path": path, "cases": len(collected.evalset), "looked_at": rows})
         return
-    say(found.sentence())
-    for each in found.taken:
-        say(f"  + {each.case_id}  {printable(each.why)}")
+    say(collected.sentence())
+    for candidate in collected.taken:
+        say(f"  + {candidate.case_id}  {printable(candidate.why)}")
 
 
 def _set(path: str) -> EvalSet:
@@ -158,10 +158,10 @@ def ago(text: str, *, option: str = "--since") -> timedelta:
         text: The duration.
         option: The option that it was given with, for the message.
     """
-    found = _AGO.fullmatch(text.strip())
-    if found is None:
+    match = _AGO.fullmatch(text.strip())
+    if match is None:
         raise click.BadParameter(f"{text!r} is not a duration like 30m, 12h, 7d or 2w", param_hint=option)
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 COMMANDS = (evals,)

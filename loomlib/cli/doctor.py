@@ -116,10 +116,10 @@ def _agentcore(command: CommandContext) -> str:
         with command.connect() as bench:
             return f"AWS · account {bench.clients.account_id()} · {bench.region}"
     try:
-        found = local.status(command.settings.home)
+        status = local.status(command.settings.home)
     except LocalServiceNotRunningError:
         return "local, not running (loom up or connect() starts it)"
-    return f"local, up at {found.state.url}"
+    return f"local, up at {status.state.url}"
 
 
 def _plugins() -> Check:

@@ -97,17 +97,17 @@ def evaluate(
 
     cases = chosen_set(evalset, ",".join(tags))
     chosen = chosen_evaluators(",".join(evaluators), cases)
-    wishes = [GateRequest.read(text) for text in gates]
-    judges = [each.name for each in RunEvaluators(cases, chosen).evaluators] if wishes else []
-    for wish in wishes:  # an unknown evaluator in a gate fails before the agent is called
-        named(wish.evaluator, judges)
+    requests = [GateRequest.read(text) for text in gates]
+    judges = [evaluator.name for evaluator in RunEvaluators(cases, chosen).evaluators] if requests else []
+    for request in requests:  # an unknown evaluator in a gate fails before the agent is called
+        named(request.evaluator, judges)
     with command.connect() as bench:
         before = find_baseline(bench, baseline or "", cases, other_than=run_id or "")
         run = run_evaluation(
             bench.ensure_agent(agent), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
             run_id=run_id, reuse=reuse, name=name, progress=LogLines(say),
         )  # fmt: skip
-        return _conclude(command, run, before, wishes=wishes, margin=margin / 100, junit=junit, json_file=json_file)
+        return _conclude(command, run, before, requests=requests, margin=margin / 100, junit=junit, json_file=json_file)
 
 
 @click.command()
@@ -138,18 +138,18 @@ def compare(command: CommandContext, run: str, baseline: str, margin: float, jun
 
     with command.connect() as bench:
         new = bench.evals.run(run)
-        found = _compared(new, bench.evals.run(baseline), margin / 100)
-        gates = found.gates()
+        comparison = _compared(new, bench.evals.run(baseline), margin / 100)
+        gates = comparison.gates()
         if junit:
             write_junit(new, junit, gates)
     if command.as_json:
-        emit_json(found.summary())
-        return found.exit_code
-    click.echo(printable(str(found)))
-    emit_table([dict(zip(_FLIPS, row, strict=True)) for row in found.flip_rows()[:_SHOWN]], empty="")
+        emit_json(comparison.summary())
+        return comparison.exit_code
+    click.echo(printable(str(comparison)))
+    emit_table([dict(zip(_FLIPS, row, strict=True)) for row in comparison.flip_rows()[:_SHOWN]], empty="")
     for gate in gates:
         say(printable(gate.sentence()))
-    return found.exit_code
+    return comparison.exit_code
 
 
 _FLIPS = ("case", "evaluator", "verdict", "baseline", "new", "tags")
@@ -161,7 +161,7 @@ def _conclude(
     run: EvalRun,
     before: EvalRun | None,
     *,
-    wishes: Sequence[object],
+    requests: Sequence[object],
     margin: float,
     junit: str | None,
     json_file: str | None,
@@ -171,7 +171,9 @@ def _conclude(
     from ..evals.exports import run_document, write_json, write_junit
 
     comparison = None if before is None else _compared(run, before, margin)
-    gates = judge_gates(run.summary(), [each for each in wishes if isinstance(each, GateRequest)], comparison)
+    gates = judge_gates(
+        run.summary(), [request for request in requests if isinstance(request, GateRequest)], comparison
+    )
     if junit:
         write_junit(run, junit, gates)
     if json_file:
@@ -193,10 +195,10 @@ _NOTHING = "No answer could be scored. The reasons are listed above and in the f
 
 def _compared(run: EvalRun, before: EvalRun, margin: float) -> Comparison:
     """Compare two runs; raise when they have no evaluator in common."""
-    found = run.compare(before, margin=margin)
-    if not found.evaluators:
+    comparison = run.compare(before, margin=margin)
+    if not comparison.evaluators:
         raise EvalError("No evaluator in common with the baseline", on=before.id, try_=", ".join(before.evaluators))
-    return found
+    return comparison
 
 
 def _tell(run: EvalRun, comparison: Comparison | None, gates: Sequence[GateVerdict]) -> None:
@@ -217,7 +219,7 @@ def _exit_code(run: EvalRun, gates: Sequence[GateVerdict]) -> int:
 
     if code := exit_code(gates):
         return code
-    return 0 if run.state == "complete" and any(each.scored for each in run.summary().evaluators) else 1
+    return 0 if run.state == "complete" and any(evaluator.scored for evaluator in run.summary().evaluators) else 1
 
 
 COMMANDS = (evaluate, runs, compare)

@@ -41,9 +41,9 @@ def list_(command: CommandContext) -> None:
 def show(command: CommandContext, name: str, actor: str | None, limit: int) -> None:
     """Show the memory NAME (a name, id or ARN): its strategies and actors."""
     with command.connect() as bench:
-        found = bench.memories.get(name)
-        actors_or_sessions = found.actors(limit=limit) if actor is None else found.sessions(actor, limit=limit)
-    description = found.description
+        target = bench.memories.get(name)
+        actors_or_sessions = target.actors(limit=limit) if actor is None else target.sessions(actor, limit=limit)
+    description = target.description
     strategies = [
         {
             "name": strategy.name,
@@ -155,14 +155,14 @@ def provenance(command: CommandContext, name: str, record: str) -> None:
         _emit(command, bench.memories.get(name).provenance(record).table())
 
 
-def _emit(command: CommandContext, found: MemoryFrame) -> None:
-    rows = records(found)
+def _emit(command: CommandContext, frame: MemoryFrame) -> None:
+    rows = records(frame)
     if command.as_json:
         emit_json(rows)
         return
-    if rows and found.note:
-        say(found.note.replace("\n", " "))
-    emit_table(rows, empty=found.note or "Nothing.")
+    if rows and frame.note:
+        say(frame.note.replace("\n", " "))
+    emit_table(rows, empty=frame.note or "Nothing.")
 
 
 for part in CARE:

@@ -35,15 +35,28 @@ def health(
     """List problems and warnings of the memory NAME, with redacted evidence."""
     limits: dict[str, Any] = {"records": None, "events": None} if everything else {}
     with command.connect() as bench:
-        found = bench.memories.get(name).health(allow=allow, presidio=presidio, **limits)
+        health_report = bench.memories.get(name).health(allow=allow, presidio=presidio, **limits)
     if command.as_json:
-        growth = found.growth.row() if found.growth else None
-        emit_json({"sentence": found.sentence(), "healthy": found.is_healthy, "growth": growth, "rows": found.rows()})
+        growth = health_report.growth.row() if health_report.growth else None
+        emit_json(
+            {
+                "sentence": health_report.sentence(),
+                "healthy": health_report.is_healthy,
+                "growth": growth,
+                "rows": health_report.rows(),
+            }
+        )
     else:
-        say(printable(found.note()))
-        rows = [{key: row[key] for key in ("severity", "kind", "what", "ids", "mend")} for row in found.rows()]
+        say(printable(health_report.note()))
+        rows = [{key: row[key] for key in ("severity", "kind", "what", "ids", "mend")} for row in health_report.rows()]
         emit_table(rows, empty="No findings.")
-    missed = found.problems if fail_on == "problem" else () if fail_on is None or found.is_healthy else found.findings
+    missed = (
+        health_report.problems
+        if fail_on == "problem"
+        else ()
+        if fail_on is None or health_report.is_healthy
+        else health_report.findings
+    )
     return 2 if missed else 0
 
 
@@ -72,8 +85,8 @@ def snapshot(command: CommandContext, name: str, path: str, no_events: bool) -> 
 def diff(command: CommandContext, name: str, before: str, after: str | None) -> None:
     """List what changed in the memory NAME between the snapshots BEFORE and AFTER (default: now)."""
     with command.connect() as bench:
-        found = bench.memories.get(name).diff(before, after)
-    _emit(command, found.note(), found.rows(), empty="No record changed.")
+        difference = bench.memories.get(name).diff(before, after)
+    _emit(command, difference.note(), difference.rows(), empty="No record changed.")
 
 
 @click.command("export")
@@ -135,9 +148,9 @@ def isolation(
     records.
     """
     with command.connect() as bench:
-        found = bench.memories.get(name).check_isolation(patterns or None, actors=actors, seed=seed, slashes=slashes)
-    _emit(command, found.sentence(), found.rows(), empty="No read returned another actor's records.")
-    return 0 if found.is_isolated else 2
+        report = bench.memories.get(name).check_isolation(patterns or None, actors=actors, seed=seed, slashes=slashes)
+    _emit(command, report.sentence(), report.rows(), empty="No read returned another actor's records.")
+    return 0 if report.is_isolated else 2
 
 
 def _confirmed(command: CommandContext, preview: Any, yes: bool, question: str, act: Callable[[], Any]) -> int:

@@ -66,9 +66,11 @@ def _prepared(command: CommandContext, parameters: Mapping[str, str], *, local: 
         say(f"local AgentCore up · loopback · {bench.metrics.session_count()} sessions")
         if agent := parameters.get("agent"):
             start = time.perf_counter()
-            found, deployed = bench.find_or_deploy(agent)
+            target, deployed = bench.find_or_deploy(agent)
             if deployed:
-                say(f"deployed {agent} → runtime/{found.entry.runtime_id}  ({found.status} in {seconds_since(start)})")
+                say(
+                    f"deployed {agent} → runtime/{target.entry.runtime_id}  ({target.status} in {seconds_since(start)})"
+                )
         yield
 
 

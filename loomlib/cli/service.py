@@ -104,20 +104,20 @@ def down(command: CommandContext) -> None:
 def status(command: CommandContext) -> None:
     """Show whether the local AgentCore is running, its runtimes and its sessions."""
     try:
-        found = local.status(command.settings.home)
+        service = local.status(command.settings.home)
     except LocalServiceNotRunningError:
         if not command.as_json:
             raise
         emit_json({"running": False})
         raise click.exceptions.Exit(1) from None
-    state = found.state
-    details = {name: value for name, value in dataclasses.asdict(found).items() if name != "state"}
+    state = service.state
+    details = {name: value for name, value in dataclasses.asdict(service).items() if name != "state"}
     if command.as_json:
         emit_json({"running": True, "url": state.url, "home": str(state.home), **details})
         return
     say(f"local AgentCore up · {state.url} · pid {state.pid} · since {state.started_at.astimezone():%Y-%m-%d %H:%M}")
-    say(f"model: {found.model} · quotas {state.options.quotas} · log delay {state.options.log_delay_s:g} s")
-    say(f"{len(found.runtimes)} runtimes · {len(found.sessions)} sessions · {found.rss_bytes / 2**20:.0f} MB")
+    say(f"model: {service.model} · quotas {state.options.quotas} · log delay {state.options.log_delay_s:g} s")
+    say(f"{len(service.runtimes)} runtimes · {len(service.sessions)} sessions · {service.rss_bytes / 2**20:.0f} MB")
     rows = [
         {
             "session": session.session_id,
@@ -127,7 +127,7 @@ def status(command: CommandContext) -> None:
             "MB": round(session.rss_bytes / 2**20),
             "last used": session.last_used_at,
         }
-        for session in found.sessions
+        for session in service.sessions
     ]
     emit_table(rows, empty="No sessions. An invocation starts one.")
 

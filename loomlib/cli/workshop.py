@@ -32,17 +32,19 @@ def show_progress(command: CommandContext, learners: Path | None) -> None:
     from ..workshop.homes import standing
     from ..workshop.lesson import TITLES
 
-    found = [standing(home) for home in _homes(command, learners)]
+    results = [standing(home) for home in _homes(command, learners)]
     if command.as_json:
-        emit_json([{"home": str(each.home), "right": each.right, "stuck": list(each.stuck)} for each in found])
+        emit_json(
+            [{"home": str(result.home), "right": result.right, "stuck": list(result.stuck)} for result in results]
+        )
         return
     rows = [
         {
-            "learner": _name(each.home),
-            **{f"lesson {number}": each.right[number] for number in TITLES},
-            "tried, not right": ", ".join(each.stuck),
+            "learner": _name(result.home),
+            **{f"lesson {number}": result.right[number] for number in TITLES},
+            "tried, not right": ", ".join(result.stuck),
         }
-        for each in found
+        for result in results
     ]
     emit_table(rows, empty="No Loom home folders there yet.")
 
@@ -67,11 +69,11 @@ def reset(command: CommandContext, learners: Path | None, yes: bool) -> None:
         click.confirm(f"Delete everything that Loom stores in these {len(homes)} home folders?", abort=True, err=True)
     done = [(local.stop(home), clear_home(home)) for home in homes]
     if command.as_json:
-        emit_json([{"ended": ended, **asdict(each)} for ended, each in done])
+        emit_json([{"ended": ended, **asdict(summary)} for ended, summary in done])
         return
-    for _, each in done:
-        kept = f"; other files were kept: {', '.join(each.kept)}" if each.kept else ""
-        say(f"{each.home}: reset{kept}")
+    for _, summary in done:
+        remaining = f"; other files were kept: {', '.join(summary.kept)}" if summary.kept else ""
+        say(f"{summary.home}: reset{remaining}")
 
 
 def _homes(command: CommandContext, learners: Path | None) -> list[Path]:

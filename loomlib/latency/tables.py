@@ -37,11 +37,11 @@ def table(result: StudyResult) -> StudyTable:
     floor = summary.floor
     shown = number(floor.value) if floor.value is not None else str(floor)
     corrected = summary.clocks is not None and not summary.clocks.allows_agreement
-    looks = [LOOKS[scenario.scenario] for scenario in summary.scenarios]
+    styles = [LOOKS[scenario.scenario] for scenario in summary.scenarios]
     return StudyTable(
         columns=COLUMNS,
         rows=[_row(scenario, shown, corrected=corrected) for scenario in summary.scenarios],
-        marks=[(look.colour, look.mark) for look in looks],
+        marks=[(look.colour, look.mark) for look in styles],
     )
 
 

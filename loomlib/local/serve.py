@@ -120,8 +120,8 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
 
     def forget(places: list[tuple[str, str]]) -> None:
         # Deleting a group of plain lines need not start the collecting process.
-        if kept := set(telemetry.places()).intersection(places):
-            asyncio.run_coroutine_threadsafe(collector.forget(sorted(kept)), loop)
+        if affected := set(telemetry.places()).intersection(places):
+            asyncio.run_coroutine_threadsafe(collector.forget(sorted(affected)), loop)
 
     logs.on_forgotten = forget
     resources = ResourceStore(home)

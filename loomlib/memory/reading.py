@@ -42,8 +42,8 @@ class MemoryReader:
             limit: The most actors; None for all.
             progress: Called with a sentence after every 100 actors.
         """
-        found = service.iter_actors(self.clients, self.memory.memory_id, region=self.memory.region)
-        return _limited(found, "actors", limit, progress)
+        actors = service.iter_actors(self.clients, self.memory.memory_id, region=self.memory.region)
+        return _limited(actors, "actors", limit, progress)
 
     def sessions(
         self, actor: str, *, limit: int | None = None, progress: Progress | None = None
@@ -55,8 +55,8 @@ class MemoryReader:
             limit: The most sessions; None for all.
             progress: Called with a sentence after every 100 sessions.
         """
-        found = service.iter_sessions(self.clients, self.memory.memory_id, actor, region=self.memory.region)
-        return _limited(found, "sessions", limit, progress)
+        sessions = service.iter_sessions(self.clients, self.memory.memory_id, actor, region=self.memory.region)
+        return _limited(sessions, "sessions", limit, progress)
 
     def events(
         self,
@@ -111,8 +111,8 @@ class MemoryReader:
         Raises:
             ValueError: The namespace begins with a placeholder without a value, or `limit` is negative.
         """
-        found = self._records(self.locations(namespace, actor=actor, exact=exact), strategy, filters)
-        return _limited(found, "records", limit, progress)
+        records = self._records(self.locations(namespace, actor=actor, exact=exact), strategy, filters)
+        return _limited(records, "records", limit, progress)
 
     def search(
         self,
@@ -163,8 +163,8 @@ class MemoryReader:
 
     def failed_extractions(self, *, limit: int | None = None) -> Iterator[FailedExtraction]:
         """Yield extractions that failed, at most `limit`."""
-        found = service.iter_failed_extractions(self.clients, self.memory.memory_id, region=self.memory.region)
-        return islice(found, limit)
+        extractions = service.iter_failed_extractions(self.clients, self.memory.memory_id, region=self.memory.region)
+        return islice(extractions, limit)
 
     def locations(self, namespace: str | None, *, actor: str | None, exact: bool = False) -> list[RecordLocation]:
         """Return the locations that `records` and `search` read.

@@ -75,9 +75,9 @@ def _recall(result: MemoryResult, where: str) -> go.Figure:
 def _intervals(name: str, shares: Sequence[tuple[str, Estimate]], style: int) -> list[dict[str, Any]]:
     """Return a trace of points with their intervals; none when no share is known."""
     known = [
-        (arm, found.value, found.low, found.high, found.n)
-        for arm, found in shares
-        if found.value is not None and found.low is not None and found.high is not None
+        (arm, share.value, share.low, share.high, share.n)
+        for arm, share in shares
+        if share.value is not None and share.low is not None and share.high is not None
     ]
     if not known:
         return []

@@ -139,17 +139,17 @@ def wait_until_extracted(
 def _state(
     conversations: Sequence[ScriptedConversation], records: Sequence[Sequence[str]], session: int, waited_s: float
 ) -> ExtractionState:
-    wanted = found = lingering = 0
+    wanted = present = lingering = 0
     missing: list[str] = []
     for conversation, texts in zip(conversations, records, strict=True):
         for fact, (value, former) in conversation.values(session).items():
             if value:
                 wanted += 1
                 if any(contains(text, value) for text in texts):
-                    found += 1
+                    present += 1
                 else:
                     missing.append(f"{conversation.name}/{fact}")
             lingering += any(contains(text, old) for old in former for text in texts)
     return ExtractionState(
-        session=session, waited_s=waited_s, wanted=wanted, found=found, lingering=lingering, missing=tuple(missing)
+        session=session, waited_s=waited_s, wanted=wanted, found=present, lingering=lingering, missing=tuple(missing)
     )

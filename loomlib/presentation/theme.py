@@ -66,7 +66,7 @@ def shown(text: str, longest: int = 48) -> str:
     Control characters and directional overrides are replaced (they could reorder the text around them), lone
     surrogates too (they are no Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
     """
-    plain = "".join(each if each.isprintable() else "\ufffd" for each in text[: longest + 1])
+    plain = "".join(character if character.isprintable() else "\ufffd" for character in text[: longest + 1])
     if len(plain) > longest:
         plain = plain[: longest - 1] + "…"
     return escape(plain, quote=False).replace("$", "&#36;")

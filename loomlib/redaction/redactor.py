@@ -123,8 +123,8 @@ class Redactor:
     def _external_spans(self, text: str) -> list[_Span]:
         spans: list[_Span] = []
         for finder in self.finders:
-            for found in finder(text):
-                name, start, end = _of_finder(found)
+            for span in finder(text):
+                name, start, end = _of_finder(span)
                 if 0 <= start < end <= len(text):
                     spans.append((start, end, len(self.rules), name, str))
         return spans
@@ -142,17 +142,17 @@ class Document:
     def redact(self, text: str) -> Redacted:
         """Redact a text."""
         self._reserve_placeholders(text)
-        found = self._redactor.find(text)
-        if not found:
+        spans = self._redactor.find(text)
+        if not spans:
             return Redacted(text)
         pieces: list[str] = []
         at = 0
-        for start, end, name, canonical in found:
+        for start, end, name, canonical in spans:
             pieces += (text[at:start], self._replacement(name, canonical(text[start:end])))
             at = end
-        self.counts.update(name for _, _, name, _ in found)
+        self.counts.update(name for _, _, name, _ in spans)
         pieces.append(text[at:])
-        return Redacted("".join(pieces), tuple(Found(name, start, end) for start, end, name, _ in found))
+        return Redacted("".join(pieces), tuple(Found(name, start, end) for start, end, name, _ in spans))
 
     def text(self, text: str) -> str:
         """Redact a text and return only the text."""
@@ -197,8 +197,8 @@ class Document:
         if _is_huge(value):
             return value
         text = str(value)
-        found = self._redactor.find(text)
-        return self.text(text) if found and found[0][:2] == (0, len(text)) else value
+        spans = self._redactor.find(text)
+        return self.text(text) if spans and spans[0][:2] == (0, len(text)) else value
 
     def _redact_whole(self, text: str) -> str:
         if _PLACEHOLDER.fullmatch(text) or text == self._redactor.placeholder:
@@ -252,9 +252,9 @@ def _is_huge(value: int) -> bool:
     return value.bit_length() > 200  # Python does not convert numbers of more than 4300 digits
 
 
-def _of_finder(found: Any) -> tuple[str, int, int]:
-    if isinstance(found, tuple):
-        name, start, end = cast("tuple[Any, Any, Any]", found)
+def _of_finder(span: Any) -> tuple[str, int, int]:
+    if isinstance(span, tuple):
+        name, start, end = cast("tuple[Any, Any, Any]", span)
     else:
-        name, start, end = getattr(found, "entity_type", None) or found.rule, found.start, found.end
+        name, start, end = getattr(span, "entity_type", None) or span.rule, span.start, span.end
     return str(name).replace("_", " ").lower().translate({91: None, 93: None}).strip() or "found", int(start), int(end)

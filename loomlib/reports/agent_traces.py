@@ -53,9 +53,9 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
 
 def study_traces(agent: Agent, result: StudyResult) -> Traces:
     """Return the traces of a study's invocations, fetched together."""
-    ids = [each.invocation_id for each in result.calls if each.invocation_id is not None]
-    found = (agent.context.store.invocations.get(id) for id in ids)
-    rows = [row for row in found if row is not None]
+    ids = [call.invocation_id for call in result.calls if call.invocation_id is not None]
+    stored = (agent.context.store.invocations.get(id) for id in ids)
+    rows = [row for row in stored if row is not None]
     return Traces(find_traces(agent.context, agent.entry, rows), agent_name=agent.name, labels=agent.labels)
 
 

@@ -252,8 +252,8 @@ class CostBook:
                     "agent": agent,
                     "day": day.isoformat(),
                     **plain_total(
-                        total_cost(each.cost for each in entries if each.cost is not None),
-                        sum(each.cost is None for each in entries),
+                        total_cost(entry.cost for entry in entries if entry.cost is not None),
+                        sum(entry.cost is None for entry in entries),
                     ),
                 }
                 for (agent, day), entries in self.by_day.items()

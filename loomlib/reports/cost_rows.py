@@ -30,41 +30,41 @@ class CostEntry:
 
 def known_sum(entries: Sequence[CostEntry]) -> Amount:
     """Return the known cost of some invocations; each without spans counts as unknown."""
-    known = total_cost(each.cost for each in entries if each.cost is not None).amount
-    return known + Amount(unknown=sum(each.cost is None for each in entries), currency=known.currency)
+    known = total_cost(entry.cost for entry in entries if entry.cost is not None).amount
+    return known + Amount(unknown=sum(entry.cost is None for entry in entries), currency=known.currency)
 
 
 def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, str]:
     """Return an agent's day as text."""
-    found = total_cost(each.cost for each in entries if each.cost is not None)
-    blind = sum(each.cost is None for each in entries)
-    simulated = sum(each.simulated for each in entries)
+    total = total_cost(entry.cost for entry in entries if entry.cost is not None)
+    blind = sum(entry.cost is None for entry in entries)
+    simulated = sum(entry.simulated for entry in entries)
     remarks = [f"simulated {simulated}"] * bool(simulated) + [f"without spans {blind}"] * bool(blind)
-    cached = found.tokens.get("cache_read", 0) + found.tokens.get("cache_write", 0) if found.invocations else 0
+    cached = total.tokens.get("cache_read", 0) + total.tokens.get("cache_write", 0) if total.invocations else 0
     return {
         "agent": agent,
         "day": f"{day:%d %b %Y}",
         "calls": number(len(entries), 0),
-        "tokens read": number(found.tokens["input"], 0) if found.invocations else "unknown",
-        "written": number(found.tokens["output"], 0) if found.invocations else "unknown",
-        "cached": number(cached, 0) if found.invocations else "unknown",
-        "models": str(found.model) if found.invocations else "unknown",
-        "runtime": "unknown" if found.runtime.state == "unknown" or not found.invocations else str(found.runtime),
-        "models, a call": f"${float(found.model.known) / found.invocations:.6f}"
-        if found.invocations and not found.model.unknown
+        "tokens read": number(total.tokens["input"], 0) if total.invocations else "unknown",
+        "written": number(total.tokens["output"], 0) if total.invocations else "unknown",
+        "cached": number(cached, 0) if total.invocations else "unknown",
+        "models": str(total.model) if total.invocations else "unknown",
+        "runtime": "unknown" if total.runtime.state == "unknown" or not total.invocations else str(total.runtime),
+        "models, a call": f"${float(total.model.known) / total.invocations:.6f}"
+        if total.invocations and not total.model.unknown
         else "unknown",
         "remarks": ", ".join(remarks) or "–",
     }
 
 
-def plain_total(found: CostTotal, blind: int) -> dict[str, Any]:
+def plain_total(total: CostTotal, blind: int) -> dict[str, Any]:
     """Return a sum as JSON-ready values.
 
     Args:
-        found: The sum.
+        total: The sum.
         blind: How many invocations without spans are not in it.
     """
-    return {**found.row(), "without_spans": blind, "tokens": {kind: found.tokens.get(kind, 0) for kind in KINDS}}
+    return {**total.row(), "without_spans": blind, "tokens": {kind: total.tokens.get(kind, 0) for kind in KINDS}}
 
 
 def estimated_use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:

@@ -31,11 +31,11 @@ def chosen_set(name: str, tags: str = "") -> EvalSet:
         name: The file or the name.
         tags: Tags, separated by commas; only the cases with all of them are kept.
     """
-    found = EvalSet.read(name)
+    evalset = EvalSet.read(name)
     wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
-    chosen = found.where(tags=wanted) if wanted else found
+    chosen = evalset.where(tags=wanted) if wanted else evalset
     if not chosen.cases:
-        known = ", ".join(sorted({tag for case in found.cases for tag in case.tags})[:20])
+        known = ", ".join(sorted({tag for case in evalset.cases for tag in case.tags})[:20])
         raise EvalError("No case has these tags", on=tags, try_=f"some of {known}" if known else "no tags")
     return chosen
 
@@ -64,10 +64,10 @@ def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than
     if wanted != "last":
         return bench.evals.run(wanted)
     rows = bench.store.eval_runs.list(set_digest=evalset.digest)
-    found = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
-    if found is None:
+    row = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
+    if row is None:
         raise EvalError("No complete run of this very set is stored", on=evalset.name, try_="loom runs lists them")
-    return bench.evals.run(found.id)
+    return bench.evals.run(row.id)
 
 
 def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun]:
@@ -101,10 +101,10 @@ def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -
     """`run` against `baseline`, paired by case; None without one."""
     if baseline is None:
         return None
-    found = run.compare(baseline, margin=margin_points / 100)
-    if not found.evaluators:
+    comparison = run.compare(baseline, margin=margin_points / 100)
+    if not comparison.evaluators:
         raise EvalError("No evaluator in common with the baseline", on=baseline.id, try_=", ".join(baseline.evaluators))
-    return found
+    return comparison
 
 
 def eval_gates(
@@ -124,8 +124,8 @@ def eval_gates(
     """
     names = split_evaluators(evaluators)
     limit = min_pass_percent / 100
-    wishes = [GateRequest(limit=limit, evaluator=name) for name in names or [""]] if min_pass_percent else []
-    return judge_gates(run.summary(), wishes, comparison, only=names)
+    requests = [GateRequest(limit=limit, evaluator=name) for name in names or [""]] if min_pass_percent else []
+    return judge_gates(run.summary(), requests, comparison, only=names)
 
 
 def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, comparison: Comparison | None = None) -> Verdict:
@@ -140,13 +140,13 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
         EvalError: No case could be judged, so that the report would pass without saying anything.
     """
     summary = run.summary()
-    if not any(each.scored for each in summary.evaluators):
+    if not any(evaluator.scored for evaluator in summary.evaluators):
         failures = run.failures()
         why = f": {failures.iloc[0]['kind']}: {failures.iloc[0]['message']}" if len(failures) else ""
         raise EvalError(f"Not one case could be judged{why}", on=run.id, try_="run.failures() lists every reason")
-    told = [*verdict_sentences(run), *([comparison.headline()] if comparison else []), *summary.sentences()]
-    more = len(told) - _SHOWN_SENTENCES
-    shown = [*told[:_SHOWN_SENTENCES], *([f"{more} more evaluators are in the table."] if more > 0 else [])]
+    sentences = [*verdict_sentences(run), *([comparison.headline()] if comparison else []), *summary.sentences()]
+    more = len(sentences) - _SHOWN_SENTENCES
+    shown = [*sentences[:_SHOWN_SENTENCES], *([f"{more} more evaluators are in the table."] if more > 0 else [])]
     return Verdict(
         title=title_of(run),
         sentences=shown,
@@ -160,7 +160,10 @@ def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) 
     gates = comparison.gates()
     return Verdict(
         title=f"{title_of(new)}, against {title_of(baseline)}",
-        sentences=[comparison.headline(), *(each.sentence() for each in comparison.evaluators[:_SHOWN_SENTENCES])],
+        sentences=[
+            comparison.headline(),
+            *(evaluator.sentence() for evaluator in comparison.evaluators[:_SHOWN_SENTENCES]),
+        ],
         gates=_told(gates),
         summary={**comparison.summary(), "run_a": new.id, "run_b": baseline.id, "labels": list(new.labels)},
     )
@@ -184,7 +187,7 @@ class EvalCases:
 def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
     """How it was evaluated, and what it cannot tell."""
     with run.store.open() as store:
-        reused = sum(each.is_reused for each in store.eval_answers.results(run.id))
+        reused = sum(result.is_reused for result in store.eval_answers.results(run.id))
     cases = plural(len(run.evalset.cases), "case")
     answers = number(len(run.evalset.cases) * run.repeats, 0)
     items = [
@@ -198,7 +201,10 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
             ("Not covered:", "how a real model answers: this run used the scripted model.", "the same set on AWS")
         )
     if comparison is not None:
-        items += [(f"{each.evaluator}:", each.power_advice(), "") for each in comparison.evaluators[:_SHOWN_SENTENCES]]
+        items += [
+            (f"{evaluator.evaluator}:", evaluator.power_advice(), "")
+            for evaluator in comparison.evaluators[:_SHOWN_SENTENCES]
+        ]
     items.append(("Not covered:", "questions unlike these cases.", "Capture cases from production."))
     return Listing(items=items)
 
@@ -215,16 +221,16 @@ def _worst_first(gates: tuple[GateVerdict, ...]) -> list[GateVerdict]:
 
 def _told(gates: tuple[GateVerdict, ...]) -> list[tuple[str, str]]:
     """Each missed gate in its own words; of many others one sentence, so that the answer stays one."""
-    told = [(gate.outcome, gate.sentence()) for gate in gates if gate.outcome == "missed"]
+    outcomes = [(gate.outcome, gate.sentence()) for gate in gates if gate.outcome == "missed"]
     for outcome in ("unclear", "passed"):
         some = [gate for gate in gates if gate.outcome == outcome]
         if len(some) <= _SHOWN_GATES:
-            told += [(outcome, gate.sentence()) for gate in some]
+            outcomes += [(outcome, gate.sentence()) for gate in some]
         else:
             names = ", ".join(dict.fromkeys(gate.evaluator for gate in some))
             why = "; too few cases to decide" if outcome == "unclear" else ""
-            told.append((outcome, f"{len(some)} gates {outcome}: {names}{why}."))
-    return told
+            outcomes.append((outcome, f"{len(some)} gates {outcome}: {names}{why}."))
+    return outcomes
 
 
 def _made(bench: Workbench) -> tuple[EvalRun, EvalRun]:

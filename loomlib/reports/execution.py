@@ -89,8 +89,8 @@ def execute(
     except _KernelDied as death:
         return read_notebook(working_copy), death.failure(_last_line(kernel_log))
     except RuntimeError as error:
-        said = _last_line(kernel_log) or str(error)
-        raise ReportError(f"The kernel did not start: {said}", on=sys.executable, try_="loom doctor") from error
+        reason = _last_line(kernel_log) or str(error)
+        raise ReportError(f"The kernel did not start: {reason}", on=sys.executable, try_="loom doctor") from error
     return read_notebook(working_copy), None
 
 

@@ -25,10 +25,10 @@ class DurationGate:
         if self.p90.value is None:
             few = f"{plural(self.p90.n, 'answered call')}, {self.p90.needed_n} are needed"
             return f"Gate unclear: {few} to judge the limit of {limit}."
-        found = f"p90 {milliseconds(self.p90.value)} (95 % interval {self.p90.interval_text('ms')}), limit {limit}"
+        measured = f"p90 {milliseconds(self.p90.value)} (95 % interval {self.p90.interval_text('ms')}), limit {limit}"
         if self.outcome == MISSED:
-            return f"Gate missed by {milliseconds(self.p90.value - self.limit_ms)}: {found}."
-        return f"Gate passed: {found}." if self.outcome == PASSED else f"Gate unclear: {found}."
+            return f"Gate missed by {milliseconds(self.p90.value - self.limit_ms)}: {measured}."
+        return f"Gate passed: {measured}." if self.outcome == PASSED else f"Gate unclear: {measured}."
 
     def summary(self) -> dict[str, object]:
         """Return the verdict, ready for JSON."""

@@ -72,8 +72,8 @@ def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:
     """Return the ids of an actor's `sessions` newest sessions."""
     if not actor:
         return []
-    found = sorted(memory.reader.sessions(actor), key=lambda each: each.created_at, reverse=True)
-    return [each.session_id for each in found[:sessions]]
+    newest = sorted(memory.reader.sessions(actor), key=lambda session: session.created_at, reverse=True)
+    return [session.session_id for session in newest[:sessions]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def memory_verdict(
         gate: The gate on crossing reads.
         isolation: The isolation test, if it ran.
     """
-    worst = [each.what for each in health.findings if each.severity != "note"][:3]
+    worst = [finding.what for finding in health.findings if finding.severity != "note"][:3]
     cost = health.growth.sentence() if health.growth else ""
     read = (("record", health.records), ("event", health.events), ("actor", health.actors))
     seen = ", ".join(plural(count, what) for what, count in read)
@@ -171,6 +171,6 @@ def memory_notes(health: HealthReport, isolation: IsolationReport | None = None)
     limits = [
         "How an agent uses its records: inv.telemetry.memories_used() shows that for each answer.",
         "Contradictions that no rule recognizes.",
-        *(f"Not checked: {each}" for each in health.skipped),
+        *(f"Not checked: {check}" for check in health.skipped),
     ]
-    return Listing(items=[*(("", note, "") for note in notes), *(("Not covered:", each, "") for each in limits)])
+    return Listing(items=[*(("", note, "") for note in notes), *(("Not covered:", limit, "") for limit in limits)])

@@ -66,8 +66,8 @@ def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
         statements = ast.parse(source).body
     except (SyntaxError, tokenize.TokenError) as error:
         raise ReportError(f"The parameters cell is not Python: {error}", on=str(path)) from error
-    found = (_parameter(statement, comments, str(path)) for statement in statements)
-    return tuple(parameter for parameter in found if parameter is not None)
+    parameters = (_parameter(statement, comments, str(path)) for statement in statements)
+    return tuple(parameter for parameter in parameters if parameter is not None)
 
 
 def describe_parameters(parameters: Sequence[Parameter]) -> str:

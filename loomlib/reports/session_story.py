@@ -97,15 +97,15 @@ class SessionStory:
         return _frame(
             [
                 {
-                    "turn": f"{each['invocation']}.{each['turn']}",
-                    "tokens read": _count(each["read"]),
-                    "more than before": _signed(each["growth"]),
-                    "tokens written": _count(each["written"]),
-                    "model ms": number(each["model_ms"]),
-                    "first token ms": _NOTHING if each["ttft_ms"] is None else number(each["ttft_ms"]),
-                    "tools called": number(each["tools"], 0),
+                    "turn": f"{cycle['invocation']}.{cycle['turn']}",
+                    "tokens read": _count(cycle["read"]),
+                    "more than before": _signed(cycle["growth"]),
+                    "tokens written": _count(cycle["written"]),
+                    "model ms": number(cycle["model_ms"]),
+                    "first token ms": _NOTHING if cycle["ttft_ms"] is None else number(cycle["ttft_ms"]),
+                    "tools called": number(cycle["tools"], 0),
                 }
-                for each in self._cycles
+                for cycle in self._cycles
             ],
             index="turn",
         )
@@ -138,7 +138,7 @@ class SessionStory:
 
     def parallelism(self) -> str:
         """Return how far tools ran at the same time."""
-        turns = [each.tools for view in self.views for each in view.case.cycles if each.tools.calls > 1]
+        turns = [cycle.tools for view in self.views for cycle in view.case.cycles if cycle.tools.calls > 1]
         if not turns:
             return "No cycle called more than one tool."
         whole, elapsed = sum(turn.sum_ns for turn in turns), sum(turn.elapsed_ns for turn in turns)

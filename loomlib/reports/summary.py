@@ -22,13 +22,13 @@ _PACKAGES = ("loomlib", "boto3", "papermill", "plotly", "pandas")
 
 def stated_summary(notebook: Notebook) -> dict[str, Any]:
     """Return the last summary that the notebook displayed; empty when it displayed none."""
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             stated = output.get("data", {}).get(SUMMARY_MIME)
             if isinstance(stated, Mapping):
-                found = dict(cast("Mapping[str, Any]", stated))
-    return found
+                summary = dict(cast("Mapping[str, Any]", stated))
+    return summary
 
 
 def missed_gates(summary: Mapping[str, Any]) -> list[str]:
@@ -42,13 +42,13 @@ def missed_gates(summary: Mapping[str, Any]) -> list[str]:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that matter to the report's numbers."""
-    found = {"python": python_version()}
+    installed = {"python": python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def json_ready(value: Any) -> Any:

@@ -68,10 +68,10 @@ def longest_bars(view: TraceView) -> list[Bar]:
     A hundred tools at once must not hide the two model calls around them; among equals the longest are chosen.
     """
     bars = view.bars()
-    kept = {
+    longest = {
         bar.span_id for bar in sorted(bars, key=lambda bar: (bar.operation in _MANY, -bar.duration_ms))[:SHOWN_SPANS]
     }
-    return [bar for bar in bars if bar.span_id in kept]
+    return [bar for bar in bars if bar.span_id in longest]
 
 
 def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
@@ -83,7 +83,7 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
     notes: list[dict[str, Any]] = []
     for number, finding in zip(numbers, view.findings().findings, strict=False):
         named = [bars[span_id] for span_id in finding.span_ids if span_id in bars]
-        place, bar = max(named, key=lambda each: each[1].duration_ms, default=(0, None))
+        place, bar = max(named, key=lambda entry: entry[1].duration_ms, default=(0, None))
         named_lane = WHOLE_LANE if bar is None else lane(place, bar)
         end_ms = 0.0 if bar is None else bar.start_ms + bar.duration_ms
         taken[named_lane] = taken.get(named_lane, -1) + 1
@@ -106,19 +106,19 @@ def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Fi
     """Return input and output tokens of each cycle of a session, in order."""
     from loomlib.presentation.charts import Chart
 
-    known = [each for each in cycles if each["read"] is not None]
-    labels = [f"{each['invocation']}.{each['turn']}" for each in known]
-    looks = (("read", "tokens read", "model"), ("written", "tokens written", "tools"))
+    known = [cycle for cycle in cycles if cycle["read"] is not None]
+    labels = [f"{cycle['invocation']}.{cycle['turn']}" for cycle in known]
+    series = (("read", "tokens read", "model"), ("written", "tokens written", "tools"))
     traces: list[Mapping[str, Any]] = [
         {
             "type": "bar",
             "name": name,
             "x": labels,
-            "y": [each[key] for each in known],
+            "y": [cycle[key] for cycle in known],
             "marker": part_marker(part),
             "hovertemplate": f"turn %{{x}}: %{{y}} {name}<extra></extra>",
         }
-        for key, name, part in looks
+        for key, name, part in series
         if known
     ]
     return Chart(

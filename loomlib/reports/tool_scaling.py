@@ -62,7 +62,7 @@ class ToolScaling:
         requested = [count for count in sorted(counts) for _ in range(repeats)]
         invocations = [agent.invoke(f"Read {count} sensors at once", session_id=session_id) for count in requested]
         agent.end_session(session_id)
-        rows = [agent.context.store.invocations.get(each.record.id) for each in invocations]
+        rows = [agent.context.store.invocations.get(invocation.record.id) for invocation in invocations]
         answered = [
             (count, row) for count, row in zip(requested, rows, strict=True) if row and row.status == "complete"
         ]
@@ -70,9 +70,9 @@ class ToolScaling:
         return cls(
             runs=[_read(count, view) for (count, _), view in zip(answered, views, strict=True)],
             failures=[
-                f"{count} tools: {each.error}"
-                for count, each in zip(requested, invocations, strict=True)
-                if not each.ok
+                f"{count} tools: {invocation.error}"
+                for count, invocation in zip(requested, invocations, strict=True)
+                if not invocation.ok
             ],
             title=" · ".join([agent.name, agent.qualifier, *agent.labels]),
             simulated=any("simulated" in label for label in agent.labels),
@@ -178,7 +178,7 @@ class ToolScaling:
         ]
         if self.simulated:
             limits.insert(0, "The model is simulated: its time is a setting, and only tool time is measured.")
-        return Listing(items=[("", each, "") for each in limits])
+        return Listing(items=[("", limit, "") for limit in limits])
 
     def summary(self) -> dict[str, Any]:
         """Return everything as JSON-ready values."""
@@ -206,7 +206,7 @@ def _read(count: int, view: TraceView) -> ScalingRun:
         first_ms=calls[0].duration_ms if calls else 0.0,
         second_ms=sum(call.duration_ms for call in calls[1:]),
         tools_ms=view.breakdown()["tools"].duration_ms,
-        open_at_once=max((each.most_at_once for each in turns), default=0),
+        open_at_once=max((turn.most_at_once for turn in turns), default=0),
         threads=_threads(view.trajectory()),
         tokens_read=sum(call.input_tokens or 0 for call in calls) or None,
         state=view.state,
@@ -229,9 +229,9 @@ def _named(value: object) -> list[str]:
         own = value.get("thread")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if isinstance(own, str):
             return [own]
-        return [name for each in value.values() for name in _named(each)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
+        return [name for item in value.values() for name in _named(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
     if isinstance(value, list | tuple):
-        return [name for each in value for name in _named(each)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return [name for item in value for name in _named(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return []
 
 

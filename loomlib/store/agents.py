@@ -95,9 +95,9 @@ class Agents:
 
     def remove(self, id: int) -> bool:
         """Hide the agent; return False when there was none. Its invocations and studies stay stored."""
-        gone = update(agents).where(agents.c.id == id, agents.c.removed_at.is_(None))
+        removal = update(agents).where(agents.c.id == id, agents.c.removed_at.is_(None))
         with self._database.write() as connection:
-            return connection.execute(gone.values(removed_at=datetime.now(UTC))).rowcount == 1
+            return connection.execute(removal.values(removed_at=datetime.now(UTC))).rowcount == 1
 
 
 def _only(connection: Connection, this: ColumnElement[bool]) -> AgentRow:

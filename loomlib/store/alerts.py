@@ -89,8 +89,8 @@ class Alerts:
     def remove(self, scope: str, name: str) -> bool:
         """Remove the alert; its history stays. Return False when there was none."""
         with self._database.write() as connection:
-            gone = connection.execute(delete(alerts).where(alerts.c.scope == scope, alerts.c.name == name))
-        return gone.rowcount > 0
+            removal = connection.execute(delete(alerts).where(alerts.c.scope == scope, alerts.c.name == name))
+        return removal.rowcount > 0
 
     def note_state(self, id: int, state: str, *, at: datetime) -> str | None:
         """Store the alert's state.

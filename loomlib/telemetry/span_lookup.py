@@ -52,22 +52,22 @@ def lookup_spans(
         requests: The invocations.
         late: The ids of invocations whose spans had all the time they need.
     """
-    found = RecordsByRequest()
+    records = RecordsByRequest()
     if len(requests) == 1:
-        _lookup_one(reader, source, requests[0], late, found)
-        return found
-    _lookup_many(reader, source, requests, late, found)
+        _lookup_one(reader, source, requests[0], late, records)
+        return records
+    _lookup_many(reader, source, requests, late, records)
     # Spans that do not name their runtime are not in the window's result. A few single lookups show whether that is so.
-    missing = [request for request in requests if not found.has(request)]
+    missing = [request for request in requests if not records.has(request)]
     for index, request in enumerate(missing):
-        if index >= _SINGLE_ATTEMPTS and not any(found.has(other) for other in missing):
+        if index >= _SINGLE_ATTEMPTS and not any(records.has(other) for other in missing):
             break
-        _lookup_one(reader, source, request, late, found)
-    return found
+        _lookup_one(reader, source, request, late, records)
+    return records
 
 
 def _lookup_one(
-    reader: SpanReader, source: RuntimeSource, request: TraceRequest, late: Set[int], found: RecordsByRequest
+    reader: SpanReader, source: RuntimeSource, request: TraceRequest, late: Set[int], records: RecordsByRequest
 ) -> None:
     start_ms, end_ms = _window_ms(request)
     try:
@@ -81,7 +81,7 @@ def _lookup_one(
         for record in reader.messages(source, request.qualifier, term=id, start_ms=start_ms, end_ms=end_ms)
         if record.trace_id == id
     ]
-    found.add(request, [*spans, *messages])
+    records.add(request, [*spans, *messages])
 
 
 def _spans_of_one(reader: SpanReader, source: RuntimeSource, request: TraceRequest, late: Set[int]) -> list[SpanRecord]:
@@ -104,7 +104,7 @@ def _lookup_many(
     source: RuntimeSource,
     requests: Sequence[TraceRequest],
     late: Set[int],
-    found: RecordsByRequest,
+    records: RecordsByRequest,
 ) -> None:
     spans: dict[str, list[SpanRecord]] = {}
     messages: dict[str, list[SpanRecord]] = {}
@@ -126,7 +126,7 @@ def _lookup_many(
         ids = [id for id in sent if id in spans]
         ids = ids or _trace_ids_in_time(by_session.get(request.session_id, ()), request, late) or sent
         for id in ids:
-            found.add(request, [*spans.get(id, ()), *messages.get(id, ())])
+            records.add(request, [*spans.get(id, ()), *messages.get(id, ())])
 
 
 def _trace_ids_in_time(records: Sequence[SpanRecord], request: TraceRequest, late: Set[int]) -> list[str]:

@@ -67,9 +67,9 @@ class AgentApprovals:
     def _decide(self, id: str | Approval, decision: str, note: str) -> Invocation:
         wanted, name = id if isinstance(id, str) else id.id, self._entry.name
         known = self.list()
-        approval = next((each for each in known if each.id == wanted), None)
+        approval = next((candidate for candidate in known if candidate.id == wanted), None)
         if approval is None:
-            pending = ", ".join(each.id for each in known.pending) or "no approval is pending"
+            pending = ", ".join(pending_approval.id for pending_approval in known.pending) or "no approval is pending"
             raise LoomError("There is no such approval", on=f"{wanted} of {name}", try_=pending)
         if approval.state not in ("pending", "approved"):
             at = "" if approval.decided_at is None else f" at {approval.decided_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -75,11 +75,11 @@ class AgentEvals:
 
 def _ids(what: Captured) -> list[int]:
     several: Sequence[object] = [what] if isinstance(what, str) or not isinstance(what, Sequence) else what
-    ids = [each.record.id if isinstance(each, Invocation) else each for each in several]
-    if other := [each for each in ids if not isinstance(each, int)]:
+    ids = [invocation.record.id if isinstance(invocation, Invocation) else invocation for invocation in several]
+    if other := [id for id in ids if not isinstance(id, int)]:
         raise LoomError(
             "Only invocations can be captured as a case",
             on=f"a {type(other[0]).__name__}",
             try_='the invocation that agent.invoke("…") returned, or its id',
         )
-    return [each for each in ids if isinstance(each, int)]
+    return [id for id in ids if isinstance(id, int)]

@@ -48,8 +48,12 @@ def agui_conversation(invocations: Sequence[Invocation]) -> list[dict[str, Any]]
     ask_agui(agent, "And one chair.", session_id=id, messages=agui_conversation(agent.history.conversation(id)))
     """
     return conversation_of(
-        (f"asked-{each.record.id}", asked_in_agui(each.record.prompt or ""), each.protocols.agui().run)
-        for each in invocations
+        (
+            f"asked-{invocation.record.id}",
+            asked_in_agui(invocation.record.prompt or ""),
+            invocation.protocols.agui().run,
+        )
+        for invocation in invocations
     )
 
 

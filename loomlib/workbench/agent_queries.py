@@ -33,7 +33,9 @@ class AgentQueries:
 
     def table(self) -> pd.DataFrame:
         """Return the ready queries, one row each."""
-        return rows_frame([{"name": each.name, "answers": each.answers, "note": each.note} for each in READY_QUERIES])
+        return rows_frame(
+            [{"name": query.name, "answers": query.answers, "note": query.note} for query in READY_QUERIES]
+        )
 
     def text(self, name: str) -> str:
         """Return the query's text, ready for the CloudWatch console."""
@@ -77,7 +79,7 @@ class AgentQueries:
         until = end or datetime.now(UTC) + _SOON
         since = start or until - timedelta(hours=_LAST_HOURS)
         try:
-            found = run_query(
+            result = run_query(
                 self._clients,
                 groups or (self._entry.log_group(self._qualifier),),
                 query,
@@ -88,13 +90,13 @@ class AgentQueries:
             )
         except ResourceNotFoundError:
             return rows_frame([])
-        return rows_frame([dict(row) for row in found.rows])
+        return rows_frame([dict(row) for row in result.rows])
 
     def __repr__(self) -> str:
-        return f"<Queries for {self._entry.name}: {', '.join(each.name for each in READY_QUERIES)}>"
+        return f"<Queries for {self._entry.name}: {', '.join(query.name for query in READY_QUERIES)}>"
 
     def _repr_html_(self) -> str:
-        facts = [(each.name, " ".join(filter(None, (each.answers, each.note)))) for each in READY_QUERIES]
+        facts = [(query.name, " ".join(filter(None, (query.answers, query.note)))) for query in READY_QUERIES]
         return card(f"Logs Insights queries for {self._entry.name}", note="Run one: .run(name)", facts=facts)
 
 

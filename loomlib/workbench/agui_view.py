@@ -27,7 +27,9 @@ class AguiView:
         self, events: Sequence[str], *, agent_name: str, labels: Sequence[str] = (), has_ended: bool = True
     ) -> None:
         fold = AguiFold()
-        self.events: tuple[AguiEvent, ...] = tuple(found for each in events if (found := fold.feed(each)) is not None)
+        self.events: tuple[AguiEvent, ...] = tuple(
+            folded for event in events if (folded := fold.feed(event)) is not None
+        )
         if has_ended:
             fold.end()
         self.run: AguiRun = fold.run()
@@ -63,12 +65,12 @@ class AguiView:
         return rows_frame(
             [
                 {
-                    "type": each.type,
-                    "fields": json.dumps({key: value for key, value in each.values.items() if key != "type"}),
-                    "known": each.is_known,
-                    "problem": each.problem,
+                    "type": event.type,
+                    "fields": json.dumps({key: value for key, value in event.values.items() if key != "type"}),
+                    "known": event.is_known,
+                    "problem": event.problem,
                 }
-                for each in self.events
+                for event in self.events
             ],
             ("type", "fields", "known", "problem"),
         )
@@ -94,17 +96,21 @@ class AguiView:
             return card(f"{self._name} · AG-UI", note="This answer has no AG-UI events.", labels=self._labels)
         state = json.dumps(run.state, ensure_ascii=False, default=repr)
         facts = [
-            ("tool", f"{each.name} {each.arguments_text} → {each.result or each.state}"[:_SHOWN]) for each in run.tools
+            ("tool", f"{tool.name} {tool.arguments_text} → {tool.result or tool.state}"[:_SHOWN]) for tool in run.tools
         ]
-        facts += [("asks", each.message or each.reason) for each in run.confirmations]
+        facts += [("asks", confirmation.message or confirmation.reason) for confirmation in run.confirmations]
         facts += [("steps", " → ".join(run.steps)[:_SHOWN])] if run.steps else []
-        facts += [(each.type, json.dumps(each.content, ensure_ascii=False)[:_SHOWN]) for each in run.activities]
-        facts += [("subagent", f"{each.name} · {each.state} {each.error}"[:_SHOWN]) for each in run.subagents]
+        facts += [
+            (activity.type, json.dumps(activity.content, ensure_ascii=False)[:_SHOWN]) for activity in run.activities
+        ]
+        facts += [
+            ("subagent", f"{subagent.name} · {subagent.state} {subagent.error}"[:_SHOWN]) for subagent in run.subagents
+        ]
         facts += [("state", state[:_SHOWN]), ("thread", run.thread_id), ("run", run.run_id)]
         facts += [("code", run.error_code)] if run.error_code else []
-        facts += [("tokens", json.dumps(each)[:_SHOWN]) for each in run.usage]
+        facts += [("tokens", json.dumps(usage)[:_SHOWN]) for usage in run.usage]
         facts += [("unknown types", ", ".join(run.unknown))] if run.unknown else []
-        facts += [("problem", each) for each in run.problems[:10]]
+        facts += [("problem", problem) for problem in run.problems[:10]]
         return card(
             f"{self._name} · AG-UI",
             state=(_KINDS.get(run.status, "wait"), run.status),

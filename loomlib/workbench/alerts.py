@@ -24,8 +24,8 @@ _EMPTY = 'No alerts yet. bench.alerts.add("error_rate", above=0.05, min_n=20) ad
 class AlertCheckView:
     """The result of a check of all alerts; made by `bench.alerts.check()`."""
 
-    def __init__(self, found: AlertCheck, *, labels: Sequence[str]) -> None:
-        self.found, self._labels = found, tuple(labels)
+    def __init__(self, result: AlertCheck, *, labels: Sequence[str]) -> None:
+        self.found, self._labels = result, tuple(labels)
 
     @property
     def checked(self) -> tuple[AlertResult, ...]:
@@ -48,24 +48,30 @@ class AlertCheckView:
             return _EMPTY
         counted = f"{len(self.alarms)} of {len(self.checked)} alerts in alarm."
         return " ".join(
-            [counted, *(each.sentence for each in self.alarms), *self.found.problems, *self.found.unreadable]
+            [counted, *(alarm.sentence for alarm in self.alarms), *self.found.problems, *self.found.unreadable]
         )
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an alert."""
-        return [each.row() for each in self.checked]
+        return [check.row() for check in self.checked]
 
     def table(self) -> pd.DataFrame:
         """One row an alert."""
         return rows_frame(self.rows(), ("alert", "state", "since", "sentence"))
 
     def __repr__(self) -> str:
-        return "\n".join([self.sentence(), *(f"{each.state}: {each.sentence}" for each in self.checked)])
+        return "\n".join([self.sentence(), *(f"{check.state}: {check.sentence}" for check in self.checked)])
 
     def _repr_html_(self) -> str:
         rows = [
-            (each.rule.name, each.state, f"{each.since:%Y-%m-%d %H:%M:%S}", each.sentence, "; ".join(each.problems))
-            for each in self.checked
+            (
+                check.rule.name,
+                check.state,
+                f"{check.since:%Y-%m-%d %H:%M:%S}",
+                check.sentence,
+                "; ".join(check.problems),
+            )
+            for check in self.checked
         ]
         table = Section(("alert", "state", "since (UTC)", "result", "failed notifications"), rows)
         return overview_page("Alerts", self._labels, self.sentence(), (), table)
@@ -77,7 +83,7 @@ def alert_frame(rows: Sequence[AlertRow]) -> pd.DataFrame:
 
 
 def _alert(row: AlertRow) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "alert": row.name,
         "state": row.state or "not checked",
         "since": row.state_since,
@@ -86,8 +92,8 @@ def _alert(row: AlertRow) -> dict[str, Any]:
     try:
         rule = AlertRule.read(row.rule)
     except StoreError:
-        return found | dict.fromkeys(_OF_THE_RULE) | {"state": "unreadable"}
-    return found | {
+        return fields | dict.fromkeys(_OF_THE_RULE) | {"state": "unreadable"}
+    return fields | {
         "number": rule.number,
         "limit": rule.limit,
         "side": "below" if rule.above is None else "above",

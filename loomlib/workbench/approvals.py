@@ -15,8 +15,19 @@ if TYPE_CHECKING:
     from .context import Context
     from .memory_frame import MemoryFrame
 
-_COLUMNS = ("id", "state", "tool", "input", "actor", "asked_at", "expires_at", "decided_at", "note", "result",
-            "session_id")  # fmt: skip
+_COLUMNS = (
+    "id",
+    "state",
+    "tool",
+    "input",
+    "actor",
+    "asked_at",
+    "expires_at",
+    "decided_at",
+    "note",
+    "result",
+    "session_id",
+)
 
 
 class ApprovalsView(Sequence[Approval]):
@@ -34,11 +45,20 @@ class ApprovalsView(Sequence[Approval]):
         """Return one row per approval."""
         rows = (
             (
-                each.id, each.state, each.tool, json.dumps(dict(each.input), ensure_ascii=False, default=repr),
-                each.actor, each.asked_at, each.expires_at, each.decided_at, each.note, each.result, each.session_id,
+                approval.id,
+                approval.state,
+                approval.tool,
+                json.dumps(dict(approval.input), ensure_ascii=False, default=repr),
+                approval.actor,
+                approval.asked_at,
+                approval.expires_at,
+                approval.decided_at,
+                approval.note,
+                approval.result,
+                approval.session_id,
             )
-            for each in self._approvals
-        )  # fmt: skip
+            for approval in self._approvals
+        )
         waiting = len(self.pending)
         how = " · decide with agent.approvals.approve(id) or .reject(id)" if waiting else ""
         note = " · ".join([*self._labels, f"{waiting} waiting{how}"])

@@ -33,10 +33,10 @@ def list_blueprints() -> list[Blueprint]:
 
     A plugin's blueprint that cannot be loaded is omitted; `loom plugins` lists it.
     """
-    found = find_plugins("blueprints").usable("blueprints")
+    plugins = find_plugins("blueprints").usable("blueprints")
     return sorted(
-        (_read(name, Path(folder)) for name, folder in found.items()),
-        key=lambda each: (not _is_own(each.folder), each.variant_of != "", each.name),
+        (_read(name, Path(folder)) for name, folder in plugins.items()),
+        key=lambda blueprint: (not _is_own(blueprint.folder), blueprint.variant_of != "", blueprint.name),
     )
 
 

@@ -86,10 +86,10 @@ def catch_up(
 
 def _price(context: Context, entry: AgentEntry, ids: Sequence[int], progress: Callable[[str], None] | None) -> int:
     rows = [row for id in ids if (row := context.store.invocations.get(id)) is not None]
-    found = find_traces(context, entry, rows, progress=progress or _silently)
+    traced = find_traces(context, entry, rows, progress=progress or _silently)
     settled = {row.id for row in rows if (row.client_done_time or time.time()) < time.time() - FINAL_AFTER_S}
     return sum(
-        _store_cost(context, view, is_settled=view.invocation_id in settled) for view in found if view.state == "found"
+        _store_cost(context, view, is_settled=view.invocation_id in settled) for view in traced if view.state == "found"
     )
 
 

@@ -87,12 +87,12 @@ class LocalEnvironment:
     def labels(self) -> tuple[str, ...]:
         """Return that AgentCore is local, and the model with its simulated latencies."""
         try:
-            found = local.status(self.state.home)
+            status = local.status(self.state.home)
         except LocalServiceError:
             # The service has ended: the options it was started with are the best that is known.
             options = self.state.options
             return ("local AgentCore", f"model: {options.model} (profile {options.profile})")
-        return ("local AgentCore", f"model: {found.model}")
+        return ("local AgentCore", f"model: {status.model}")
 
     def environment(self) -> Mapping[str, str]:
         """Return endpoint variables, dummy credentials and region."""

@@ -71,14 +71,14 @@ class Memory:
 
     def actors(self, *, limit: int | None = ROWS, progress: Progress | None = None) -> MemoryFrame:
         """Return the actors who have events in the memory."""
-        found = self.reader.actors(limit=limit, progress=progress or WaitLine())
-        rows = ((each,) for each in found)
+        actors = self.reader.actors(limit=limit, progress=progress or WaitLine())
+        rows = ((actor,) for actor in actors)
         return tables.frame(rows, tables.ACTORS, title=f"Actors of {self.name}", empty=_NO_EVENTS, limit=limit)
 
     def sessions(self, actor: str, *, limit: int | None = ROWS, progress: Progress | None = None) -> MemoryFrame:
         """Return an actor's memory sessions; their ids need not be those of runtime sessions."""
-        found = self.reader.sessions(actor, limit=limit, progress=progress or WaitLine())
-        rows = (tables.session_row(each) for each in found)
+        sessions = self.reader.sessions(actor, limit=limit, progress=progress or WaitLine())
+        rows = (tables.session_row(session) for session in sessions)
         title, empty = (
             f"Sessions of {actor} in {self.name}",
             f"{actor} has no sessions here; memory.actors() lists who has.",
@@ -99,10 +99,10 @@ class Memory:
 
         memory.events("anna", since=timedelta(days=7))
         """
-        found = self.reader.events(
+        events = self.reader.events(
             actor, session=session, since=since, branch=branch, limit=limit, progress=progress or WaitLine()
         )
-        rows = (tables.event_row(each) for each in found)
+        rows = (tables.event_row(event) for event in events)
         title = " · ".join(filter(None, (f"Events of {self.name}", actor, session, branch and f"branch {branch}")))
         return tables.frame(rows, tables.EVENTS, title=title, empty=_NO_EVENTS, limit=limit)
 
@@ -125,10 +125,10 @@ class Memory:
         memory.records(actor="anna")
         memory.records("/facts/{actorId}/", actor="anna")
         """
-        found = self.reader.records(
+        records = self.reader.records(
             namespace, actor=actor, strategy=strategy, exact=exact, limit=limit, progress=progress or WaitLine()
         )
-        rows = (tables.record_row(each, self._strategies()) for each in found)
+        rows = (tables.record_row(record, self._strategies()) for record in records)
         title = " · ".join(filter(None, (f"Records of {self.name}", namespace, actor, strategy)))
         return tables.frame(rows, tables.RECORDS, title=title, empty=self._no_records(), limit=limit)
 
@@ -147,8 +147,8 @@ class Memory:
         top_k: int = 10,
     ) -> MemoryFrame:
         """Search records by meaning; best first, with the service's scores. Filters are those of `records`."""
-        found = self.reader.search(query, namespace, actor=actor, strategy=strategy, exact=exact, top_k=top_k)
-        rows = ((each.score, *tables.record_row(each, self._strategies())) for each in found)
+        records = self.reader.search(query, namespace, actor=actor, strategy=strategy, exact=exact, top_k=top_k)
+        rows = ((record.score, *tables.record_row(record, self._strategies())) for record in records)
         return tables.frame(rows, tables.FOUND, title=f"“{query}” in {self.name}", empty=self._no_records())
 
     def timeline(
@@ -165,8 +165,8 @@ class Memory:
         start = since_time(since)
         events = self.reader.events(actor, session=session, since=start, limit=limit, progress=show)
         records = self.reader.records(actor=actor, limit=limit, progress=show)
-        found = timeline_entries(events, records, self.description.strategies, since=start)
-        return TimelineView(found, title=f"{actor} in {self.name}", labels=self.labels)
+        entries = timeline_entries(events, records, self.description.strategies, since=start)
+        return TimelineView(entries, title=f"{actor} in {self.name}", labels=self.labels)
 
     def provenance(
         self, record: str | MemoryRecord, *, scan: int | None = None, progress: Progress | None = None
@@ -182,8 +182,8 @@ class Memory:
                 try_="the record's id: of a finding it is finding.evidence[0].id, in a table the column record_id",
             )
         options = {} if scan is None else {"scan": scan}
-        found = record if not isinstance(record, str) else self.reader.record(record)
-        provenance: Provenance = find_provenance(self.reader, found, progress=progress or WaitLine(), **options)
+        found_record = record if not isinstance(record, str) else self.reader.record(record)
+        provenance: Provenance = find_provenance(self.reader, found_record, progress=progress or WaitLine(), **options)
         return ProvenanceView(provenance, labels=self.labels)
 
     def used_in(self, inv: Any, *, scan: int = ROWS, progress: Progress | None = None) -> MemoryFrame:
@@ -196,15 +196,15 @@ class Memory:
         columns = ("strategy", "actor_id", "memory_session_id", "status", "reason", "events", "job_id")
         rows = (
             (
-                each.strategy_id,
-                each.actor_id,
-                each.session_id,
-                each.status,
-                each.reason,
-                len(each.event_ids),
-                each.job_id,
+                failed_extraction.strategy_id,
+                failed_extraction.actor_id,
+                failed_extraction.session_id,
+                failed_extraction.status,
+                failed_extraction.reason,
+                len(failed_extraction.event_ids),
+                failed_extraction.job_id,
             )
-            for each in self.reader.failed_extractions(limit=ROWS)
+            for failed_extraction in self.reader.failed_extractions(limit=ROWS)
         )
         return tables.frame(rows, columns, title=f"Failed extractions of {self.name}", empty="None failed.")
 
@@ -326,7 +326,7 @@ class Memory:
         )
 
     def _strategies(self) -> dict[str, str]:
-        return {each.strategy_id: each.name for each in self.description.strategies}
+        return {strategy.strategy_id: strategy.name for strategy in self.description.strategies}
 
     def _no_records(self) -> str:
         if not self.description.strategies:
@@ -334,7 +334,7 @@ class Memory:
                 "No records: the memory has no strategy, so nothing is extracted. "
                 'bench.memories.create(name, strategies=["semantic"]) creates one that extracts facts.'
             )
-        names = ", ".join(template for each in self.description.strategies for template in each.namespaces)
+        names = ", ".join(template for strategy in self.description.strategies for template in strategy.namespaces)
         return f"No records here. They are extracted some time after a turn ends, into {names}."
 
     def __repr__(self) -> str:
@@ -342,7 +342,10 @@ class Memory:
 
     def _repr_html_(self) -> str:
         description = self.description
-        facts = [(f"{each.name} ({each.type.lower()})", ", ".join(each.namespaces)) for each in description.strategies]
+        facts = [
+            (f"{strategy.name} ({strategy.type.lower()})", ", ".join(strategy.namespaces))
+            for strategy in description.strategies
+        ]
         expiry = "–" if description.event_expiry_days is None else f"after {description.event_expiry_days} days"
         return card(
             f"Memory {description.name}",

@@ -34,14 +34,14 @@ class MemoryFrame(pd.DataFrame):
         lines = [self.title, self.note]
         if len(self):
             rows, more = self._shown_rows()
-            plain = pd.DataFrame([[cell_text(each) for each in row] for row in rows], columns=list(self.columns))
+            plain = pd.DataFrame([[cell_text(value) for value in row] for row in rows], columns=list(self.columns))
             lines += [plain.to_string(index=False, max_colwidth=60), f"… {more:,} more rows" if more else ""]
         return "\n".join(filter(None, lines))
 
     def html(self) -> str:
         """Render the first rows as static HTML; all text is escaped."""
         rows, more = self._shown_rows()
-        return html_table(self.title, self.note, [str(each) for each in self.columns], rows, more)
+        return html_table(self.title, self.note, [str(column) for column in self.columns], rows, more)
 
     def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.html()

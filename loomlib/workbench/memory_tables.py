@@ -58,7 +58,7 @@ def session_row(session: MemorySession) -> tuple[Any, ...]:
 
 def event_row(event: MemoryEvent) -> tuple[Any, ...]:
     """Return the row of an event; `role` joins the roles of its messages."""
-    roles = "+".join(dict.fromkeys(each.role for each in event.messages))
+    roles = "+".join(dict.fromkeys(message.role for message in event.messages))
     return (
         event.timestamp, event.actor_id, event.session_id, roles, event.text, len(event.messages), event.branch,
         event.root_event_id, dict(event.metadata) or None, event.event_id,

@@ -67,16 +67,16 @@ def reading_calls(view: TraceView) -> list[str]:
     return [span.span_id for span in view.trace.spans if _method(span) in READING_CALLS]
 
 
-def _given(found: Trajectory) -> Iterator[PromptText]:
-    for step in (*found.history, *found.steps):
+def _given(trajectory: Trajectory) -> Iterator[PromptText]:
+    for step in (*trajectory.history, *trajectory.steps):
         if step.kind in _PLACES:
             text = texts_in(step.result) if step.kind == "tool_result" else step.text
             if text:
                 tool = step.name if step.kind == "tool_result" else ""
                 yield PromptText(where=_PLACES[step.kind], text=text, span_id=step.span_id, tool=tool)
-    inner: Sequence[Trajectory] = found.agents
-    for each in inner:
-        yield from _given(each)
+    inner: Sequence[Trajectory] = trajectory.agents
+    for agent in inner:
+        yield from _given(agent)
 
 
 def _method(span: Span) -> str:

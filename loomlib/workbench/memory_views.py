@@ -26,7 +26,7 @@ class TimelineView:
 
     def table(self) -> MemoryFrame:
         """Return one row per event or record, oldest first."""
-        rows = (tuple(each.row().values()) for each in self.moments)
+        rows = (tuple(moment.row().values()) for moment in self.moments)
         return tables.frame(rows, TIMELINE_COLUMNS, title=self._title, note=self.note(), empty=_EMPTY)
 
     def figure(self) -> go.Figure:
@@ -35,8 +35,8 @@ class TimelineView:
 
     def note(self) -> str:
         """Return the provenance labels and the extractors."""
-        made_by = {each.extractor for each in self.moments if each.extractor}
-        return " · ".join([*self._labels, *(f"extracted by: {each}" for each in sorted(made_by))])
+        made_by = {moment.extractor for moment in self.moments if moment.extractor}
+        return " · ".join([*self._labels, *(f"extracted by: {extractor}" for extractor in sorted(made_by))])
 
     def __len__(self) -> int:
         return len(self.moments)
@@ -48,7 +48,7 @@ class TimelineView:
         if not self.moments:
             return tables.html_table(self._title, _EMPTY, TIMELINE_COLUMNS, ())
         shown = self.moments[-_SHOWN:]
-        rows = [tuple(each.row().values()) for each in shown]
+        rows = [tuple(entry.row().values()) for entry in shown]
         more = len(self.moments) - len(shown)
         note = " · ".join(filter(None, (self.note(), f"the newest {len(shown)}; .table() has all" if more else "")))
         return _lanes(shown) + tables.html_table(self._title, note, TIMELINE_COLUMNS, rows)
@@ -57,8 +57,8 @@ class TimelineView:
 class ProvenanceView:
     """The sources of a record; made by `memory.provenance(record_id)`. `state` is one of `PROVENANCE_STATES`."""
 
-    def __init__(self, found: Provenance, *, labels: Sequence[str] = ()) -> None:
-        self.found, self._labels = found, tuple(labels)
+    def __init__(self, provenance: Provenance, *, labels: Sequence[str] = ()) -> None:
+        self.found, self._labels = provenance, tuple(labels)
 
     @property
     def state(self) -> str:
@@ -71,7 +71,7 @@ class ProvenanceView:
 
     def table(self) -> MemoryFrame:
         """Return one row per source, each labelled as stated or inferred."""
-        rows = (tuple(each.values()) for each in self.found.table())
+        rows = (tuple(row.values()) for row in self.found.table())
         note = f"{self.found.record.text}\n{self.sentence()}"
         return tables.frame(
             rows, tables.SOURCES, title=f"Sources of {self.found.record.record_id}", note=note, empty=note
@@ -107,12 +107,12 @@ def _lanes(moments: Sequence[TimelineEntry]) -> str:
         name = lane if len(lane) <= 34 else f"{lane[:33]}…"
         parts.append(f'<text x="0" y="{y + 4}">{escape(name)}</text>')
         parts.append(f'<line x1="{left}" x2="{left + width}" y1="{y}" y2="{y}" stroke="{GRID}"/>')
-        for each in moments:
-            if each.lane == lane:
-                x = left + width * (each.at - start).total_seconds() / span_s
+        for moment in moments:
+            if moment.lane == lane:
+                x = left + width * (moment.at - start).total_seconds() / span_s
                 colour = PALETTE[number % len(PALETTE)]
-                fill = "none" if each.what == "record changed" else colour
-                tip = escape(f"{each.at:%Y-%m-%d %H:%M:%S} {each.what}: {tables.cell_text(each.text)}")
+                fill = "none" if moment.what == "record changed" else colour
+                tip = escape(f"{moment.at:%Y-%m-%d %H:%M:%S} {moment.what}: {tables.cell_text(moment.text)}")
                 parts.append(
                     f'<circle cx="{x:.1f}" cy="{y}" r="5" fill="{fill}" stroke="{colour}"><title>{tip}</title></circle>'
                 )

@@ -39,10 +39,10 @@ class Overview:
 
     def agent(self, name: str) -> Figures:
         """Return the figures of the agent of that name, runtime id or ARN."""
-        for each in self.entries:
-            if name in (each.name, each.runtime_id, str(each.arn)):
-                return self.figures.by_agent[each.id]
-        raise KeyError(f"{name}: one of {', '.join(each.name for each in self.entries) or 'no agents'}")
+        for entry in self.entries:
+            if name in (entry.name, entry.runtime_id, str(entry.arn)):
+                return self.figures.by_agent[entry.id]
+        raise KeyError(f"{name}: one of {', '.join(entry.name for entry in self.entries) or 'no agents'}")
 
     def headlines(self) -> tuple[Headline, ...]:
         """Return the figures at the top of the page."""
@@ -56,13 +56,13 @@ class Overview:
         """Return one row per agent as plain values; unknown figures are None."""
         return [
             {
-                "agent": each.name,
-                "status": each.status,
-                "region": each.region,
-                "runtime_id": each.runtime_id,
-                **self.figures.by_agent[each.id].row(),
+                "agent": entry.name,
+                "status": entry.status,
+                "region": entry.region,
+                "runtime_id": entry.runtime_id,
+                **self.figures.by_agent[entry.id].row(),
             }
-            for each in self.entries
+            for entry in self.entries
         ]
 
     def table(self) -> pd.DataFrame:
@@ -77,26 +77,29 @@ class Overview:
             "labels": list(self.labels),
             "taken_at": self.taken_at.isoformat(),
             "sentence": self.sentence(),
-            "headlines": [_headline(each) for each in self.headlines()],
+            "headlines": [_headline(headline) for headline in self.headlines()],
             "total": self.total.row(),
             "agents": self.rows(),
         }
 
     def __repr__(self) -> str:
         lines = [f"{self.title} · {self.window}", self.sentence()]
-        lines += [f"{each.title}: {each.value}{f' ({each.note})' if each.note else ''}" for each in self.headlines()]
+        lines += [
+            f"{headline.title}: {headline.value}{f' ({headline.note})' if headline.note else ''}"
+            for headline in self.headlines()
+        ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = ("agent", "status", "region", *(each.title for each in headlines(self.total)))
+        head = ("agent", "status", "region", *(headline.title for headline in headlines(self.total)))
         rows = [
             (
-                each.name,
-                each.status,
-                each.region,
-                *(one.value for one in headlines(self.figures.by_agent[each.id])),
+                entry.name,
+                entry.status,
+                entry.region,
+                *(one.value for one in headlines(self.figures.by_agent[entry.id])),
             )
-            for each in self.entries[:_SHOWN]
+            for entry in self.entries[:_SHOWN]
         ]
         return overview_page(
             f"{self.title} · {self.window}",
@@ -129,7 +132,7 @@ class AgentOverview:
     def metadata(self) -> dict[str, str]:
         """What is known about the runtime, as text."""
         raw, entry = self.entry.raw_metadata, self.entry
-        found = {
+        metadata = {
             "name": entry.name,
             "status": entry.status,
             "ARN": str(entry.arn),
@@ -142,7 +145,7 @@ class AgentOverview:
             "registered": f"{entry.registered_at:%Y-%m-%d %H:%M:%S} UTC",
             "last refreshed": f"{entry.last_refreshed_at:%Y-%m-%d %H:%M:%S} UTC" if entry.last_refreshed_at else "",
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in metadata.items() if value}
 
     def headlines(self) -> tuple[Headline, ...]:
         """Return the figures at the top of the page."""
@@ -154,7 +157,7 @@ class AgentOverview:
 
     def latency(self) -> pd.DataFrame:
         """Return one row per time bin: n, failures, median and p90 with their confidence intervals."""
-        return rows_frame([each.row() for each in self.bins], ("start", "end", "n", "failed", "p50_ms", "p90_ms"))
+        return rows_frame([bin.row() for bin in self.bins], ("start", "end", "n", "failed", "p50_ms", "p90_ms"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except sessions and log lines, ready for JSON."""
@@ -164,19 +167,20 @@ class AgentOverview:
             "labels": list(self.labels),
             "taken_at": self.taken_at.isoformat(),
             "sentence": self.sentence(),
-            "headlines": [_headline(each) for each in self.headlines()],
+            "headlines": [_headline(headline) for headline in self.headlines()],
             "figures": self.figures.row(),
             "failures": dict(self.figures.failures),
             "metadata": self.metadata,
-            "latency": [
-                {**each.row(), "start": each.start.isoformat(), "end": each.end.isoformat()} for each in self.bins
-            ],
+            "latency": [{**bin.row(), "start": bin.start.isoformat(), "end": bin.end.isoformat()} for bin in self.bins],
             "logs_problem": self.logs_problem,
         }
 
     def __repr__(self) -> str:
         lines = [f"{self.entry.name} · {self.qualifier} · {self.window}", self.sentence()]
-        lines += [f"{each.title}: {each.value}{f' ({each.note})' if each.note else ''}" for each in self.headlines()]
+        lines += [
+            f"{headline.title}: {headline.value}{f' ({headline.note})' if headline.note else ''}"
+            for headline in self.headlines()
+        ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -210,8 +214,8 @@ def _cells(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Sequence[str], 
     return columns, [tuple(str(cell) for cell in row) for row in shown.itertuples(index=False, name=None)]
 
 
-def _headline(found: Headline) -> dict[str, str]:
-    return {"name": found.name, "title": found.title, "value": found.value, "note": found.note}
+def _headline(headline: Headline) -> dict[str, str]:
+    return {"name": headline.name, "title": headline.title, "value": headline.value, "note": headline.note}
 
 
 def _moments(window: Window) -> dict[str, str | None]:

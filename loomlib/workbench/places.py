@@ -62,13 +62,13 @@ class Places:
 
     def sentence(self) -> str:
         """Return how many regions answered, and the errors of the others."""
-        failed = [each for each in self.places if each.state == "failed"]
+        failed = [place for place in self.places if place.state == "failed"]
         answered = f"{len(self.places) - len(failed)} of {plural(len(self.places), 'region')} answered."
-        return " ".join([answered, *(f"{each.region}: {each.why}" for each in failed)])
+        return " ".join([answered, *(f"{place.region}: {place.why}" for place in failed)])
 
     def table(self) -> pd.DataFrame:
         """Return one row per region."""
-        return rows_frame([each.row() for each in self.places], ("where", "account", "region", "state", "why"))
+        return rows_frame([place.row() for place in self.places], ("where", "account", "region", "state", "why"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
@@ -76,32 +76,34 @@ class Places:
             "window": str(self.window),
             "taken_at": self.taken_at.isoformat(),
             "sentence": self.sentence(),
-            "places": [each.row() for each in self.places],
+            "places": [place.row() for place in self.places],
         }
 
     def __repr__(self) -> str:
         lines = [f"{plural(len(self.places), 'region')} · {self.window}", self.sentence()]
-        for each in self.places:
-            outcome = f"{each.figures.invocations} invocations by {each.agents} agents" if each.figures else each.why
+        for place in self.places:
+            outcome = (
+                f"{place.figures.invocations} invocations by {place.agents} agents" if place.figures else place.why
+            )
             lines.append(
-                f"{each.where} · {each.account_id or 'account unknown'} · {each.region}: {each.state}, {outcome}"
+                f"{place.where} · {place.account_id or 'account unknown'} · {place.region}: {place.state}, {outcome}"
             )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        known = [each.figures for each in self.places if each.figures is not None]
-        head = [each.title for each in headlines(known[0])] if known else []
+        known = [place.figures for place in self.places if place.figures is not None]
+        head = [headline.title for headline in headlines(known[0])] if known else []
         rows = [
             (
-                each.where,
-                each.account_id or "–",
-                each.region,
-                each.state,
-                str(each.agents) if each.figures else "–",
-                *([one.value for one in headlines(each.figures)] if each.figures else ["–"] * len(head)),
-                each.why or "–",
+                place.where,
+                place.account_id or "–",
+                place.region,
+                place.state,
+                str(place.agents) if place.figures else "–",
+                *([one.value for one in headlines(place.figures)] if place.figures else ["–"] * len(head)),
+                place.why or "–",
             )
-            for each in self.places
+            for place in self.places
         ]
         table = Section(("where", "account", "region", "state", "agents", *head, "why"), rows)
         return overview_page(f"Regions and accounts · {self.window}", (), self.sentence(), (), table)
@@ -144,7 +146,7 @@ def _place(bench: Workbench, window: Window) -> Place:
 def _known(
     bench: Workbench, account_id: str, region: str, window: Window, *, state: str = "ok", why: str = ""
 ) -> Place:
-    entries = [each for each in bench.catalog.list() if _at(each) == (account_id, region)]
+    entries = [entry for entry in bench.catalog.list() if _at(entry) == (account_id, region)]
     return Place(
         where=bench.where,
         account_id=account_id,
@@ -159,19 +161,19 @@ def _known(
 
 def _others(benches: Sequence[Workbench], places: Sequence[Place], window: Window) -> list[Place]:
     """Return the regions and accounts of catalogued agents that no workbench covers."""
-    seen = {(each.where, each.account_id, each.region) for each in places}
-    failed_regions = {(each.where, each.region) for each in places if each.state == "failed"}
-    found: list[Place] = []
+    seen = {(place.where, place.account_id, place.region) for place in places}
+    failed_regions = {(place.where, place.region) for place in places if place.state == "failed"}
+    others: list[Place] = []
     for bench, place in zip(benches, places, strict=True):
         if place.state == "failed":
             continue
-        for account_id, region in dict.fromkeys(_at(each) for each in bench.catalog.list()):
+        for account_id, region in dict.fromkeys(_at(entry) for entry in bench.catalog.list()):
             if (bench.where, account_id, region) in seen or (bench.where, region) in failed_regions:
                 continue
             seen.add((bench.where, account_id, region))
             why = "the catalog has agents here, but no workbench of this region and account was passed"
-            found.append(_known(bench, account_id, region, window, state="not connected", why=why))
-    return found
+            others.append(_known(bench, account_id, region, window, state="not connected", why=why))
+    return others
 
 
 def _at(entry: AgentEntry) -> tuple[str, str]:

@@ -31,12 +31,12 @@ class PluginView:
         from ..presentation.text_frame import TextFrame
 
         records = [line.record() for line in self.lines]
-        return TextFrame([[each[name] for name in _COLUMNS] for each in records], columns=list(_COLUMNS))
+        return TextFrame([[record[name] for name in _COLUMNS] for record in records], columns=list(_COLUMNS))
 
     def __repr__(self) -> str:
-        lines = [f"{each.distribution} {each.version} · {each.status} · {each.summary()}" for each in self.lines]
-        for each in self.broken:
-            lines += [f"broken: {each.target} of {each.distribution}: {each.error}", f"  fix: {each.fix}"]
+        lines = [f"{line.distribution} {line.version} · {line.status} · {line.summary()}" for line in self.lines]
+        for failure in self.broken:
+            lines += [f"broken: {failure.target} of {failure.distribution}: {failure.error}", f"  fix: {failure.fix}"]
         return "\n".join(printable(line) for line in [self._title(), *lines])
 
     def _repr_html_(self) -> str:

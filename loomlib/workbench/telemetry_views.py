@@ -33,7 +33,7 @@ class LayersView:
         return rows_frame(layer_rows(self.layers))
 
     def __repr__(self) -> str:
-        return f"<Layers of {self._title}: {', '.join(f'{each.name} {each.state}' for each in self.layers)}>"
+        return f"<Layers of {self._title}: {', '.join(f'{layer.name} {layer.state}' for layer in self.layers)}>"
 
     def _repr_html_(self) -> str:
         return _html(self._title, "", layer_rows(self.layers))
@@ -42,8 +42,8 @@ class LayersView:
 class ProcessesView:
     """The processes of an endpoint, each from its first log line to its last; made by `agent.telemetry.processes()`."""
 
-    def __init__(self, found: ProcessList, *, title: str) -> None:
-        self.found, self._title = found, title
+    def __init__(self, listed: ProcessList, *, title: str) -> None:
+        self.found, self._title = listed, title
 
     def sentence(self) -> str:
         """Return how sessions relate to invocations."""
@@ -65,18 +65,18 @@ class ProcessesView:
     def _rows(self) -> list[dict[str, Any]]:
         return [
             {
-                "process_id": life.process_id,
-                "first_line": life.first_line,
-                "last_line": life.last_line,
-                "seconds": life.seconds,
-                "invocations": life.invocations,
-                "failed": life.failed,
-                "sessions": len(life.session_ids),
-                "session_id": life.session_ids[0] if life.session_ids else None,
-                "boots": life.boots,
-                "lines": life.lines,
+                "process_id": process.process_id,
+                "first_line": process.first_line,
+                "last_line": process.last_line,
+                "seconds": process.seconds,
+                "invocations": process.invocations,
+                "failed": process.failed,
+                "sessions": len(process.session_ids),
+                "session_id": process.session_ids[0] if process.session_ids else None,
+                "boots": process.boots,
+                "lines": process.lines,
             }
-            for life in self.found.processes
+            for process in self.found.processes
         ]
 
 

@@ -42,7 +42,7 @@ class TraceView:
 
     def __init__(
         self,
-        found: TracedInvocation,
+        traced: TracedInvocation,
         *,
         agent_name: str,
         labels: Sequence[str],
@@ -54,7 +54,7 @@ class TraceView:
     ) -> None:
         self._find_use = find_use
         self._use: cost.RuntimeUse | None = None
-        self._found, self._agent_name, self._labels, self._remedy = found, agent_name, tuple(labels), remedy
+        self._found, self._agent_name, self._labels, self._remedy = traced, agent_name, tuple(labels), remedy
         self.rules, self._prices, self._count_tokens = rules, prices, count_tokens
 
     @property
@@ -147,17 +147,17 @@ class TraceView:
             prices=prices or self._prices,
             runtime=runtime or self.runtime_use(),
             count_tokens=self._count_tokens if count_missing else None,
-            is_simulated=any("simulated" in each for each in self._labels),
+            is_simulated=any("simulated" in label for label in self._labels),
             priced_as=priced_as,
         )
 
     def runtime_use(self) -> cost.RuntimeUse | None:
         """Return CPU and memory of this invocation from the runtime's usage log, where it has them."""
         if self._use is None and self._find_use is not None:
-            found = self._find_use()
-            if found.vcpu_s is None:
-                return found  # its record may not have arrived yet
-            self._use = found
+            use = self._find_use()
+            if use.vcpu_s is None:
+                return use  # its record may not have arrived yet
+            self._use = use
         return self._use
 
     def bars(self) -> tuple[traces.Bar, ...]:
@@ -190,7 +190,7 @@ class TraceView:
 
     def cycles(self) -> pd.DataFrame:
         """Return one row per cycle of the agent's loop: growth of the prompt, parallelism of the tools."""
-        return rows_frame([cycle_row(each) for each in self.case.cycles], CYCLE_COLUMNS)
+        return rows_frame([cycle_row(cycle) for cycle in self.case.cycles], CYCLE_COLUMNS)
 
     def steps(self) -> pd.DataFrame:
         """Return one row per step of the trajectory."""
@@ -204,8 +204,10 @@ class TraceView:
         """Return a plotly chart of these bars only, with the parts of the breakdown above."""
         from ..telemetry.traces.figures import draw_waterfall
 
-        found = self.breakdown()
-        return draw_waterfall(bars, found, title=f"Where {milliseconds(found.total_ms)} went", subtitle=self.title())
+        breakdown = self.breakdown()
+        return draw_waterfall(
+            bars, breakdown, title=f"Where {milliseconds(breakdown.total_ms)} went", subtitle=self.title()
+        )
 
     def title(self) -> str:
         """Return agent, endpoint, session and provenance labels in one line."""
@@ -214,15 +216,15 @@ class TraceView:
 
     def sentences(self) -> list[str]:
         """Return where the time went, how certain that is, and what to do when spans are missing."""
-        found = self._found.collected
+        collected = self._found.collected
         lines = [self._shares()] if self.breakdown().total_ns else []
         if self.state != "found":
-            lines.append(found.sentence())
-        if found.is_unconfigured and self._remedy:
+            lines.append(collected.sentence())
+        if collected.is_unconfigured and self._remedy:
             lines.append(self._remedy)
-        if found.cut_records:
+        if collected.cut_records:
             lines.append(
-                f"{plural(found.cut_records, 'record')} with values cut: they were too long to be exported whole."
+                f"{plural(collected.cut_records, 'record')} with values cut: they were too long to be exported whole."
             )
         if self.unreadable:
             lines.append(f"{plural(len(self.unreadable), 'record')} could not be read: {one_line(self.unreadable[0])}")
@@ -230,26 +232,26 @@ class TraceView:
 
     def to_dict(self) -> dict[str, Any]:
         """Return state, parts and spans, ready for JSON."""
-        found = self.breakdown()
+        breakdown = self.breakdown()
         return {
             "invocation_id": self.invocation_id,
             "session_id": self.session_id,
             "trace_id": self.trace.trace_id or self._found.row.trace_id,
             "state": self.state,
-            "marks": sorted(found.marks),
-            "total_ms": found.total_ms,
-            "whole": found.whole,
-            "parts": found.table(),
+            "marks": sorted(breakdown.marks),
+            "total_ms": breakdown.total_ms,
+            "whole": breakdown.whole,
+            "parts": breakdown.table(),
             "findings": self.findings().table(),
             "spans": self.trace.table(),
             "sentences": self.sentences(),
         }
 
     def _shares(self) -> str:
-        found = self.breakdown()
-        parts = sorted((part for part in found.parts if part.duration_ns), key=lambda part: -part.duration_ns)
+        breakdown = self.breakdown()
+        parts = sorted((part for part in breakdown.parts if part.duration_ns), key=lambda part: -part.duration_ns)
         shares = ", ".join(f"{PART_NAMES[part.name]} {percent(part.share)}" for part in parts)
-        return f"Of {milliseconds(found.total_ms)}: {shares}."
+        return f"Of {milliseconds(breakdown.total_ms)}: {shares}."
 
     def __repr__(self) -> str:
         return f"<Trace of {self._agent_name}: {self.state}, {len(self.trace.spans)} spans. {self._shares()}>"

@@ -60,29 +60,31 @@ class Tracer:
         With a `source`, only traces from that source are taken from the store.
         """
         stored = self._store.traces.get_many([row.id for row in rows])
-        kept = {id: row for id, row in stored.items() if row.is_complete and _is_from(row, source)}
+        reusable = {id: row for id, row in stored.items() if row.is_complete and _is_from(row, source)}
         exports = bool(rows) and self._store.traces.has_spans(rows[0].agent_id)
-        found = {row.id: _restored(row, kept[row.id], agent_exports=exports) for row in rows if row.id in kept}
-        is_cold = {id: row.details.get("is_cold") for id, row in kept.items()}
-        wanted = [row for row in rows if row.id not in kept]
+        results = {
+            row.id: _restored(row, reusable[row.id], agent_exports=exports) for row in rows if row.id in reusable
+        }
+        is_cold = {id: row.details.get("is_cold") for id, row in reusable.items()}
+        wanted = [row for row in rows if row.id not in reusable]
         if wanted:
             others = {row.id: self._others(row) for row in wanted}
             calls = [TraceRequest.of(row, others[row.id].values(), agent_exports=exports) for row in wanted]
             collected = self._collect(entry, calls, source, progress)
             opening = {row.id for row in wanted if _is_ours(row) and all(id > row.id for id in others[row.id])}
             is_cold |= self._began(entry, collected, opening)
-            for id, each in collected.items():
-                if each.is_complete or id not in stored or not stored[id].is_complete:
-                    self._keep(each, {"is_cold": is_cold[id], **({} if source is None else {"source": source.name})})
-            found |= collected
+            for id, result in collected.items():
+                if result.is_complete or id not in stored or not stored[id].is_complete:
+                    self._keep(result, {"is_cold": is_cold[id], **({} if source is None else {"source": source.name})})
+            results |= collected
         if len(rows) == 1:
-            rows = [self._with_start(entry, rows[0], found[rows[0].id])]
+            rows = [self._with_start(entry, rows[0], results[rows[0].id])]
         return [
             TracedInvocation(
                 row=row,
-                collected=found[row.id],
+                collected=results[row.id],
                 client=client_side(row, is_cold=is_cold[row.id], same_clock=self._same_clock),
-                use=stored_use(kept[row.id].details) if row.id in kept else None,
+                use=stored_use(reusable[row.id].details) if row.id in reusable else None,
             )
             for row in rows
         ]
@@ -100,9 +102,9 @@ class Tracer:
         elsewhere = TraceCollector(self._clients, elsewhere=source)
         return elsewhere.collect(entry.arn, calls, patience, progress=progress)
 
-    def _with_start(self, entry: AgentEntry, row: InvocationRow, found: TraceResult) -> InvocationRow:
+    def _with_start(self, entry: AgentEntry, row: InvocationRow, result: TraceResult) -> InvocationRow:
         """Look once for the agent's start line where no server span says when the agent began."""
-        if row.agent_start_time is not None or found.trace.of_operation("server") or not found.request.reached_agent:
+        if row.agent_start_time is not None or result.trace.of_operation("server") or not result.request.reached_agent:
             return row
         find_agent_start(self._store, self._log_reader, entry.arn, row.id, attempts=0)
         return self._store.invocations.get(row.id) or row
@@ -111,16 +113,16 @@ class Tracer:
         self, entry: AgentEntry, collected: Mapping[int, TraceResult], opening: Set[int]
     ) -> dict[int, bool | None]:
         """Return whether each call started its process; calls that open a new session need no lookup."""
-        calls = [each.request for each in collected.values() if each.request.reached_agent]
+        calls = [result.request for result in collected.values() if result.request.reached_agent]
         unsure = [call for call in calls if call.invocation_id not in opening]
-        found: dict[int, bool | None] = dict.fromkeys(collected)
-        found |= {call.invocation_id: True for call in calls if call.invocation_id in opening}
-        return found | (processes_began(self._clients, entry.arn, unsure) if unsure else {})
+        began: dict[int, bool | None] = dict.fromkeys(collected)
+        began |= {call.invocation_id: True for call in calls if call.invocation_id in opening}
+        return began | (processes_began(self._clients, entry.arn, unsure) if unsure else {})
 
     def _others(self, row: InvocationRow) -> dict[int, str | None]:
         """Return the trace ids of the session's other calls by invocation id."""
-        found = self._store.invocations.trace_ids(row.agent_id, row.session_id)
-        return {id: trace_id for id, trace_id in found.items() if id != row.id}
+        trace_ids = self._store.invocations.trace_ids(row.agent_id, row.session_id)
+        return {id: trace_id for id, trace_id in trace_ids.items() if id != row.id}
 
     def _keep(self, collected: TraceResult, details: Mapping[str, object]) -> None:
         if not collected.request.reached_agent or not (collected.records or collected.is_complete):
@@ -147,17 +149,17 @@ def _is_ours(row: InvocationRow) -> bool:
     return row.session_id.startswith("loom-")
 
 
-def _is_from(kept: TraceRow, source: NamedSource | None) -> bool:
-    return source is None or kept.details.get("source") == source.name
+def _is_from(stored: TraceRow, source: NamedSource | None) -> bool:
+    return source is None or stored.details.get("source") == source.name
 
 
-def _restored(row: InvocationRow, kept: TraceRow, *, agent_exports: bool) -> TraceResult:
-    trace, unreadable = trace_from(kept.records, trace_id=kept.trace_id)
+def _restored(row: InvocationRow, stored: TraceRow, *, agent_exports: bool) -> TraceResult:
+    trace, unreadable = trace_from(stored.records, trace_id=stored.trace_id)
     return TraceResult(
         request=TraceRequest.of(row, agent_exports=agent_exports),
-        state=kept.state,
+        state=stored.state,
         trace=trace,
-        records=kept.records,
+        records=stored.records,
         unreadable=unreadable,
-        is_final=kept.state != "found",
+        is_final=stored.state != "found",
     )

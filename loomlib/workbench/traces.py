@@ -78,7 +78,7 @@ class Traces(Sequence["TraceView"]):
 
     def cycles(self) -> pd.DataFrame:
         """Return one row per cycle of the agent's loop."""
-        return self._rows(lambda view: [cycle_row(each) for each in view.case.cycles], CYCLE_COLUMNS)
+        return self._rows(lambda view: [cycle_row(cycle) for cycle in view.case.cycles], CYCLE_COLUMNS)
 
     def findings(self) -> diagnosis.Diagnosis:
         """Return the causes of these invocations' durations, summed by cause."""
@@ -115,8 +115,11 @@ class Traces(Sequence["TraceView"]):
     def shares(self) -> Mapping[str, float]:
         """Return each part's share of the total time of the invocations whose spans were found."""
         known = [view.breakdown() for view in self._views if view.state in ("found", "partial")]
-        whole = sum(each.total_ns for each in known)
-        return {name: sum(each[name].duration_ns for each in known) / whole if whole else 0.0 for name in traces.PARTS}
+        whole = sum(breakdown.total_ns for breakdown in known)
+        return {
+            name: sum(breakdown[name].duration_ns for breakdown in known) / whole if whole else 0.0
+            for name in traces.PARTS
+        }
 
     def figure(self) -> go.Figure:
         """Return a stacked bar chart of the newest invocations' time by part."""
@@ -161,15 +164,15 @@ class Traces(Sequence["TraceView"]):
 
 
 def _parts_row(view: TraceView) -> dict[str, Any]:
-    found = view.breakdown()
+    breakdown = view.breakdown()
     return {
         "invocation_id": view.invocation_id,
         "started_at": view.started_at,
         "session_id": view.session_id,
         "state": view.state,
         "cold": None if view.client is None else view.client.is_cold,
-        "total_ms": found.total_ms,
-        **{f"{name}_ms": found[name].duration_ms for name in traces.PARTS},
+        "total_ms": breakdown.total_ms,
+        **{f"{name}_ms": breakdown[name].duration_ms for name in traces.PARTS},
         "spans": len(view.trace.spans),
-        "marks": ", ".join(sorted(found.marks)),
+        "marks": ", ".join(sorted(breakdown.marks)),
     }

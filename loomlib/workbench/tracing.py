@@ -44,16 +44,16 @@ def find_traces(
     traced = context.tracer.trace(entry, rows, source=other_source, progress=progress or WaitLine())
     return [
         TraceView(
-            each,
+            result,
             agent_name=entry.name,
-            labels=each.row.labels,
+            labels=result.row.labels,
             remedy=context.tracer.patience.remedy,
             count_tokens=partial(count_tokens, context.clients, region=entry.region),
             rules=context.rules,
             prices=context.prices,
-            find_use=partial(context.runtime_uses.of, entry.arn, each.row, each.use),
+            find_use=partial(context.runtime_uses.of, entry.arn, result.row, result.use),
         )
-        for each in traced
+        for result in traced
     ]
 
 

@@ -48,11 +48,11 @@ class Standing:
 
 def learner_homes(folder: Path) -> list[Path]:
     """Return the Loom home folders below a folder: its subfolders, or `.loom` in them."""
-    found: list[Path] = []
-    for each in sorted(folder.iterdir()):
-        if each.is_dir():
-            found += [home for home in (each, each / ".loom") if is_home(home)]
-    return found
+    homes: list[Path] = []
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir():
+            homes += [home for home in (entry, entry / ".loom") if is_home(home)]
+    return homes
 
 
 def is_home(folder: Path) -> bool:
@@ -78,11 +78,11 @@ def clear_home(home: Path) -> Cleared:
 
 def standing(home: Path) -> Standing:
     """Return the progress of the learner of that home folder."""
-    kept = {number: read_progress(progress_file(home, number)) for number in TITLES}
+    progress = {number: read_progress(progress_file(home, number)) for number in TITLES}
     return Standing(
         home=home,
-        right={number: sum(done.right for done in lesson.values()) for number, lesson in kept.items()},
+        right={number: sum(done.right for done in lesson.values()) for number, lesson in progress.items()},
         stuck=tuple(
-            id for lesson in kept.values() for id, done in sorted(lesson.items()) if done.tries and not done.right
+            id for lesson in progress.values() for id, done in sorted(lesson.items()) if done.tries and not done.right
         ),
     )

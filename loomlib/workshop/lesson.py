@@ -34,14 +34,14 @@ class Lesson:
 
     def __init__(self, number: int, exercises: Sequence[Exercise], bench: Workbench, progress: Progress) -> None:
         self.number, self._bench, self._progress = number, bench, progress
-        self._exercises = {each.id: each for each in exercises}
+        self._exercises = {exercise.id: exercise for exercise in exercises}
 
     @property
     def folder(self) -> Path:
         """The learner's own folder, where the lessons' agents are written."""
-        found = self._bench.settings.home / FOLDER / "agents"
-        found.mkdir(parents=True, exist_ok=True)
-        return found
+        folder = self._bench.settings.home / FOLDER / "agents"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     @property
     def is_done(self) -> bool:
@@ -53,38 +53,40 @@ class Lesson:
 
         check.exercise("1.2", agent.invoke("What is 2+2?"))
         """
-        found = self._exercises.get(str(id))
-        if found is None:
+        exercise = self._exercises.get(str(id))
+        if exercise is None:
             return self._unknown(id)
         if answer is None:
-            return self._reply(found, "open", f'Replace None with your answer. check.hint("{found.id}") helps.')
+            return self._reply(exercise, "open", f'Replace None with your answer. check.hint("{exercise.id}") helps.')
         try:
-            because = found.judge(answer, self._bench)
+            because = exercise.judge(answer, self._bench)
         except NotYet as missing:
-            return self._tried(found, str(missing))
+            return self._tried(exercise, str(missing))
         except LoomError as error:
-            return self._tried(found, f"checking it failed. {error}")
+            return self._tried(exercise, f"checking it failed. {error}")
         except Exception as error:  # noqa: BLE001 - an answer is any object at all, with a learner's agent behind it
             return self._tried(
-                found, f"this could not be checked ({type(error).__name__}). Is it what the exercise asks for?"
+                exercise, f"this could not be checked ({type(error).__name__}). Is it what the exercise asks for?"
             )
-        self._progress.tried(found.id, right=True)
-        return self._reply(found, "right", because[:1].upper() + because[1:])
+        self._progress.tried(exercise.id, right=True)
+        return self._reply(exercise, "right", because[:1].upper() + because[1:])
 
     def hint(self, id: str) -> Reply:
         """Return the next hint; each gives away more, the last one nearly everything."""
-        found = self._exercises.get(str(id))
-        if found is None:
+        exercise = self._exercises.get(str(id))
+        if exercise is None:
             return self._unknown(id)
-        shown = min(self._progress.hinted(found.id), len(found.hints))
+        shown = min(self._progress.hinted(exercise.id), len(exercise.hints))
         last = (
-            "" if shown < len(found.hints) else "This is the last hint; the solutions are in the folder `solutions`. "
+            ""
+            if shown < len(exercise.hints)
+            else "This is the last hint; the solutions are in the folder `solutions`. "
         )
-        return self._reply(found, f"hint {shown} of {len(found.hints)}", last + found.hints[shown - 1])
+        return self._reply(exercise, f"hint {shown} of {len(exercise.hints)}", last + exercise.hints[shown - 1])
 
     def progress(self) -> ProgressTable:
         """Return your progress in this lesson."""
-        rows = [(each.id, each.title, self._progress.of(each.id)) for each in self._exercises.values()]
+        rows = [(exercise.id, exercise.title, self._progress.of(exercise.id)) for exercise in self._exercises.values()]
         return ProgressTable(title=f"Lesson {self.number}: {TITLES[self.number]}", rows=rows)
 
     def _tried(self, exercise: Exercise, missing: str) -> Reply:

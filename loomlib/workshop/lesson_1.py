@@ -29,7 +29,7 @@ def _deployed(answer: object, bench: Workbench) -> str:
 def _asked(answer: object, bench: Workbench) -> str:
     inv = an(answer, Invocation, _INVOCATION)
     expect(inv.ok, f"the call failed: {inv.sentence()}")
-    names = [each.name for each in inv.trace().trajectory().tool_calls]
+    names = [tool_call.name for tool_call in inv.trace().trajectory().tool_calls]
     expect(
         "calculator" in names,
         f"the answer is {quoted(inv.text)}, and no tool was called: ask for a multiplication, with a *.",
@@ -75,9 +75,11 @@ def _written(answer: object, bench: Workbench) -> str:
         session = inv.session_id
         if str(cents) not in inv.text:
             wrong.append(f"asked for the price of one {fruit} it said {quoted(inv.text)}")
-    called = sum(len(each.trajectory().tool_calls) for each in agent.telemetry.traces(len(PRICES), session_id=session))
+    called = sum(
+        len(trace.trajectory().tool_calls) for trace in agent.telemetry.traces(len(PRICES), session_id=session)
+    )
     expect(called > 0, "it was asked for three prices and called no tool. Is the tool in tools=[…]?")
-    silent = any(each.endswith((": null.”", ": None.”")) for each in wrong)
+    silent = any(answer.endswith((": null.”", ": None.”")) for answer in wrong)
     fix = "Does the tool return the price?" if silent else "The tool should return the price from PRICES, in cents."
     expect(not wrong, f"{'; '.join(wrong[:2])}. {fix}")
     return f"asked for {len(PRICES)} prices, your agent called its tool {called} times and answered all of them."

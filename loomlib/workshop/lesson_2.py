@@ -48,12 +48,12 @@ def _largest(answer: object, bench: Workbench) -> str:
     parts = _slow_trace(bench).breakdown()
     known = ", ".join(part.name for part in parts.parts)
     name = an(answer, str, f"the name of a part, as a text: one of {known}")
-    found = next((part for part in parts.parts if part.name == name.strip().casefold()), None)
-    if found is None:
+    named = next((part for part in parts.parts if part.name == name.strip().casefold()), None)
+    if named is None:
         raise NotYet(f"the breakdown has no part of that name; its parts are {known}.")
     largest = max(parts.parts, key=lambda part: part.duration_ns)
-    expect(found is largest, f"the part {found.name} took {found.duration_ms:.0f} ms, and another part took more.")
-    took = f"the part {found.name} took {found.duration_ms:.0f} of {parts.total_ms:.0f} ms"
+    expect(named is largest, f"the part {named.name} took {named.duration_ms:.0f} ms, and another part took more.")
+    took = f"the part {named.name} took {named.duration_ms:.0f} of {parts.total_ms:.0f} ms"
     return f"{took}: no other part is worth optimizing first."
 
 
@@ -64,7 +64,7 @@ def _could_be(answer: object, bench: Workbench) -> str:
         f"{predicted:g} looks like seconds; in milliseconds it is {predicted * 1000:g}.",
     )
     trace = _slow_trace(bench)
-    calls = [float(each) for each in trace.tool_calls()["duration_ms"]]
+    calls = [float(tool_call) for tool_call in trace.tool_calls()["duration_ms"]]
     at_once, one_by_one = max(calls), sum(calls)
     expect(
         abs(predicted - one_by_one) > _CLOSE_ENOUGH * at_once,
@@ -78,15 +78,15 @@ def _could_be(answer: object, bench: Workbench) -> str:
 
 
 def _cause(answer: object, bench: Workbench) -> str:
-    found = an(answer, LatencyFinding, "a finding: one of trace.findings().findings")
+    finding = an(answer, LatencyFinding, "a finding: one of trace.findings().findings")
     largest = _slow_trace(bench).findings().first
     if largest is None:
         raise NotYet("the trace has no finding; was it a warm call about four towns?")
     expect(
-        found.rule == largest.rule,
-        f"“{found.title}” has {found.ms_at_stake:.0f} ms at stake; in a warm call another finding has more.",
+        finding.rule == largest.rule,
+        f"“{finding.title}” has {finding.ms_at_stake:.0f} ms at stake; in a warm call another finding has more.",
     )
-    return f"“{found.title}”: {found.ms_at_stake:.0f} ms would be saved. The fix: {found.try_[0]}."
+    return f"“{finding.title}”: {finding.ms_at_stake:.0f} ms would be saved. The fix: {finding.try_[0]}."
 
 
 def _faster(answer: object, bench: Workbench) -> str:
@@ -98,7 +98,7 @@ def _faster(answer: object, bench: Workbench) -> str:
     cycles = first.trace().cycles()
     calls, at_once = int(cycles["tools"].sum()), int(cycles["most_at_once"].max() if len(cycles) else 0)
     expect(calls >= 4, f"it called its tool {calls} times for four towns. It should still call the tool for each town.")
-    slowest = min(float(each) for each in first.trace().tool_calls()["duration_ms"])
+    slowest = min(float(tool_call) for tool_call in first.trace().tool_calls()["duration_ms"])
     expect(
         slowest >= 100, "its tool is faster than the slow agent's: keep the tool as it is, and change how it is run."
     )
@@ -110,7 +110,7 @@ def _proof(answer: object, bench: Workbench) -> str:
     slow, fast = several(answer, StudyResult, 2, "two results of studies in a list, [slow, fast]; .run() gives one")
     expect(slow.agent_arn != fast.agent_arn, "both studies are of the same agent.")
     expect(min(slow.answered, fast.answered) >= 4, "fewer than four calls are too few: ask for four or more.")
-    before, after = (sorted(each.measurements()["duration_ms"].dropna()) for each in (slow, fast))
+    before, after = (sorted(result.measurements()["duration_ms"].dropna()) for result in (slow, fast))
     middle, now = before[len(before) // 2], after[len(after) // 2]
     expect(now < middle, f"the second took {now:.0f} ms and the first {middle:.0f} ms: the slow one comes first.")
     expect(

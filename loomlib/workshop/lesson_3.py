@@ -40,12 +40,12 @@ def _ran(answer: object, bench: Workbench) -> str:
     missing = {"numeric", "trajectory"} - set(run.evaluators)
     expect(not missing, f"it was not scored by {' and '.join(sorted(missing))}.")
     expect(run.state == "complete", f"the run is {run.state}.")
-    wrong = [each.case_id for each in run.judgements() if _passed(each, "numeric") is False]
+    wrong = [judgement.case_id for judgement in run.judgements() if _passed(judgement, "numeric") is False]
     expect(
         not wrong,
         f"case {wrong[0] if wrong else ''} has a wrong answer or a wrong expectation. Look at run[that id][0].",
     )
-    astray = [each.case_id for each in run.judgements() if _passed(each, "trajectory") is False]
+    astray = [judgement.case_id for judgement in run.judgements() if _passed(judgement, "trajectory") is False]
     expect(
         not astray, f"case {astray[0] if astray else ''} did not call the expected tools. Is the tool named calculator?"
     )
@@ -60,9 +60,9 @@ def _lucky(answer: object, bench: Workbench) -> str:
 
 
 def _worse(answer: object, bench: Workbench) -> str:
-    found = an(answer, Comparison, "a comparison, which is what new_run.compare(old_run) returns")
+    comparison = an(answer, Comparison, "a comparison, which is what new_run.compare(old_run) returns")
     try:
-        numeric, trajectory = found["numeric"], found["trajectory"]
+        numeric, trajectory = comparison["numeric"], comparison["trajectory"]
     except KeyError as missing:
         raise NotYet("these two runs were not both scored by numeric and trajectory.") from missing
     expect(trajectory.verdict != "better", "the order is wrong: compare the new run with the old one.")

@@ -29,39 +29,41 @@ def _remembered(answer: object, bench: Workbench) -> str:
     )
     used = inv.telemetry.memories_used()
     expect(len(used) > 0, f"it answered {quoted(inv.text)}, and no memory record was in the prompt. Which actor asked?")
-    told = quoted(str(used["text"].iloc[0]))
-    return f"in a new session, the record {told} was in the prompt."
+    remembered = quoted(str(used["text"].iloc[0]))
+    return f"in a new session, the record {remembered} was in the prompt."
 
 
 def _isolated(answer: object, bench: Workbench) -> str:
-    found = an(answer, IsolationReport, "a report, which is what memory.check_isolation(…) returns")
-    expect(len(found.actors) >= FEWEST_ACTORS, f"only {len(found.actors)} actors were tested; use {FEWEST_ACTORS}.")
-    expect(not found.not_checked, f"not everything could be tested: {'; '.join(found.not_checked)}.")
+    report = an(answer, IsolationReport, "a report, which is what memory.check_isolation(…) returns")
+    expect(len(report.actors) >= FEWEST_ACTORS, f"only {len(report.actors)} actors were tested; use {FEWEST_ACTORS}.")
+    expect(not report.not_checked, f"not everything could be tested: {'; '.join(report.not_checked)}.")
     expect(
-        not found.crossings,
-        f"{found.crossed_reads} of {found.reads} reads returned another actor's records. print(answer) names them.",
+        not report.crossings,
+        f"{report.crossed_reads} of {report.reads} reads returned another actor's records. print(answer) names them.",
     )
-    return f"{found.reads} reads by {len(found.actors)} actors with similar names, and none returned another's records."
+    return (
+        f"{report.reads} reads by {len(report.actors)} actors with similar names, and none returned another's records."
+    )
 
 
 def _should_not(answer: object, bench: Workbench) -> str:
-    found = an(answer, Finding, "a finding: one of memory.health().findings")
+    finding = an(answer, Finding, "a finding: one of memory.health().findings")
     expect(
-        found.kind in ("personal_data", "secret"),
-        f"this one is about {found.kind.replace('_', ' ')}; look for something that should not have been stored.",
+        finding.kind in ("personal_data", "secret"),
+        f"this one is about {finding.kind.replace('_', ' ')}; look for something that should not have been stored.",
     )
-    records = [each for each in found.evidence if each.what == "record"]
+    records = [evidence for evidence in finding.evidence if evidence.what == "record"]
     expect(
         bool(records),
         "these are events, which expire. The same text is in a record as well.",
     )
-    return f"{found.what}, in {records[0].namespace}. It is redacted in the report, but the memory holds it in full."
+    return f"{finding.what}, in {records[0].namespace}. It is redacted in the report, but the memory holds it in full."
 
 
 def _came_from(answer: object, bench: Workbench) -> str:
     view = an(answer, ProvenanceView, "a provenance, which is what memory.provenance(record) returns")
     expect(bool(view.found.sources), f"no source was found: {view.sentence()}")
-    digits = sum(each.isdigit() for each in view.found.record.text)
+    digits = sum(character.isdigit() for character in view.found.record.text)
     expect(digits >= 8, f"this is where {quoted(view.found.record.text)} came from; the exercise asks for the card.")
     source = view.found.sources[0]
     event = source.event
@@ -69,22 +71,25 @@ def _came_from(answer: object, bench: Workbench) -> str:
 
 
 def _previewed(answer: object, bench: Workbench) -> str:
-    found = an(answer, ForgetPreview, "a preview, which is what memory.forget(…) returns, without .confirm()")
+    preview = an(answer, ForgetPreview, "a preview, which is what memory.forget(…) returns, without .confirm()")
     expect(
-        found.actor_id == WHO, f"this is about {found.actor_id}, and it was {WHO} who asked. Ids must match exactly."
+        preview.actor_id == WHO,
+        f"this is about {preview.actor_id}, and it was {WHO} who asked. Ids must match exactly.",
     )
-    expect(bool(found.events or found.records), f"nothing of {WHO} is stored any more; send a message as {WHO} first.")
-    return f"{found.events} events and {found.records} records would be deleted; nothing has been deleted yet."
+    expect(
+        bool(preview.events or preview.records), f"nothing of {WHO} is stored any more; send a message as {WHO} first."
+    )
+    return f"{preview.events} events and {preview.records} records would be deleted; nothing has been deleted yet."
 
 
 def _forgotten(answer: object, bench: Workbench) -> str:
-    found = an(answer, ForgetResult, "what .confirm() of a preview returns")
-    expect(found.actor_id == WHO, f"this deleted the data of {found.actor_id}.")
-    now = found.verify()
+    result = an(answer, ForgetResult, "what .confirm() of a preview returns")
+    expect(result.actor_id == WHO, f"this deleted the data of {result.actor_id}.")
+    now = result.verify()
     expect(
         now.is_verified, f"{now.left_events} events and {now.left_records} records are still stored, or stored again."
     )
-    others = {each for each in found.reader.actors() if each != WHO and any(found.reader.events(each, limit=1))}
+    others = {actor for actor in result.reader.actors() if actor != WHO and any(result.reader.events(actor, limit=1))}
     expect(bool(others), "no other actor is left in this memory: too much was deleted.")
     return (
         f"a second search finds nothing of {WHO}, and {', '.join(sorted(others)[:3])} is unchanged. "

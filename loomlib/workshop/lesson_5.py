@@ -41,7 +41,7 @@ def _passed(answer: object, bench: Workbench) -> str:
     outcome = _outcome(answer, GOOD)
     expect(outcome.exit_code == 0, f"the gate is missed: {outcome.message}")
     gates: list[dict[str, Any]] = outcome.summary.get("gates", [])
-    unclear = [str(each.get("sentence")) for each in gates if each.get("outcome") == "unclear"]
+    unclear = [str(gate.get("sentence")) for gate in gates if gate.get("outcome") == "unclear"]
     expect(not unclear, f"the gate is unclear. {' '.join(unclear)} With so few cases, use a lower limit.")
     page = Path(outcome.html)
     expect(page.is_file(), "its page has been deleted.")
@@ -59,9 +59,9 @@ def _stopped(answer: object, bench: Workbench) -> str:
 
 def _alarmed(answer: object, bench: Workbench) -> str:
     view = an(answer, AlertCheckView, "what bench.alerts.check(notify=False) returns")
-    about = [each for each in view.checked if each.rule.number == "error_rate"]
+    about = [check for check in view.checked if check.rule.number == "error_rate"]
     expect(bool(about), "no rule on error_rate was checked: bench.alerts.add adds one.")
-    in_alarm = [each for each in view.alarms if each.rule.number == "error_rate"]
+    in_alarm = [alarm for alarm in view.alarms if alarm.rule.number == "error_rate"]
     if not in_alarm:
         raise NotYet(f"the rule was checked and is not in alarm. {view.sentence()}")
     name = in_alarm[0].rule.name
@@ -73,7 +73,7 @@ def _script(answer: object, bench: Workbench) -> str:
     expect(path.is_file(), "there is no such file; run the cell that writes it.")
     before = set(path.parent.rglob("*.json"))
     ended = _run(path, BAD, bench)
-    made = [each for each in path.parent.rglob("*.json") if each not in before]
+    made = [file for file in path.parent.rglob("*.json") if file not in before]
     expect(
         ended.returncode != 0,
         f"given {BAD}, your script exited with 0, so its caller would ship this version. Does it report "
@@ -85,7 +85,7 @@ def _script(answer: object, bench: Workbench) -> str:
         f"Its message: {quoted(_message(ended.stderr or ended.stdout))}",
     )
     expect(
-        any(_says_missed(each) for each in made),
+        any(_says_missed(file) for file in made),
         "it exited with 2, but its folder has no report of this agent: the report should decide, not the script.",
     )
     return f"given {BAD}, it exited with 2, so its caller stops. With {GOOD} it exits with 0, as in exercise 5.1."
@@ -134,10 +134,11 @@ def _scheduled(answer: object, bench: Workbench) -> str:
     fields = line.split(maxsplit=len(_CRON_FIELDS))
     expect(len(fields) > len(_CRON_FIELDS), "a line has five fields (minute hour day month weekday), then the command.")
     for field, (low, high) in zip(fields, _CRON_FIELDS, strict=False):
-        numbers = [int(each) for each in re.findall(r"\d+", field)]
+        numbers = [int(digits) for digits in re.findall(r"\d+", field)]
         is_field = re.fullmatch(r"(\*|\d+(-\d+)?)(/\d+)?(,(\*|\d+(-\d+)?)(/\d+)?)*", field) is not None
         expect(
-            is_field and all(low <= each <= high for each in numbers), f"{quoted(field)} is not a valid crontab field."
+            is_field and all(low <= number <= high for number in numbers),
+            f"{quoted(field)} is not a valid crontab field.",
         )
     minute, hour = fields[0], fields[1]
     expect(minute.isdigit(), f"minute {quoted(minute)}: it would run more than once an hour.")
@@ -149,7 +150,7 @@ def _scheduled(answer: object, bench: Workbench) -> str:
     except ValueError as unclosed:
         raise NotYet("a quotation mark in the command is opened and not closed.") from unclosed
     expect(
-        any(Path(each).is_file() for each in words), "the command names no file that exists: cron needs absolute paths."
+        any(Path(word).is_file() for word in words), "the command names no file that exists: cron needs absolute paths."
     )
     expect(GOOD in words, f"the script is called without an agent: {GOOD} comes after its path.")
     days = "every night" if fields[4] == "*" else f"at night on the weekdays {fields[4]}"

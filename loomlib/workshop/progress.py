@@ -50,7 +50,7 @@ class Progress:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         # Replaced atomically, so that a kernel killed here leaves a complete file.
         temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        temporary.write_text(json.dumps({name: asdict(each) for name, each in self._done.items()}, indent=2))
+        temporary.write_text(json.dumps({name: asdict(done) for name, done in self._done.items()}, indent=2))
         temporary.replace(self._file)
 
 
@@ -67,14 +67,14 @@ def read_progress(file: Path) -> dict[str, Done]:
         return {}
     if not isinstance(content, dict):
         return {}
-    found: dict[str, Done] = {}
-    for id, each in cast("dict[str, Any]", content).items():
-        if isinstance(each, dict):
-            kept = cast("dict[str, Any]", each)
-            found[id] = Done(
-                right=kept.get("right") is True, tries=_count(kept.get("tries")), hints=_count(kept.get("hints"))
+    progress: dict[str, Done] = {}
+    for id, entry in cast("dict[str, Any]", content).items():
+        if isinstance(entry, dict):
+            fields = cast("dict[str, Any]", entry)
+            progress[id] = Done(
+                right=fields.get("right") is True, tries=_count(fields.get("tries")), hints=_count(fields.get("hints"))
             )
-    return found
+    return progress
 
 
 def _count(value: object) -> int:

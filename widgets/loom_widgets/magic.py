@@ -48,24 +48,24 @@ class AgentMagics(Magics):
     def agent(self, line: str, cell: str = "") -> Invocation | None:
         """Ask an agent what the cell says, and print the answer as it comes."""
         try:
-            said = parse_argstring(self.agent, line)
+            arguments = parse_argstring(self.agent, line)
         except UsageError as error:
             raise UsageError(f"{error}. Try: %%agent calculator; %%agent? shows the options") from None
         prompt = cell.strip("\n")
         if not prompt.strip():
             raise UsageError("The cell has no prompt. Try: write the question below the %%agent line")
-        if said.to and not said.to.isidentifier():
-            raise UsageError(f"--to {said.to} is not a variable name. Try: --to inv")
+        if arguments.to and not arguments.to.isidentifier():
+            raise UsageError(f"--to {arguments.to} is not a variable name. Try: --to inv")
         try:
-            asked = self._agent(said.name, said.bench)
-            if said.qualifier:
-                asked = asked.at(said.qualifier)
-            answer = self._ask(asked, prompt, self._session(asked, said.session), said.to)
+            asked = self._agent(arguments.name, arguments.bench)
+            if arguments.qualifier:
+                asked = asked.at(arguments.qualifier)
+            answer = self._ask(asked, prompt, self._session(asked, arguments.session), arguments.to)
         except LoomError as error:
             raise UsageError(_plain(str(error))) from None
         if not answer.ok:
             _say(f"{answer.failure}: {answer.error}")
-        return None if said.to else answer
+        return None if arguments.to else answer
 
     def close(self) -> None:
         """Close the workbench that was opened here, if one was."""
@@ -75,20 +75,20 @@ class AgentMagics(Magics):
 
     def _ask(self, agent: Agent, prompt: str, session_id: str | None, variable: str) -> Invocation:
         stream = agent.stream(prompt, session_id=session_id)
-        came = 0
+        received = 0
         try:
             for event in stream:
                 if isinstance(event, Chunk) and event.text:
-                    if piece := event.text[: max(0, LONGEST_SHOWN - came)]:
+                    if piece := event.text[: max(0, LONGEST_SHOWN - received)]:
                         _write(_plain(piece))
-                    came += len(event.text)
+                    received += len(event.text)
         finally:
             # Also when the cell is interrupted: the connection ends, and what came is kept.
             stream.close()
-            if came:
+            if received:
                 _write("\n")
-            if came > LONGEST_SHOWN:
-                left = f"{came - LONGEST_SHOWN:,} more characters are not shown"
+            if received > LONGEST_SHOWN:
+                left = f"{received - LONGEST_SHOWN:,} more characters are not shown"
                 _say(f"{left}; all of them are in {variable or '_'}.text")
             if stream.record is not None:
                 answer = Invocation(stream.record, agent.context, agent.entry)
@@ -97,9 +97,9 @@ class AgentMagics(Magics):
                     self._variables[variable] = answer
         return answer
 
-    def _session(self, agent: Agent, said: str) -> str | None:
-        if said != "last":
-            return said or None
+    def _session(self, agent: Agent, session: str) -> str | None:
+        if session != "last":
+            return session or None
         if str(agent.arn) not in self._last:
             raise UsageError(f"No cell has asked {agent.name} before. Try: without --session")
         return self._last[str(agent.arn)]

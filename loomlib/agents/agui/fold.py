@@ -79,10 +79,10 @@ class AguiFold:
     def run(self) -> AguiRun:
         """Return the run so far."""
         is_over = self._status not in ("running", "not started")
-        messages = tuple(each.message() for each in self._messages.values())
+        messages = tuple(message.message() for message in self._messages.values())
         texts = [
-            each.text for each in messages
-            if each.id in self._streamed and each.kind == "text" and each.role == "assistant" and each.text
+            message.text for message in messages
+            if message.id in self._streamed and message.kind == "text" and message.role == "assistant" and message.text
         ]  # fmt: skip
         return AguiRun(
             status=self._status,
@@ -90,7 +90,7 @@ class AguiFold:
             run_id=self._run_id,
             text="\n\n".join(texts) or self._answer,
             messages=messages,
-            tools=tuple(each.tool_use(is_over=is_over) for each in self._tools.values()),
+            tools=tuple(tool.tool_use(is_over=is_over) for tool in self._tools.values()),
             state=self._state.snapshot(),
             confirmations=tuple(self._confirmations),
             custom=tuple(self._custom),
@@ -101,8 +101,10 @@ class AguiFold:
                 for id, (type, document) in self._activities.items()
             ),
             subagents=tuple(
-                Subagent(id=each.id, name=each.name, state="cut off") if is_over and each.state == "running" else each
-                for each in self._subagents.values()
+                Subagent(id=subagent.id, name=subagent.name, state="cut off")
+                if is_over and subagent.state == "running"
+                else subagent
+                for subagent in self._subagents.values()
             ),
             usage=tuple(self._usage),
             history=self._history.messages(
@@ -247,17 +249,17 @@ class AguiFold:
         messages = cast("list[Any]", event.values["messages"])
         self._history.replace(messages)
         self._answer = answer_in(messages)
-        for each in messages_of_run(messages):
-            id, role, text = as_text(each.get("id")), as_text(each.get("role")), content_text(each.get("content"))
+        for entry in messages_of_run(messages):
+            id, role, text = as_text(entry.get("id")), as_text(entry.get("role")), content_text(entry.get("content"))
             if role == "tool":
-                known = self._tools.get(as_text(each.get("toolCallId")))
+                known = self._tools.get(as_text(entry.get("toolCallId")))
                 if known is not None:
                     known.ended, known.result = True, text
             elif id and role and role != "activity":
                 kind = "reasoning" if role == "reasoning" else "text"
                 self._messages.setdefault(id, GrowingMessage(id, role, kind)).parts = [text]
                 self._messages[id].ended = True
-                for call in map(as_mapping, as_list(each.get("toolCalls"))):
+                for call in map(as_mapping, as_list(entry.get("toolCalls"))):
                     called, name = as_mapping(call.get("function")), as_text(call.get("id"))
                     if name and name not in self._tools:
                         parts = [as_text(called.get("arguments"))]
@@ -269,7 +271,7 @@ class AguiFold:
             self._confirmations.clear()
             self._running_steps.clear()
             return
-        self._usage += [each for each in map(as_mapping, as_list(event.values.get("usage"))) if each]
+        self._usage += [usage for usage in map(as_mapping, as_list(event.values.get("usage"))) if usage]
         if event.type == "RUN_ERROR":
             self._status, self._error, self._code = "failed", event.text("message"), event.text("code")
             self._error = self._error or self._code or "The agent did not report what failed"
@@ -279,22 +281,22 @@ class AguiFold:
         self._status = {"interrupt": "interrupted", "cancelled": "cancelled"}.get(
             str(outcome.get("type", "success")), "finished"
         )
-        for each in as_list(outcome.get("interrupts")):
-            self._add_confirmation(as_mapping(each))
+        for outcome_interrupt in as_list(outcome.get("interrupts")):
+            self._add_confirmation(as_mapping(outcome_interrupt))
 
-    def _add_confirmation(self, found: Mapping[str, Any]) -> None:
-        if not isinstance(found.get("id"), str) or not isinstance(found.get("reason"), str):
+    def _add_confirmation(self, interrupt: Mapping[str, Any]) -> None:
+        if not isinstance(interrupt.get("id"), str) or not isinstance(interrupt.get("reason"), str):
             self._report("an interrupt without id and reason")
             return
-        schema = as_mapping(found.get("responseSchema"))
+        schema = as_mapping(interrupt.get("responseSchema"))
         self._confirmations.append(
             Confirmation(
-                id=found["id"],
-                reason=found["reason"],
-                message=as_text(found.get("message")),
-                tool_call_id=text_or_none(found.get("toolCallId")),
+                id=interrupt["id"],
+                reason=interrupt["reason"],
+                message=as_text(interrupt.get("message")),
+                tool_call_id=text_or_none(interrupt.get("toolCallId")),
                 response_schema=schema or None,
-                expires_at=text_or_none(found.get("expiresAt")),
+                expires_at=text_or_none(interrupt.get("expiresAt")),
             )
         )
 

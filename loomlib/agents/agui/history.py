@@ -29,7 +29,11 @@ def messages_of_run(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
 
 def answer_in(messages: Sequence[Any]) -> str:
     """Return the agent's own text in `messages_of_run`."""
-    texts = [content_text(each.get("content")) for each in messages_of_run(messages) if each.get("role") == "assistant"]
+    texts = [
+        content_text(message.get("content"))
+        for message in messages_of_run(messages)
+        if message.get("role") == "assistant"
+    ]
     return "\n\n".join(filter(None, texts))
 
 
@@ -41,15 +45,15 @@ def conversation_of(turns: Iterable[tuple[str, str, AguiRun | None]]) -> list[Wi
     Args:
         turns: For each turn an id, the user's text ("" for none), and the run that answered.
     """
-    found: list[Wire] = []
+    messages: list[Wire] = []
     for id, prompt, run in turns:
         if run is not None and run.is_whole:
-            found = [dict(each) for each in run.history]
+            messages = [dict(message) for message in run.history]
             continue
         if prompt:
-            found.append({"id": id, "role": "user", "content": prompt})
-        found += [dict(each) for each in run.history] if run is not None else []
-    return found
+            messages.append({"id": id, "role": "user", "content": prompt})
+        messages += [dict(message) for message in run.history] if run is not None else []
+    return messages
 
 
 def tool_answer(tool_call_id: str, content: str) -> Wire:

@@ -36,9 +36,9 @@ def apply_patch(value: Any, patch: Sequence[Any]) -> Any:
     Raises:
         PatchError: An operation does not apply.
     """
-    found = JsonDocument(value)
-    found.apply(patch)
-    return found.snapshot()
+    document = JsonDocument(value)
+    document.apply(patch)
+    return document.snapshot()
 
 
 class JsonDocument:
@@ -101,8 +101,8 @@ class JsonDocument:
             self._remove(keys, undo)
         elif op in ("move", "copy"):
             source = _keys(operation.get("from"))
-            found = self._get(source)
-            (self._move if op == "move" else self._copy_within)(found, source, keys, undo)
+            moved = self._get(source)
+            (self._move if op == "move" else self._copy_within)(moved, source, keys, undo)
         elif "value" not in operation:
             raise PatchError(f"{op} without a value")
         elif op == "test":
@@ -117,26 +117,26 @@ class JsonDocument:
             else:
                 self._set(keys, given, size, undo)
 
-    def _move(self, found: Any, source: Sequence[str], keys: Sequence[str], undo: list[_Undo]) -> None:
+    def _move(self, moved: Any, source: Sequence[str], keys: Sequence[str], undo: list[_Undo]) -> None:
         if source == keys:
             return
         if keys[: len(source)] == source:
             raise PatchError("a value cannot be moved into itself")
         lower = len(keys) - len(source)
         if self._depth + lower > MAX_DEPTH:  # it may be too deep: measure it
-            self._deepen(len(keys) + _measured(found)[1])
+            self._deepen(len(keys) + _measured(moved)[1])
         else:
             self._depth += max(0, lower)
         self._remove(source, undo, size=0)
-        self._add(keys, found, 0, undo)
+        self._add(keys, moved, 0, undo)
 
-    def _copy_within(self, found: Any, source: Sequence[str], keys: Sequence[str], undo: list[_Undo]) -> None:
-        size, depth = _measured(found, most=MAX_COPIED - self._size)
+    def _copy_within(self, moved: Any, source: Sequence[str], keys: Sequence[str], undo: list[_Undo]) -> None:
+        size, depth = _measured(moved, most=MAX_COPIED - self._size)
         if self._size + size > MAX_COPIED or self._copied + size > MAX_COPIED_TOTAL:
             raise PatchError("the copy makes the value too large")
         self._copied += size
         self._deepen(len(keys) + depth)
-        self._add(keys, _copy(found), size, undo)
+        self._add(keys, _copy(moved), size, undo)
 
     def _deepen(self, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -213,7 +213,7 @@ class JsonDocument:
 def _keys(pointer: Any) -> list[str]:
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         raise PatchError(f"{pointer!r} is not a JSON Pointer")
-    return [each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/")[1:]]
+    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
 
 
 def _measured(value: Any, *, most: float = float("inf")) -> tuple[int, int]:
@@ -221,24 +221,24 @@ def _measured(value: Any, *, most: float = float("inf")) -> tuple[int, int]:
     size = depth = 0
     left: list[tuple[Any, int]] = [(value, 1)]
     while left and size <= most:
-        each, below = left.pop()
+        node, below = left.pop()
         size, depth = size + 1, max(depth, below)
-        if isinstance(each, str):
-            size += len(each)
-        elif isinstance(each, dict):
-            fields = cast("dict[str, Any]", each)
+        if isinstance(node, str):
+            size += len(node)
+        elif isinstance(node, dict):
+            fields = cast("dict[str, Any]", node)
             size += sum(map(len, fields))
             left.extend((inner, below + 1) for inner in fields.values())
-        elif isinstance(each, list):
-            left.extend((inner, below + 1) for inner in cast("list[Any]", each))
+        elif isinstance(node, list):
+            left.extend((inner, below + 1) for inner in cast("list[Any]", node))
     return size, depth
 
 
 def _copy(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _copy(each) for key, each in cast("dict[str, Any]", value).items()}
+        return {key: _copy(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_copy(each) for each in cast("list[Any]", value)]
+        return [_copy(item) for item in cast("list[Any]", value)]
     return value if value is None or isinstance(value, (str, int, float)) else copy.deepcopy(value)
 
 

@@ -143,37 +143,54 @@ class AguiRun:
             "run_id": self.run_id,
             "text": self.text,
             "messages": [
-                {"id": each.id, "role": each.role, "text": each.text, "complete": each.is_complete, "kind": each.kind}
-                for each in self.messages
+                {
+                    "id": message.id,
+                    "role": message.role,
+                    "text": message.text,
+                    "complete": message.is_complete,
+                    "kind": message.kind,
+                }
+                for message in self.messages
             ],
             "tools": [
                 {
-                    "id": each.id, "name": each.name, "arguments_text": each.arguments_text,
-                    "arguments": each.arguments, "result": each.result, "state": each.state,
+                    "id": tool.id,
+                    "name": tool.name,
+                    "arguments_text": tool.arguments_text,
+                    "arguments": tool.arguments,
+                    "result": tool.result,
+                    "state": tool.state,
                 }
-                for each in self.tools
+                for tool in self.tools
             ],
             "state": self.state,
             "confirmations": [
                 {
-                    "id": each.id, "reason": each.reason, "message": each.message, "tool_call_id": each.tool_call_id,
-                    "response_schema": each.response_schema, "expires_at": each.expires_at,
+                    "id": confirmation.id,
+                    "reason": confirmation.reason,
+                    "message": confirmation.message,
+                    "tool_call_id": confirmation.tool_call_id,
+                    "response_schema": confirmation.response_schema,
+                    "expires_at": confirmation.expires_at,
                 }
-                for each in self.confirmations
+                for confirmation in self.confirmations
             ],
             "custom": [{"name": name, "value": value} for name, value in self.custom],
             "steps": list(self.steps),
             "running_steps": list(self.running_steps),
-            "activities": [{"id": each.id, "type": each.type, "content": each.content} for each in self.activities],
-            "subagents": [
-                {"id": each.id, "name": each.name, "state": each.state, "error": each.error} for each in self.subagents
+            "activities": [
+                {"id": activity.id, "type": activity.type, "content": activity.content} for activity in self.activities
             ],
-            "usage": [dict(each) for each in self.usage],
-            "history": [dict(each) for each in self.history],
+            "subagents": [
+                {"id": subagent.id, "name": subagent.name, "state": subagent.state, "error": subagent.error}
+                for subagent in self.subagents
+            ],
+            "usage": [dict(entry) for entry in self.usage],
+            "history": [dict(message) for message in self.history],
             "result": self.result,
             "error": self.error,
             "error_code": self.error_code,
             "unknown": list(self.unknown),
             "problems": list(self.problems),
             "events": self.events,
-        }  # fmt: skip
+        }

@@ -63,17 +63,17 @@ class FrameChannel:
                 return [_error(None, _PARSE, "Not JSON")]
         if not isinstance(message, dict):
             return [_error(None, _INVALID, "Not a JSON-RPC message")]
-        found = cast("Mapping[str, Any]", message)
-        method, id = found.get("method"), found.get("id")
-        if "method" not in found and ("result" in found or "error" in found):
+        request = cast("Mapping[str, Any]", message)
+        method, id = request.get("method"), request.get("id")
+        if "method" not in request and ("result" in request or "error" in request):
             return []  # a response to a request that was never sent
-        if found.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        if request.get("jsonrpc") != "2.0" or not isinstance(method, str):
             return [_error(id, _INVALID, "Not a JSON-RPC 2.0 request")]
-        params = found.get("params", {})
+        params = request.get("params", {})
         if not isinstance(params, dict):
-            return [_error(id, _BAD_PARAMS, "params must be an object")] if "id" in found else []
+            return [_error(id, _BAD_PARAMS, "params must be an object")] if "id" in request else []
         values = cast("Mapping[str, Any]", params)
-        if "id" not in found:
+        if "id" not in request:
             return self._handle_notification(method, values)
         if not isinstance(id, (str, int)) or isinstance(id, bool):
             return [_error(None, _INVALID, "id must be a string or an integer")]

@@ -144,7 +144,8 @@ def frame_document(html: str, *, title: str = "View of a tool") -> str:
         f'<script type="application/json">{given}</script><script>{_START}</script>'
     )
     policies = "".join(
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(each)}">' for each in (VIEW_CSP, VIEW_SCRIPTS_CSP)
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
+        for policy in (VIEW_CSP, VIEW_SCRIPTS_CSP)
     )
     return (
         f'<!doctype html><html><head><meta charset="utf-8">{policies}'

@@ -68,20 +68,20 @@ def read_view(data: bytes | str | Mapping[str, Any]) -> AppView | None:
             return None
     if not is_view(value):
         return None
-    found = cast("Mapping[str, Any]", cast("Mapping[str, Any]", value)[EVENT])
-    html, tools = found.get("html"), found.get("tools")
+    document = cast("Mapping[str, Any]", cast("Mapping[str, Any]", value)[EVENT])
+    html, tools = document.get("html"), document.get("tools")
     return AppView(
-        resource_uri=as_text(found.get("resourceUri")),
+        resource_uri=as_text(document.get("resourceUri")),
         html=html if isinstance(html, str) else "",
-        tool=as_text(found.get("tool")),
-        tool_call_id=as_text(found.get("toolCallId")),
-        arguments=as_mapping(found.get("arguments")),
-        result=as_mapping(found.get("result")),
-        tools=tuple(each for each in cast("list[Any]", tools) if isinstance(each, str))
+        tool=as_text(document.get("tool")),
+        tool_call_id=as_text(document.get("toolCallId")),
+        arguments=as_mapping(document.get("arguments")),
+        result=as_mapping(document.get("result")),
+        tools=tuple(tool for tool in cast("list[Any]", tools) if isinstance(tool, str))
         if isinstance(tools, list)
         else (),
-        title=as_text(found.get("title")),
-        problem=_problem(found),
+        title=as_text(document.get("title")),
+        problem=_problem(document),
     )
 
 
@@ -101,10 +101,10 @@ def tool_result_of(answer: str | bytes) -> Mapping[str, Any]:
         value: object = json.loads(answer)
     except (ValueError, RecursionError):
         value = None
-    found = as_mapping(as_mapping(value).get("mcp"))
-    if isinstance(found.get("result"), dict):
-        return {"result": found["result"]}
-    error = as_mapping(found.get("error"))
+    mcp_result = as_mapping(as_mapping(value).get("mcp"))
+    if isinstance(mcp_result.get("result"), dict):
+        return {"result": mcp_result["result"]}
+    error = as_mapping(mcp_result.get("error"))
     code = error.get("code")
     return {
         "error": {
@@ -114,15 +114,15 @@ def tool_result_of(answer: str | bytes) -> Mapping[str, Any]:
     }
 
 
-def _problem(found: Mapping[str, Any]) -> str:
-    uri, html = found.get("resourceUri"), found.get("html")
+def _problem(document: Mapping[str, Any]) -> str:
+    uri, html = document.get("resourceUri"), document.get("html")
     if not isinstance(uri, str) or not uri.startswith("ui://"):
         return "The view has no ui:// URI."
     if not isinstance(html, str) or not html.strip():
         return f"The view {uri} has no HTML."
     if len(html) > HTML_MAX_CHARACTERS:
         return f"The view {uri} is longer than {HTML_MAX_CHARACTERS:,} characters."
-    mime = as_text(found.get("mimeType")).replace(" ", "").lower()
+    mime = as_text(document.get("mimeType")).replace(" ", "").lower()
     if mime != MIME_TYPE:
         return f"The view {uri} has the MIME type {mime or '(none)'}, not {MIME_TYPE}."
     return ""

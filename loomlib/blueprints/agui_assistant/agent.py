@@ -84,7 +84,7 @@ def place_order(tool_context: ToolContext) -> str:
 
 def listed(cart: list) -> str:
     """Return the contents of a cart as text."""
-    return ", ".join(f"{each['quantity']} × {each['item']}" for each in cart) or "nothing"
+    return ", ".join(f"{line['quantity']} × {line['item']}" for line in cart) or "nothing"
 
 
 class Asking:
@@ -179,8 +179,13 @@ def asked(run: RunAgentInput) -> str | list:
     """Return the input of the agent: the answers to its interrupts, or the last message of the user."""
     if run.resume:
         return [
-            {"interruptResponse": {"interruptId": each.interrupt_id, "response": each.payload or {"approved": False}}}
-            for each in run.resume
+            {
+                "interruptResponse": {
+                    "interruptId": answer.interrupt_id,
+                    "response": answer.payload or {"approved": False},
+                }
+            }
+            for answer in run.resume
         ]
     contents = [message.content for message in run.messages if message.role == "user"]
     if not contents:
@@ -196,13 +201,13 @@ def waiting(agent: Agent, interrupts: list) -> RunFinishedInterruptOutcome:
     return RunFinishedInterruptOutcome(
         interrupts=[
             Interrupt(
-                id=each.id,
+                id=interrupt.id,
                 reason="confirmation",
-                message=f"May {each.reason['tool']} run? In the cart: {cart}.",
-                tool_call_id=each.reason["toolCallId"],
+                message=f"May {interrupt.reason['tool']} run? In the cart: {cart}.",
+                tool_call_id=interrupt.reason["toolCallId"],
                 response_schema=schema,
             )
-            for each in interrupts
+            for interrupt in interrupts
         ]
     )
 
@@ -218,13 +223,13 @@ async def run_events(agent: Agent, run: RunAgentInput):
     translation, result = Translation(), None
     async for event in agent.stream_async(asked(run)):
         result = event.get("result", result)
-        for each in translation.of(event):
-            yield each
+        for translated in translation.of(event):
+            yield translated
         if (now := agent.state.get("cart") or []) != cart:
             cart = now
             yield StateDeltaEvent(delta=[{"op": "replace", "path": "/cart", "value": cart}])
-    for each in translation.end():
-        yield each
+    for translated in translation.end():
+        yield translated
     if result is not None and result.stop_reason == "interrupt":
         outcome = waiting(agent, result.interrupts)
     else:

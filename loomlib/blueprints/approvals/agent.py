@@ -158,7 +158,9 @@ class Approving:
         waiting = {}
         if event.result is not None and event.result.stop_reason == "interrupt":
             interrupts = event.result.interrupts
-            waiting = {each.reason["id"]: {**each.reason, "interrupt_id": each.id} for each in interrupts}
+            waiting = {
+                interrupt.reason["id"]: {**interrupt.reason, "interrupt_id": interrupt.id} for interrupt in interrupts
+            }
         elif event.result is None:
             # The invocation failed. A decision takes effect before the model is asked again: what is decided is done.
             waiting = {

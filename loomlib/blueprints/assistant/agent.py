@@ -128,8 +128,8 @@ def result(value) -> dict:
 def described(used: list) -> list:
     """Return the tools, with the descriptions from the environment variable TOOL_DESCRIPTIONS (JSON, by tool name)."""
     for name, description in json.loads(os.environ.get("TOOL_DESCRIPTIONS", "{}")).items():
-        for each in [each for each in used if each.tool_name == name]:
-            each.tool_spec = {**each.tool_spec, "description": description}
+        for call in [call for call in used if call.tool_name == name]:
+            call.tool_spec = {**call.tool_spec, "description": description}
     return used
 
 

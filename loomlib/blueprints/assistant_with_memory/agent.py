@@ -94,13 +94,15 @@ def memory_client() -> MemoryClient:
 @functools.cache
 def places() -> dict[str, RetrievalConfig]:
     """Return the namespaces that hold an actor's records; namespaces shared by all actors are left out."""
-    found = {}
+    namespaces = {}
     for strategy in memory_client().get_memory_strategies(MEMORY_ID):
         for template in strategy.get("namespaceTemplates") or strategy.get("namespaces") or []:
             own = template.replace("{memoryStrategyId}", strategy["strategyId"]).split("{sessionId}")[0]
             if "{actorId}" in own:
-                found[own] = RetrievalConfig(top_k=TOP_K, relevance_score=RELEVANCE, strategy_id=strategy["strategyId"])
-    return found
+                namespaces[own] = RetrievalConfig(
+                    top_k=TOP_K, relevance_score=RELEVANCE, strategy_id=strategy["strategyId"]
+                )
+    return namespaces
 
 
 def recall_tool(actor: str):
@@ -113,14 +115,14 @@ def recall_tool(actor: str):
         Args:
             query: What to look for, such as "food allergies".
         """
-        found = {}
+        records = {}
         for place, config in places().items():
             for record in memory_client().retrieve_memories(
                 memory_id=MEMORY_ID, namespace_path=place.format(actorId=actor), query=query, top_k=config.top_k
             ):
                 if record.get("score", 0.0) >= config.relevance_score:
-                    found[record["content"]["text"]] = record.get("score", 0.0)
-        best = sorted(found, key=found.__getitem__, reverse=True)[:TOP_K]
+                    records[record["content"]["text"]] = record.get("score", 0.0)
+        best = sorted(records, key=records.__getitem__, reverse=True)[:TOP_K]
         return "\n".join(best) or "Nothing about that is remembered."
 
     return recall_memory

@@ -43,14 +43,14 @@ def worked_out(prompt: str, before: str | None) -> list[tuple[str, str]]:
         text = re.sub(r"\b(?:that|it)\b", before, text)
     for pattern, instead in REWRITTEN:
         text = re.sub(pattern, instead, text)
-    text = re.sub(r"(?:average|mean) of ([\d., and]+)", lambda found: _joined(found[1], average=True), text)
-    text = re.sub(r"sum of ([\d., and]+)", lambda found: _joined(found[1]), text)
+    text = re.sub(r"(?:average|mean) of ([\d., and]+)", lambda match: _joined(match[1], average=True), text)
+    text = re.sub(r"sum of ([\d., and]+)", lambda match: _joined(match[1]), text)
     text = re.sub(
-        rf"^(.*?),? (?:then )?({'|'.join(THEN)}) {N}", lambda found: f"({found[1]}) {THEN[found[2]]} {found[3]}", text
+        rf"^(.*?),? (?:then )?({'|'.join(THEN)}) {N}", lambda match: f"({match[1]}) {THEN[match[2]]} {match[3]}", text
     )
     sums = re.findall(r"[-(\d][-\d.+*/%() ]*[\d)]", text)
     return [
-        (each, _result(each)) for each in map(str.strip, sums) if re.search(r"[\d)] *(?:\*\*|[-+*/%]) *[-(\d]", each)
+        (part, _result(part)) for part in map(str.strip, sums) if re.search(r"[\d)] *(?:\*\*|[-+*/%]) *[-(\d]", part)
     ]
 
 
@@ -58,9 +58,9 @@ def _in_figures(text: str) -> str:
     """Write number words as figures: "twenty-five" is 25, "3 million" 3000000."""
     figures = {word: value for value, word in enumerate(SMALL)}
     figures |= {word: 10 * tens for tens, word in enumerate(TENS, start=2)}
-    text = re.sub(rf"\b({'|'.join(figures)})\b", lambda found: str(figures[found[0]]), text)
-    text = re.sub(r"\b([2-9]0)[- ]([1-9])\b", lambda found: str(int(found[1]) + int(found[2])), text)
-    return re.sub(rf"\b(\d+) ({'|'.join(SCALES)})\b", lambda found: str(int(found[1]) * SCALES[found[2]]), text)
+    text = re.sub(rf"\b({'|'.join(figures)})\b", lambda match: str(figures[match[0]]), text)
+    text = re.sub(r"\b([2-9]0)[- ]([1-9])\b", lambda match: str(int(match[1]) + int(match[2])), text)
+    return re.sub(rf"\b(\d+) ({'|'.join(SCALES)})\b", lambda match: str(int(match[1]) * SCALES[match[2]]), text)
 
 
 def _joined(listed: str, *, average: bool = False) -> str:

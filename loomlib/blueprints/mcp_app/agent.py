@@ -49,15 +49,15 @@ def ui(tool) -> dict:
     return (getattr(tool.mcp_tool, "meta", None) or {}).get("ui") or {}
 
 
-def visible_to(whom: str) -> list:
+def visible_to(audience: str) -> list:
     """Return the tools that may be called by "model" or by "app", the view."""
-    return [tool for tool in tools() if whom in ui(tool).get("visibility", ["model", "app"])]
+    return [tool for tool in tools() if audience in ui(tool).get("visibility", ["model", "app"])]
 
 
 @functools.cache
 def page(uri: str) -> str:
     """Return the HTML of a view."""
-    return "".join(getattr(each, "text", "") for each in server().read_resource_sync(uri).contents)
+    return "".join(getattr(content, "text", "") for content in server().read_resource_sync(uri).contents)
 
 
 @functools.cache
@@ -134,7 +134,7 @@ async def invoke(payload, context):
                 yield {"tool": use["name"], "id": use["toolUseId"], "arguments": use["input"], "state": "running"}
             elif "toolResult" in block and (use := uses.get(block["toolResult"]["toolUseId"])):
                 result = block["toolResult"]
-                text = "".join(str(each.get("text", "")) for each in result["content"])
+                text = "".join(str(content.get("text", "")) for content in result["content"])
                 state = "failed" if result["status"] == "error" else "done"
                 yield {"tool": use["name"], "id": use["toolUseId"], "result": text, "state": state}
                 if view := await asyncio.to_thread(view_of, use, result):

@@ -237,13 +237,13 @@ class Autoresearch:
         """Return why to stop now, "" to go on."""
         if len(state.trials) >= self._runner.most:
             return f"the limit of {plural(self._runner.most, 'proposal')} was reached"
-        not_kept = 0
+        rejected = 0
         for trial in reversed(state.trials):
             if trial.decision == KEPT:
                 break
-            not_kept += 1
-        if self._patience is not None and not_kept >= self._patience:
-            return f"{not_kept} proposals in a row were not kept"
+            rejected += 1
+        if self._patience is not None and rejected >= self._patience:
+            return f"{rejected} proposals in a row were not kept"
         if self._target is not None:
             summary = state.run.summary()[self._runner.objective]
             reached = (summary.pass_rate if summary.has_bar else summary.mean).value

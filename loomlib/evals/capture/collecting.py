@@ -139,22 +139,27 @@ def collect_cases(
     redactor = redactor_of(redact)
     known = {asked_key(case): case.id for case in evalset.cases}
     ids = {case.id for case in evalset.cases}
-    kept: list[Any] = []
+    selected: list[Any] = []
     looked_at: list[Collected] = []
-    candidates = [found for each in with_runs_opened(conversations) if (found := _readable(each, leave)) is not None]
+    candidates = [
+        candidate
+        for conversation in with_runs_opened(conversations)
+        if (candidate := _readable(conversation, leave)) is not None
+    ]
     if evaluators and complete is not None:
         candidates, complete = list(complete(candidates)), None
     scored = failed_scores(candidates, evaluators)
     reasons = [
-        _failure(each, is_failure) or each.unpassed or unpassed
-        for each, unpassed in zip(candidates, scored, strict=True)
+        _failure(candidate, is_failure) or candidate.unpassed or unpassed
+        for candidate, unpassed in zip(candidates, scored, strict=True)
     ]
     drawn = [
-        _is_drawn(each, seed, failures if why else successes) for each, why in zip(candidates, reasons, strict=True)
+        _is_drawn(candidate, seed, failures if why else successes)
+        for candidate, why in zip(candidates, reasons, strict=True)
     ]
     if complete is not None:
-        whole = iter(complete([each for each, is_in in zip(candidates, drawn, strict=True) if is_in]))
-        candidates = [next(whole) if is_in else each for each, is_in in zip(candidates, drawn, strict=True)]
+        whole = iter(complete([candidate for candidate, is_in in zip(candidates, drawn, strict=True) if is_in]))
+        candidates = [next(whole) if is_in else candidate for candidate, is_in in zip(candidates, drawn, strict=True)]
     for conversation, reason, is_in in zip(candidates, reasons, drawn, strict=True):
         kind, share = ("failure", failures) if reason else ("success", successes)
         why, case_id, taken = reason or "answered", "", False
@@ -169,7 +174,7 @@ def collect_cases(
             else:
                 known[key] = case.id
                 ids.add(case.id)
-                kept.append(case)
+                selected.append(case)
                 taken = True
         looked_at.append(
             Collected(
@@ -181,7 +186,7 @@ def collect_cases(
                 case_id=case_id,
             )
         )
-    return Collection(evalset=evalset.with_cases(*kept), looked_at=tuple(looked_at))
+    return Collection(evalset=evalset.with_cases(*selected), looked_at=tuple(looked_at))
 
 
 def _readable(source: object, leave: Sequence[str]) -> Conversation | None:

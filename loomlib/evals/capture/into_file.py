@@ -64,12 +64,12 @@ def capture_into(path: str | PathLike[str], source: object, *, write: bool = Tru
     name = file.name.partition(".")[0] or "captured"
     before = EvalSet.read(file) if file.exists() else EvalSet(name=name, cases=())
     after = capture(before, source, **options)
-    known = {each.id: each for each in before.cases}
-    changed = [each for each in after.cases if known.get(each.id) is not each]
+    known = {case.id: case for case in before.cases}
+    changed = [case for case in after.cases if known.get(case.id) is not case]
     if changed:
         if write:
             after.write(file)
         return CapturedInto(path=file, evalset=after, case=changed[-1], is_new=True)
     asked = capture(EvalSet(name=name, cases=()), source, **options).cases[0]
-    case = next(each for each in before.cases if asked_key(each) == asked_key(asked))
+    case = next(case for case in before.cases if asked_key(case) == asked_key(asked))
     return CapturedInto(path=file, evalset=before, case=case, is_new=False)

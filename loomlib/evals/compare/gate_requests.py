@@ -38,7 +38,7 @@ class GateRequest:
 
 def judge_gates(
     summary: Summary,
-    wishes: Sequence[GateRequest],
+    requests: Sequence[GateRequest],
     comparison: Comparison | None = None,
     *,
     margin: float | None = None,
@@ -50,7 +50,7 @@ def judge_gates(
 
     Args:
         summary: The run's summary.
-        wishes: The absolute gates.
+        requests: The absolute gates.
         comparison: The comparison with the baseline, if any.
         margin: Largest accepted loss against the baseline, by default the comparison's.
         only: Evaluators of the gates against the baseline; all when empty.
@@ -60,7 +60,7 @@ def judge_gates(
     """
     gates: list[GateVerdict] = []
     known = [evaluator.evaluator for evaluator in summary.evaluators]
-    for request in wishes:
+    for request in requests:
         gates += [gate_at_least(summary, request.limit, evaluator=name) for name in named(request.evaluator, known)]
     if comparison is not None:
         chosen = {name for wanted in only for name in named(wanted, known)}

@@ -127,7 +127,7 @@ class EvaluatorComparison:
         if self.n < 2:
             return "No case was compared, so the number of cases needed is unknown."
         mean = sum(differences) / self.n
-        deviation = math.sqrt(sum((each - mean) ** 2 for each in differences) / (self.n - 1))
+        deviation = math.sqrt(sum((difference - mean) ** 2 for difference in differences) / (self.n - 1))
         differing = (self.won + self.lost) / self.n
         if differing and deviation < 1e-12:  # zero up to rounding
             return "All cases differ by the same amount, so their variance is unknown."

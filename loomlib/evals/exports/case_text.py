@@ -71,11 +71,11 @@ def _lines(name: str, verdict: CaseVerdict) -> list[str]:
     if isinstance(verdict, NotApplicable):
         return [f"{name}: not applicable, {cut(verdict.reason, 500)}"]
     lines: list[str] = []
-    for each in verdict:
-        title = " · ".join(filter(None, (name, each.part, *each.labels)))
-        why = f": {cut(each.rationale, 500)}" if each.rationale else ""
-        lines.append(f"{title}: {verdict_word(each)}, {score(each.value)}{why}")
-        if rows := alignment_rows(each):
+    for item in verdict:
+        title = " · ".join(filter(None, (name, item.part, *item.labels)))
+        why = f": {cut(item.rationale, 500)}" if item.rationale else ""
+        lines.append(f"{title}: {verdict_word(item)}, {score(item.value)}{why}")
+        if rows := alignment_rows(item):
             lines += [f"    {row}" for row in view_text(rows).splitlines()]
     return lines
 

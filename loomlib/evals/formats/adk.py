@@ -35,9 +35,9 @@ def read_document(document: Any, name: str, problems: Problems) -> EvalSet | Non
     fields = Fields(document, (), problems)
     id = fields.text(*both("eval_set_id"))
     set_name = fields.text("name") or id or name
-    kept = {"creation_timestamp": fields.number(*both("creation_timestamp"))}
+    extras = {"creation_timestamp": fields.number(*both("creation_timestamp"))}
     if id is not None and id != set_name:
-        kept["eval_set_id"] = id  # pyright: ignore[reportArgumentType]
+        extras["eval_set_id"] = id  # pyright: ignore[reportArgumentType]
     description = fields.text("description") or ""
     cases = [_case(value, path, set_name, problems) for value, path in fields.items(*both("eval_cases"))]
     tell_twice(
@@ -50,12 +50,12 @@ def read_document(document: Any, name: str, problems: Problems) -> EvalSet | Non
         name=set_name,
         cases=tuple(case for case in cases if case),
         description=description,
-        metadata=_under_adk(kept),
+        metadata=_under_adk(extras),
     )
 
 
-def _under_adk(kept: Mapping[str, Any]) -> dict[str, Any]:
-    present = {name: value for name, value in kept.items() if value}
+def _under_adk(extras: Mapping[str, Any]) -> dict[str, Any]:
+    present = {name: value for name, value in extras.items() if value}
     return {KEPT: present} if present else {}
 
 
@@ -74,15 +74,15 @@ def _case(value: object, path: Path, set_name: str, problems: Problems) -> EvalC
     turns: list[Turn] = []
     invocations: list[dict[str, Any]] = []
     for invocation, at in fields.items("conversation"):
-        turn, kept = _turn(invocation, at, problems)
+        turn, extras = _turn(invocation, at, problems)
         turns.append(turn)
-        invocations.append(kept)
+        invocations.append(extras)
     scenario, persona = (
         (None, None) if scenario_value is None else _scenario(scenario_value, (*path, scenario_name), problems)
     )
     state, session = _session(fields, "session_input", set_name)
     final_state = fields.mapping(*both("final_session_state"))
-    kept = {
+    extras = {
         "creation_timestamp": fields.number(*both("creation_timestamp")),
         "session_input": session,
         "user_persona": persona,
@@ -99,7 +99,7 @@ def _case(value: object, path: Path, set_name: str, problems: Problems) -> EvalC
         rubrics=rubrics,
         initial_state=state,
         final_state=final_state or None,
-        metadata=_under_adk({**kept, "case": rest}),
+        metadata=_under_adk({**extras, "case": rest}),
     )
 
 
@@ -111,9 +111,9 @@ def _session(fields: Fields, name: str, set_name: str) -> tuple[dict[str, Any], 
     session = Fields(value, (*fields.path, spelling), fields.problems)
     state = session.mapping("state") or {}
     app, user = session.text(*both("app_name")) or set_name, session.text(*both("user_id")) or USER
-    kept = {"app_name": app if app != set_name else None, "user_id": user if user != USER else None}
-    kept |= session.plain(session.rest(), session.path) or {}
-    return state, {key: entry for key, entry in kept.items() if entry is not None}
+    extras = {"app_name": app if app != set_name else None, "user_id": user if user != USER else None}
+    extras |= session.plain(session.rest(), session.path) or {}
+    return state, {key: entry for key, entry in extras.items() if entry is not None}
 
 
 def _turn(value: object, path: Path, problems: Problems) -> tuple[Turn, dict[str, Any]]:
@@ -129,7 +129,7 @@ def _turn(value: object, path: Path, problems: Problems) -> tuple[Turn, dict[str
     response, spelling = fields.take(*both("final_response"))
     response_parts = parts_of(response, (*path, spelling), problems)
     tools, texts = _intermediate(fields)
-    kept = {name: fields.free(*both(name)) for name in _OF_AN_INVOCATION}
+    extras = {name: fields.free(*both(name)) for name in _OF_AN_INVOCATION}
     turn = Turn(
         prompt=prompt,
         payload=payload,
@@ -139,7 +139,7 @@ def _turn(value: object, path: Path, problems: Problems) -> tuple[Turn, dict[str
         rubrics=_rubrics(fields),
     )
     fields.nothing_else()
-    return turn, {name: entry for name, entry in kept.items() if entry is not None}
+    return turn, {name: entry for name, entry in extras.items() if entry is not None}
 
 
 def _intermediate(fields: Fields) -> tuple[tuple[Any, ...] | None, tuple[str, ...]]:
@@ -181,19 +181,19 @@ def _response_text(value: object, path: Path, problems: Problems) -> str:
 def _scenario(value: object, path: Path, problems: Problems) -> tuple[UserScenario, Any]:
     fields = Fields(value, path, problems, what="a scenario")
     persona, spelling = fields.take(*both("user_persona"))
-    kept: dict[str, Any] | None = None
+    extras: dict[str, Any] | None = None
     if isinstance(persona, Mapping):
-        kept = cast("dict[str, Any]", fields.plain(cast("object", persona), (*path, spelling)) or {})
-        persona = kept.get("description", kept.get("id"))
-        if kept == persona_of(persona):
-            kept = None
+        extras = cast("dict[str, Any]", fields.plain(cast("object", persona), (*path, spelling)) or {})
+        persona = extras.get("description", extras.get("id"))
+        if extras == persona_of(persona):
+            extras = None
     scenario = UserScenario(
         starting_prompt=fields.text(*both("starting_prompt"), required=True) or "",
         plan=fields.text(*both("conversation_plan"), required=True) or "",
         persona=persona if isinstance(persona, str) else None,
     )
     fields.nothing_else()
-    return scenario, kept
+    return scenario, extras
 
 
 def persona_of(persona: object) -> dict[str, Any]:

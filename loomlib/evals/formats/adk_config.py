@@ -35,9 +35,9 @@ def read_config(document: object, problems: Problems) -> tuple[tuple[EvaluatorCh
     values = Fields({} if criteria is None else criteria, (name,), problems, what="criteria")
     for metric, value in values.values.items():
         choices.append(_choice(metric, value, (name, metric), problems))
-    kept = {key: fields.mapping(*both(key)) for key in ("custom_metrics", "user_simulator_config")}
+    extras = {key: fields.mapping(*both(key)) for key in ("custom_metrics", "user_simulator_config")}
     rest: dict[str, Any] = fields.plain(fields.rest(), ()) or {}
-    return tuple(choices), {key: entry for key, entry in {**rest, **kept}.items() if entry}
+    return tuple(choices), {key: entry for key, entry in {**rest, **extras}.items() if entry}
 
 
 def _choice(metric: str, value: object, path: Path, problems: Problems) -> EvaluatorChoice:
@@ -76,7 +76,7 @@ def _matching(options: Mapping[str, Any], path: Path, problems: Problems) -> dic
     return settings
 
 
-def write_text(evaluators: tuple[EvaluatorChoice, ...], kept: Mapping[str, Any]) -> str | None:
+def write_text(evaluators: tuple[EvaluatorChoice, ...], extras: Mapping[str, Any]) -> str | None:
     """Return the file's text, None when it would be empty. What ADK cannot express is left out."""
     criteria: dict[str, Any] = {}
     for choice in evaluators:
@@ -85,7 +85,9 @@ def write_text(evaluators: tuple[EvaluatorChoice, ...], kept: Mapping[str, Any])
             continue
         threshold = 1.0 if choice.threshold is None else choice.threshold
         criteria[metric] = {"threshold": threshold, **options} if options else threshold
-    more = {key: kept[key] for key in ("custom_metrics", "user_simulator_config") if isinstance(kept.get(key), dict)}
+    more = {
+        key: extras[key] for key in ("custom_metrics", "user_simulator_config") if isinstance(extras.get(key), dict)
+    }
     return dump({"criteria": criteria, **more}, indent=2) + "\n" if criteria or more else None
 
 

@@ -30,8 +30,8 @@ REASONS: Final = {
 
 def write_text(evalset: EvalSet) -> str:
     """Return the set as `.evalset.json`, without its evaluators (see `adk_config`)."""
-    kept = _kept(set_fields(evalset).get("metadata"))
-    id = kept.get("eval_set_id")
+    extras = _kept(set_fields(evalset).get("metadata"))
+    id = extras.get("eval_set_id")
     document: dict[str, Any] = {
         "eval_set_id": id if isinstance(id, str) and id else evalset.name,
         "name": evalset.name,
@@ -39,7 +39,7 @@ def write_text(evalset: EvalSet) -> str:
     if evalset.description:
         document["description"] = evalset.description
     document["eval_cases"] = [_case(case, evalset.name) for case in evalset.cases]
-    return dump({**document, **_number(kept, "creation_timestamp")}, indent=2) + "\n"
+    return dump({**document, **_number(extras, "creation_timestamp")}, indent=2) + "\n"
 
 
 def _kept(metadata: object) -> dict[str, Any]:
@@ -48,25 +48,25 @@ def _kept(metadata: object) -> dict[str, Any]:
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
 
 
-def _number(kept: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = kept.get(name)
+def _number(extras: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = extras.get(name)
     return {name: value} if isinstance(value, (int, float)) and not isinstance(value, bool) else {}
 
 
 def _case(case: EvalCase, set_name: str) -> dict[str, Any]:
     fields = case_fields(case)
-    kept = _kept(fields.get("metadata"))
+    extras = _kept(fields.get("metadata"))
     document: dict[str, Any] = {"eval_id": case.id}
     if case.scenario is not None:
-        document["conversation_scenario"] = _scenario(case.scenario, kept.get("user_persona"))
+        document["conversation_scenario"] = _scenario(case.scenario, extras.get("user_persona"))
     else:
-        invocations: Any = kept.get("conversation")
+        invocations: Any = extras.get("conversation")
         if not isinstance(invocations, list) or len(cast("list[Any]", invocations)) != len(case.turns):
             invocations = [None] * len(case.turns)
         document["conversation"] = [
             _turn(turn, more) for turn, more in zip(fields["turns"], cast("list[Any]", invocations), strict=True)
         ]
-    session: Any = kept.get("session_input")
+    session: Any = extras.get("session_input")
     session = cast("dict[str, Any]", session) if isinstance(session, dict) else {}
     if session or case.initial_state:
         texts = {key: entry for key, entry in session.items() if isinstance(entry, str) and key != "state"}
@@ -76,40 +76,42 @@ def _case(case: EvalCase, set_name: str) -> dict[str, Any]:
             **texts,
             "state": fields.get("initial_state", {}),
         }
-    document |= _number(kept, "creation_timestamp")
+    document |= _number(extras, "creation_timestamp")
     if case.rubrics:
         document["rubrics"] = [_rubric(entry) for entry in fields["rubrics"]]
     if case.final_state:
         document["final_session_state"] = fields["final_state"]
-    more: Any = kept.get("case")
+    more: Any = extras.get("case")
     more = cast("dict[str, Any]", more) if isinstance(more, dict) else {}
     return {**document, **{key: value for key, value in more.items() if key not in document}}
 
 
-def _scenario(scenario: UserScenario, kept: Any) -> dict[str, Any]:
+def _scenario(scenario: UserScenario, extras: Any) -> dict[str, Any]:
     document: dict[str, Any] = {"starting_prompt": scenario.starting_prompt, "conversation_plan": scenario.plan}
     persona = scenario.persona
-    if isinstance(kept, dict) and persona and cast("dict[str, Any]", kept).get("description") == persona:
-        document["user_persona"] = kept
+    if isinstance(extras, dict) and persona and cast("dict[str, Any]", extras).get("description") == persona:
+        document["user_persona"] = extras
     elif persona is not None:
         document["user_persona"] = persona if persona in _READY_PERSONAS else persona_of(persona)
     return document
 
 
 def _turn(turn: Mapping[str, Any], more: Any) -> dict[str, Any]:
-    kept = cast("dict[str, Any]", more) if isinstance(more, dict) else {}
+    extras = cast("dict[str, Any]", more) if isinstance(more, dict) else {}
     document: dict[str, Any] = {}
-    if isinstance(kept.get("invocation_id"), str):
-        document["invocation_id"] = kept["invocation_id"]
+    if isinstance(extras.get("invocation_id"), str):
+        document["invocation_id"] = extras["invocation_id"]
     document["user_content"] = _content_of(turn)
     if "expected_answer" in turn:
         document["final_response"] = {"role": "model", "parts": [{"text": turn["expected_answer"]}]}
     tools, texts = turn.get("expected_tools"), turn.get("expected_texts", [])
     if tools is not None or texts:
         document["intermediate_data"] = _intermediate(tools or [], texts)
-    document |= _number(kept, "creation_timestamp") | _number(kept, "duration") | _number(kept, "inference_call_count")
-    if isinstance(kept.get("app_details"), dict):
-        document["app_details"] = kept["app_details"]
+    document |= (
+        _number(extras, "creation_timestamp") | _number(extras, "duration") | _number(extras, "inference_call_count")
+    )
+    if isinstance(extras.get("app_details"), dict):
+        document["app_details"] = extras["app_details"]
     if "rubrics" in turn:
         document["rubrics"] = [_rubric(rubric) for rubric in turn["rubrics"]]
     return document

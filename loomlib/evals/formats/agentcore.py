@@ -65,8 +65,8 @@ def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | N
     if fields.has("turns"):
         values["turns"], values["session_tools"] = _turns(fields)
     elif fields.has("actor_profile"):
-        values["scenario"], kept = _simulated(fields)
-        metadata = {**metadata, _KEPT: kept} if kept else metadata
+        values["scenario"], extras = _simulated(fields)
+        metadata = {**metadata, _KEPT: extras} if extras else metadata
     else:
         problems.add(path, "it has neither turns nor an actor_profile", 'add "turns": [{"input": "…"}]')
     fields.nothing_else()
@@ -131,9 +131,9 @@ def _simulated(fields: Fields) -> tuple[UserScenario, dict[str, Any]]:
         persona=actor.text("context", required=True) or None,
         max_turns=fields.whole("max_turns", at_least=1) or 10,
     )
-    kept = {"traits": actor.mapping("traits"), "scenario_description": fields.text("scenario_description")}
+    extras = {"traits": actor.mapping("traits"), "scenario_description": fields.text("scenario_description")}
     actor.nothing_else()
-    return scenario, {name: value for name, value in kept.items() if value}
+    return scenario, {name: value for name, value in extras.items() if value}
 
 
 def write_text(evalset: EvalSet) -> str:
@@ -148,14 +148,14 @@ def _scenario(case: EvalCase) -> dict[str, Any]:
     metadata: dict[str, Any] = fields.get("metadata", {})
     document: dict[str, Any] = {"schema_type": _SIMULATED if case.scenario else _PREDEFINED, "scenario_id": case.id}
     if case.scenario is not None:
-        kept = _kept(metadata.get(_KEPT))
-        if kept:
+        extras = _kept(metadata.get(_KEPT))
+        if extras:
             metadata = {name: value for name, value in metadata.items() if name != _KEPT}
         if case.scenario.max_turns < 1:
             raise ValueError(f"case {case.id!r}: AgentCore's simulated users take at least one turn")
         context = case.scenario.persona or ""
-        profile = {"traits": kept.get("traits", {}), "context": context, "goal": case.scenario.plan}
-        document |= {"scenario_description": kept.get("scenario_description", ""), "actor_profile": profile}
+        profile = {"traits": extras.get("traits", {}), "context": context, "goal": case.scenario.plan}
+        document |= {"scenario_description": extras.get("scenario_description", ""), "actor_profile": profile}
         document |= {"input": case.scenario.starting_prompt, "max_turns": case.scenario.max_turns}
     else:
         document["turns"] = [_turn(turn) for turn in fields["turns"]]
@@ -169,11 +169,11 @@ def _scenario(case: EvalCase) -> dict[str, Any]:
 def _kept(value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {}
-    kept = cast("Mapping[str, Any]", value)
-    traits, description = kept.get("traits"), kept.get("scenario_description")
-    is_ours = kept.keys() <= {"traits", "scenario_description"} and isinstance(traits, (Mapping, type(None)))
+    extras = cast("Mapping[str, Any]", value)
+    traits, description = extras.get("traits"), extras.get("scenario_description")
+    is_ours = extras.keys() <= {"traits", "scenario_description"} and isinstance(traits, (Mapping, type(None)))
     is_ours = is_ours and isinstance(description, (str, type(None)))
-    return {name: entry for name, entry in kept.items() if entry} if is_ours else {}
+    return {name: entry for name, entry in extras.items() if entry} if is_ours else {}
 
 
 def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:

@@ -159,12 +159,12 @@ def _configured(evalset: EvalSet, source: Source) -> EvalSet:
     text = source.text(problems)
     document = None if problems.count else parse(text, problems)
     problems.raise_if_any()
-    evaluators, kept = adk_config.read_config(document, problems)
+    evaluators, extras = adk_config.read_config(document, problems)
     problems.locate(partial(lines_of, text))
     problems.raise_if_any()
     metadata = dict(evalset.metadata)
-    if kept:
-        metadata[adk.KEPT] = {**metadata.get(adk.KEPT, {}), **kept}
+    if extras:
+        metadata[adk.KEPT] = {**metadata.get(adk.KEPT, {}), **extras}
     return replace(evalset, evaluators=evaluators, metadata=metadata)
 
 
@@ -195,9 +195,9 @@ def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> 
     again = _read(Source(name or evalset.name, "the written text", None, text), format)
     config = None
     if format == ADK:
-        kept: Any = evalset.metadata.get(adk.KEPT)
+        extras: Any = evalset.metadata.get(adk.KEPT)
         config = adk_config.write_text(
-            evalset.evaluators, cast("Mapping[str, Any]", kept) if isinstance(kept, Mapping) else {}
+            evalset.evaluators, cast("Mapping[str, Any]", extras) if isinstance(extras, Mapping) else {}
         )
         if config is not None:
             again = _configured(again, Source("", "the written configuration", None, config))

@@ -52,12 +52,12 @@ def _custom(**options: Any) -> Evaluator:
 
 def _strands(evaluator: str, **options: Any) -> Evaluator:
     """Make one of strands_evals' evaluators with the options of an experiment file (`model_id` is a model's id)."""
-    kept = {name: options.pop(name) for name in ("rubric", "model") if options.get(name) is not None}
-    if (model_id := options.pop("model_id", None)) and "model" not in kept:
-        kept["model"] = model_id
+    named = {name: options.pop(name) for name in ("rubric", "model") if options.get(name) is not None}
+    if (model_id := options.pop("model_id", None)) and "model" not in named:
+        named["model"] = model_id
     column = str(options.pop("name", None) or "")
     set_options = {name: value for name, value in options.items() if value is not None}
-    return StrandsJudge(evaluator=evaluator, column=column, options=set_options, **kept)
+    return StrandsJudge(evaluator=evaluator, column=column, options=set_options, **named)
 
 
 def _panel(**options: Any) -> Evaluator:

@@ -76,13 +76,13 @@ class Alignment:
             return "The path is as expected."
         counts = [f"{self.count(kind)} {kind}" for kind in ROW_KINDS[1:] if self.count(kind)]
         wanted = next((r for r in self.rows if r.expected_step == self.differs_at), None)
-        came = next((r for r in self.rows if r.actual_step == self.differs_at), None)
+        got = next((r for r in self.rows if r.actual_step == self.differs_at), None)
         expected = (
             call_text(wanted.expected.name, wanted.expected.arguments, limit=80)
             if wanted and wanted.expected
             else "the end"
         )
-        actual = call_text(came.actual.name, came.actual.arguments, limit=80) if came and came.actual else "the end"
+        actual = call_text(got.actual.name, got.actual.arguments, limit=80) if got and got.actual else "the end"
         return f"The paths differ from step {self.differs_at}: expected {expected}, got {actual} ({', '.join(counts)})."
 
     def __str__(self) -> str:
@@ -177,15 +177,15 @@ def _both(steps: Sequence[Pair], expected: Sequence[ExpectedTool], actual: Seque
 def _row(
     i: int | None, j: int | None, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], matching: ToolMatching
 ) -> AlignmentRow:
-    wanted, came = None if i is None else expected[i], None if j is None else actual[j]
-    if wanted is None or came is None:
-        kind = "missing" if came is None else "extra"
+    wanted, actual_step = None if i is None else expected[i], None if j is None else actual[j]
+    if wanted is None or actual_step is None:
+        kind = "missing" if actual_step is None else "extra"
     else:
-        kind = "kept" if matching.fits(wanted, came) else "changed"
+        kind = "kept" if matching.fits(wanted, actual_step) else "changed"
     return AlignmentRow(
         kind=kind,
         expected=wanted,
-        actual=came,
+        actual=actual_step,
         expected_step=None if i is None else i + 1,
         actual_step=None if j is None else j + 1,
     )
@@ -199,17 +199,17 @@ def _moved(rows: Sequence[AlignmentRow], matching: ToolMatching) -> list[Alignme
         return list(rows)
 
     def fits(i: int, j: int) -> bool:
-        wanted, came = missing[i].expected, extra[j].actual
-        return wanted is not None and came is not None and matching.fits(wanted, came)
+        wanted, actual_step = missing[i].expected, extra[j].actual
+        return wanted is not None and actual_step is not None and matching.fits(wanted, actual_step)
 
     moves = {id(extra[j]): missing[i] for i, j in assign(len(missing), len(extra), fits).items()}
-    gone = {id(row) for row in moves.values()}
+    moved_rows = {id(row) for row in moves.values()}
     return [
         replace(row, kind="moved", expected=moves[id(row)].expected, expected_step=moves[id(row)].expected_step)
         if id(row) in moves
         else row
         for row in rows
-        if id(row) not in gone
+        if id(row) not in moved_rows
     ]
 
 

@@ -34,26 +34,26 @@ def assign(wanted: int, offered: int, fits: Callable[[int, int], bool]) -> dict[
 
 
 def _augment(start: int, candidates: Callable[[int], Iterable[int]], owner: dict[int, int]) -> bool:
-    came_from: dict[int, int] = {}
+    previous: dict[int, int] = {}
     waiting = [start]
     while waiting:
         i = waiting.pop()
         for j in candidates(i):
-            if j in came_from:
+            if j in previous:
                 continue
-            came_from[j] = i
+            previous[j] = i
             if j not in owner:
-                _reassign(j, start, came_from, owner)
+                _reassign(j, start, previous, owner)
                 return True
             waiting.append(owner[j])
     return False
 
 
-def _reassign(free: int, start: int, came_from: dict[int, int], owner: dict[int, int]) -> None:
+def _reassign(free: int, start: int, previous: dict[int, int], owner: dict[int, int]) -> None:
     """Walk back along the augmenting path and reassign each call on it."""
     j = free
     while True:
-        i = came_from[j]
+        i = previous[j]
         before = next((held for held, who in owner.items() if who == i), None)
         owner[j] = i
         if i == start or before is None:

@@ -171,7 +171,9 @@ class RunExecution:
         def store(answers: Sequence[tuple[Unit, CaseAnswer]]) -> None:
             retried = [answer for answer in answers if self._options.retries and _is_retried(answer[1])]
             again.extend(unit for unit, _ in retried)
-            self._judge(self._store_answers([each for each in answers if each not in retried] if retried else answers))
+            self._judge(
+                self._store_answers([answer for answer in answers if answer not in retried] if retried else answers)
+            )
 
         while pending and not self._meter.is_late:
             answers = await ask_slice(asker, self._set.cases, pending, store, limit=_BATCH)

@@ -54,7 +54,7 @@ class Judges:
 
     def __init__(self, evaluators: RunEvaluators, *, concurrency: int, timeout_s: float | None) -> None:
         self.evaluators = evaluators.evaluators
-        self._digests = [each.digest for each in evaluators.assignment.evaluators]
+        self._digests = [evaluator.digest for evaluator in evaluators.assignment.evaluators]
         self._is_quick = [_is_quick(evaluator) for evaluator in self.evaluators]
         self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(concurrency)

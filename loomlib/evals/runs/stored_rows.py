@@ -16,11 +16,11 @@ from ..values.evaluator import NotApplicable, Score
 from ..values.fast_json import ascii_encoder
 from ..values.tool_use import ToolUse
 
-_TURN: Final = [each for each in fields(TurnAnswer) if each.name not in ("text", "tools")]
+_TURN: Final = [field for field in fields(TurnAnswer) if field.name not in ("text", "tools")]
 _TURN_NAMES: Final = tuple(each.name for each in _TURN)
 _TURN_DEFAULTS: Final = tuple(each.default for each in _TURN)
 _of_turn: Final = attrgetter(*_TURN_NAMES)
-_TOOL: Final = tuple((each.name, each.default) for each in fields(ToolUse) if each.name != "name")
+_TOOL: Final = tuple((field.name, field.default) for field in fields(ToolUse) if field.name != "name")
 
 
 _encode = ascii_encoder(repr)  # a value that is not plain is stored as its repr

@@ -138,7 +138,7 @@ def _result(node: Node) -> _Result | None:
 
 def _content(value: object) -> Any:
     """Return the content of blocks that hold only text, or one JSON value."""
-    blocks = [_node(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
+    blocks = [_node(block) for block in cast("list[object]", value)] if isinstance(value, list) else []
     if len(blocks) == 1 and blocks[0] is not None and "json" in blocks[0]:
         return blocks[0]["json"]
     texts = [None if block is None else block.get("text") for block in blocks]

@@ -16,10 +16,10 @@ class Loss:
 
     def __str__(self) -> str:
         some = ", ".join(ascii(id)[1:-1] for id in self.cases[:3])
-        whose = (
+        subject = (
             "the set" if not self.cases else some if len(self.cases) <= 3 else f"{some} and {len(self.cases) - 3} more"
         )
-        return f"{self.field} ({whose}): {self.reason}"
+        return f"{self.field} ({subject}): {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

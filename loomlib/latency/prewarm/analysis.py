@@ -63,7 +63,7 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
 
     design, per_gb_hour = result.design, price_table().runtime.memory_per_gb_hour
     baseline = {call.block: call for call in result.calls if call.ping_every_s == design.ping_every_s[0]}
-    found: list[PrewarmArm] = []
+    results: list[PrewarmArm] = []
     for every in design.ping_every_s:
         calls = tuple(call for call in result.calls if call.ping_every_s == every)
         done = {call.block: call.duration_ms for call in calls if call.is_done and call.duration_ms is not None}
@@ -73,7 +73,7 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
         )
         price = None if per_gb_hour is None else 1000 * session_s / 3600 * design.memory_gb * float(per_gb_hour)
         saved = estimate_paired_difference([b for b, _ in pairs], [now for _, now in pairs], seed=design.seed)
-        found.append(
+        results.append(
             PrewarmArm(
                 ping_every_s=every,
                 calls=calls,
@@ -84,7 +84,7 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
                 usd_per_1000=price,
             )
         )
-    return found
+    return results
 
 
 def sentences(result: PrewarmResult) -> list[str]:
@@ -157,9 +157,9 @@ def table(result: PrewarmResult) -> StudyTable:
 def findings(result: PrewarmResult) -> list[StudyFinding]:
     """Return what is worth a look."""
     design = result.design
-    found: list[StudyFinding] = []
+    study_findings: list[StudyFinding] = []
     if design.gap_s <= design.idle_timeout_s:
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind="short gap",
                 title="The gap is shorter than the idle time-out",
@@ -168,7 +168,7 @@ def findings(result: PrewarmResult) -> list[StudyFinding]:
             )
         )
     if slow := [every for every in design.ping_every_s if every >= design.idle_timeout_s]:
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind="rare pings",
                 title="Pings are rarer than the idle time-out",
@@ -176,7 +176,7 @@ def findings(result: PrewarmResult) -> list[StudyFinding]:
                 advice="The session ends between two pings; each ping starts a new one.",
             )
         )
-    return found
+    return study_findings
 
 
 def figures(result: PrewarmResult) -> dict[str, go.Figure]:

@@ -66,12 +66,12 @@ def call_tokens(call: ToolCall) -> int:
 
 
 def _first_tokens(text: str, budget: int) -> str:
-    kept = ""
+    held_back = ""
     for piece in split_tokens(text):
-        if estimate_tokens(kept + piece) > budget:
+        if estimate_tokens(held_back + piece) > budget:
             break
-        kept += piece
-    return kept or text[: 4 * budget]
+        held_back += piece
+    return held_back or text[: 4 * budget]
 
 
 def encode_event(kind: str, payload: Mapping[str, object]) -> bytes:

@@ -37,10 +37,10 @@ def log_form(record: dict[str, Any], dump: Callable[[object], str], text: str) -
     for longest in _LONGEST_TEXTS:
         if fits(serialized := dump(_marked(cast("dict[str, Any]", _cut(record, longest)), size))):
             return serialized
-    kept = {name: _cut(record[name], 64) for name in _KEPT_ALWAYS if name in record}
+    retained = {name: _cut(record[name], 64) for name in _KEPT_ALWAYS if name in record}
     session = record.get("attributes", {}).get("session.id")
-    kept["attributes"] = {"session.id": _cut(session, 256)} if session else {}
-    serialized = dump(_marked(kept, size))
+    retained["attributes"] = {"session.id": _cut(session, 256)} if session else {}
+    serialized = dump(_marked(retained, size))
     return (
         serialized if fits(serialized) else dump({"traceId": record.get("traceId", ""), "attributes": {CUT_MARK: size}})
     )

@@ -69,13 +69,13 @@ class TelemetryReader:
                 ]
                 if ends[0] and ends[1]:
                     # The newest event may have come before others: ids are in the order of arrival.
-                    came = database.execute(
+                    rows = database.execute(
                         "SELECT visible_ms FROM records WHERE id > (SELECT max(id) FROM records) - ? AND +place = ? "
                         "AND visible_ms <= ? ORDER BY id DESC LIMIT 1",
                         (_RECENT, number, now_ms),
                     ).fetchone()
                     times[stream] = StreamTimes(
-                        first_ms=ends[0][0], last_ms=ends[1][0], ingested_ms=(came or ends[1][1:])[0]
+                        first_ms=ends[0][0], last_ms=ends[1][0], ingested_ms=(rows or ends[1][1:])[0]
                     )
         return times
 

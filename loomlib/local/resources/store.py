@@ -189,12 +189,12 @@ class ResourceStore:
     def remove(self, record: ResourceRecord) -> None:
         """Remove a resource with its versions, its tags and everything below it."""
         with self._writing:
-            gone = [record, *self._below(record)]
+            removed = [record, *self._below(record)]
             with self._connection.begin():
                 self._connection.execute(
-                    delete(RESOURCES).where(RESOURCES.c.number.in_([item.number for item in gone]))
+                    delete(RESOURCES).where(RESOURCES.c.number.in_([item.number for item in removed]))
                 )
-            for item in gone:
+            for item in removed:
                 self._drop(item)
 
     def remove_version(self, record: ResourceRecord, number: int) -> None:

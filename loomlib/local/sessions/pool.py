@@ -106,7 +106,7 @@ class SessionPool:
                 session_id=call.session_id,
                 mark=str(uuid.uuid4()),
                 on_end=self._forget,
-                on_gone=self._processes.discard,
+                on_removed=self._processes.discard,
             )
             self._sessions[key] = session
             self._processes.add(session)

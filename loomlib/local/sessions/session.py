@@ -65,7 +65,7 @@ class RuntimeSession:
         session_id: The runtime session id.
         mark: Unique id of this process: in its environment, its folder and its log stream.
         on_end: Called when it takes no more invocations.
-        on_gone: Called when no process or file of it is left.
+        on_removed: Called when no process or file of it is left.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class RuntimeSession:
         session_id: str,
         mark: str,
         on_end: Callable[[RuntimeSession], None],
-        on_gone: Callable[[RuntimeSession], None],
+        on_removed: Callable[[RuntimeSession], None],
     ) -> None:
         self.runtime, self.qualifier, self.session_id, self.mark = runtime, qualifier, session_id, mark
-        self._place, self._on_end, self._on_gone = place, on_end, on_gone
+        self._place, self._on_end, self._on_removed = place, on_end, on_removed
         self._started_at = self._last_used_at = datetime.now(UTC)
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs]{mark}"
         self._group = f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}"
@@ -250,7 +250,7 @@ class RuntimeSession:
 
     async def _leave(self) -> None:
         await asyncio.to_thread(remove_workspace, self._place.folder, self.mark)
-        self._on_gone(self)
+        self._on_removed(self)
         self._gone.set()
 
     # Calls

@@ -63,7 +63,7 @@ def _delete_events(
     reader: MemoryReader,
     actor_id: str,
     events: list[tuple[str, str]],
-    gone: set[str],
+    deleted: set[str],
     failures: dict[str, str],
     progress: Progress | None,
 ) -> None:
@@ -81,13 +81,13 @@ def _delete_events(
         for start in range(0, len(events), _PAGE):
             page = events[start : start + _PAGE]
             for (_, event_id), error in zip(page, pool.map(delete, page), strict=True):
-                _note(event_id, error, gone, failures)
+                _note(event_id, error, deleted, failures)
             if progress is not None:
                 progress(f"{number(start + len(page))} of {plural(len(events), 'event')} of {actor_id} deleted")
 
 
 def _delete_records(
-    reader: MemoryReader, record_ids: list[str], gone: set[str], failures: dict[str, str], progress: Progress | None
+    reader: MemoryReader, record_ids: list[str], deleted: set[str], failures: dict[str, str], progress: Progress | None
 ) -> None:
     memory = reader.memory
     for start in range(0, len(record_ids), writing.BATCH):
@@ -97,14 +97,14 @@ def _delete_records(
         except AwsError as error:
             remaining = dict.fromkeys(page, str(error))
         for record_id in page:
-            _note(record_id, remaining.get(record_id, ""), gone, failures)
+            _note(record_id, remaining.get(record_id, ""), deleted, failures)
         if progress is not None:
             progress(f"{number(start + len(page))} of {plural(len(record_ids), 'record')} deleted")
 
 
-def _note(id: str, error: str, gone: set[str], failures: dict[str, str]) -> None:
+def _note(id: str, error: str, deleted: set[str], failures: dict[str, str]) -> None:
     if error:
         failures[id] = error
     else:
         failures.pop(id, None)
-        gone.add(id)
+        deleted.add(id)

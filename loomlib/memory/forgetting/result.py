@@ -64,8 +64,8 @@ class ForgetResult:
     def may_still_hold(self) -> tuple[str, ...]:
         """Where data of the actor may still be stored."""
         verb = "was" if self.unsure == 1 else "were"
-        kept = f"{plural(self.unsure, 'record')} that may belong to another actor and {verb} not deleted"
-        unsure = (kept,) if self.unsure else ()
+        remaining = f"{plural(self.unsure, 'record')} that may belong to another actor and {verb} not deleted"
+        unsure = (remaining,) if self.unsure else ()
         return (*unsure, *MAY_STILL_HOLD)
 
     def verify(self) -> ForgetResult:

@@ -114,8 +114,8 @@ class _IsolationTest:
         return []
 
     def _has_own(self, subject: IsolationSubject, pattern: str) -> bool:
-        found = self._retrieved({"namespace": self.namespace(subject, pattern)})
-        return any(self._scratch.records.get(record_id) == subject for record_id in found)
+        records = self._retrieved({"namespace": self.namespace(subject, pattern)})
+        return any(self._scratch.records.get(record_id) == subject for record_id in records)
 
     def records(self, subject: IsolationSubject, pattern: str) -> None:
         """Read records in every way in which an agent of this actor may."""
@@ -139,9 +139,9 @@ class _IsolationTest:
                 clients, memory.memory_id, subject.actor_id, SESSION, payloads=False, region=memory.region
             )
             self._check_events(subject, (str(shape["eventId"]) for shape in shapes), "list_events", request)
-            found = iter_sessions(clients, memory.memory_id, subject.actor_id, region=memory.region)
+            sessions = iter_sessions(clients, memory.memory_id, subject.actor_id, region=memory.region)
             self.reads += 1
-            for session in found:
+            for session in sessions:
                 if session.actor_id != subject.actor_id:
                     self._cross(subject, session.actor_id, "", "list_sessions", {"actorId": subject.actor_id})
         pairs = [
@@ -220,19 +220,19 @@ class _IsolationTest:
 
     def _listed(self, location: Mapping[str, str]) -> Iterator[str]:
         memory, clients = self._reader.memory, self._reader.clients
-        found = iter_records(
+        records = iter_records(
             clients,
             memory.memory_id,
             namespace=location.get("namespace"),
             path=location.get("namespacePath"),
             region=memory.region,
         )
-        return (record.record_id for record in found)
+        return (record.record_id for record in records)
 
     def _retrieved(self, location: Mapping[str, str]) -> Iterator[str]:
         memory, clients = self._reader.memory, self._reader.clients
         try:
-            found = retrieve_records(
+            records = retrieve_records(
                 clients,
                 memory.memory_id,
                 CANARY,
@@ -243,4 +243,4 @@ class _IsolationTest:
             )
         except RequestRejectedError:
             return iter(())
-        return (record.record_id for record in found)
+        return (record.record_id for record in records)

@@ -97,8 +97,8 @@ class ScratchData:
             except LoomError as error:
                 left.append(f"event {event_id} of {who.actor_id}: {error}")
         try:
-            found = iter_records(self.reader.clients, memory.memory_id, path=self.root, region=memory.region)
-            ids = list(dict.fromkeys([*self.records, *(record.record_id for record in found)]))
+            records = iter_records(self.reader.clients, memory.memory_id, path=self.root, region=memory.region)
+            ids = list(dict.fromkeys([*self.records, *(record.record_id for record in records)]))
             remaining = writing.delete_records(self.reader.clients, memory.memory_id, ids, region=memory.region)
             left += [f"record {record_id}: {reason}" for record_id, reason in remaining.items()]
         except LoomError as error:
@@ -107,7 +107,7 @@ class ScratchData:
 
     def _unanswered(self, left: list[str]) -> list[tuple[str, IsolationSubject]]:
         """Return the events of actors whose request had no response."""
-        memory, found = self.reader.memory, list[tuple[str, IsolationSubject]]()
+        memory, unanswered = self.reader.memory, list[tuple[str, IsolationSubject]]()
         for who in self.speakers:
             if who in self.events.values():
                 continue
@@ -115,10 +115,10 @@ class ScratchData:
                 shapes = writing.iter_event_shapes(
                     self.reader.clients, memory.memory_id, who.actor_id, SESSION, payloads=False, region=memory.region
                 )
-                found += [(str(shape["eventId"]), who) for shape in shapes if shape["actorId"] == who.actor_id]
+                unanswered += [(str(shape["eventId"]), who) for shape in shapes if shape["actorId"] == who.actor_id]
             except LoomError as error:
                 left.append(f"events of {who.actor_id}: {error}")
-        return found
+        return unanswered
 
 
 def _batched(places: Sequence[tuple[IsolationSubject, str]], size: int) -> list[Sequence[tuple[IsolationSubject, str]]]:

@@ -83,7 +83,7 @@ def _diagnose_many(sessions: Sequence[Sequence[InvocationCase]], book: RuleBook)
     for case in cases:
         for finding in _ranked(_findings(case, book, problems), book, case.total_ms):
             by_rule.setdefault(finding.rule, []).append((case, finding))
-    merged = [_merged(found, len(cases), total) for found in by_rule.values()]
+    merged = [_merged(findings, len(cases), total) for findings in by_rule.values()]
     for rule in book.rules:
         drafts = [(session, draft) for session in sessions if (draft := _session_draft(rule, session, problems))]
         if drafts:
@@ -153,7 +153,7 @@ def _ranked(
 
 def _merged(case_findings: Sequence[tuple[InvocationCase, LatencyFinding]], of: int, total_ms: float) -> LatencyFinding:
     """Merge one cause over several invocations: the sum at stake, the worst invocation's evidence."""
-    ordered = sorted(case_findings, key=lambda each: (-each[1].ms_at_stake, _order(each[0])))
+    ordered = sorted(case_findings, key=lambda pair: (-pair[1].ms_at_stake, _order(pair[0])))
     worst = ordered[0][1]
     if len(case_findings) == 1 and of == 1:
         return worst
@@ -170,7 +170,7 @@ def _merged(case_findings: Sequence[tuple[InvocationCase, LatencyFinding]], of: 
         ms_at_stake=ms,
         share=ms / total_ms if total_ms else 0.0,
         evidence=(spread, *worst.evidence),
-        confidence=max(CONFIDENCES, key=lambda each: (names.count(each), -CONFIDENCES.index(each))),
+        confidence=max(CONFIDENCES, key=lambda confidence: (names.count(confidence), -CONFIDENCES.index(confidence))),
         affected=len(case_findings),
         of=of,
         trace_ids=tuple(id for _, finding in ordered for id in finding.trace_ids),
@@ -180,7 +180,7 @@ def _merged(case_findings: Sequence[tuple[InvocationCase, LatencyFinding]], of: 
 def _merged_sessions(
     rule: Rule, drafts: Sequence[tuple[Sequence[InvocationCase], FindingDraft]], of: int, total_ms: float
 ) -> LatencyFinding:
-    ordered = sorted(drafts, key=lambda each: (-each[1].ms_at_stake, _order(each[0][0])))
+    ordered = sorted(drafts, key=lambda draft: (-draft[1].ms_at_stake, _order(draft[0][0])))
     ids = tuple(case.trace.trace_id for session, _ in ordered for case in session)
     worst = rule.finding(ordered[0][1], total_ms=total_ms, trace_ids=ids)
     ms = sum(draft.ms_at_stake for _, draft in ordered)

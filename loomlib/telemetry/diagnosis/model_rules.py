@@ -90,7 +90,7 @@ def slow_first_token(case: InvocationCase, limits: Thresholds) -> FindingDraft |
             slow.append((call, first, excess))
     if not slow:
         return None
-    worst, longest, _ = max(slow, key=lambda each: each[1])
+    worst, longest, _ = max(slow, key=lambda entry: entry[1])
     others = [call.ttft_ms for call in case.answered if call.ttft_ms is not None and call.ttft_ms <= limits["slow_ms"]]
     evidence = [
         FindingEvidence(
@@ -140,7 +140,7 @@ def slow_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None
             slow.append((call, rate, writing - call.output_tokens / limits["usual_tokens_per_s"] * 1000))
     if not slow:
         return None
-    rate = min(each for _, each, _ in slow)
+    rate = min(tokens_per_s for _, tokens_per_s, _ in slow)
     return FindingDraft(
         ms_at_stake=sum(max(0.0, excess) for _, _, excess in slow),
         evidence=(
@@ -168,7 +168,7 @@ def long_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None
         return None
     ms = sum(writing * (1 - limits["usual_tokens"] / (call.output_tokens or 1)) for call, writing in long)
     tokens = sum(call.output_tokens or 0 for call, _ in long)
-    writing = sum(each for _, each in long)
+    writing = sum(writing_ms for _, writing_ms in long)
     return FindingDraft(
         ms_at_stake=max(0.0, ms),
         evidence=(

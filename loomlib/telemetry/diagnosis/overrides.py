@@ -53,10 +53,10 @@ def override(document: dict[str, Any], changes: Mapping[str, Any], where: str) -
 
 
 def _table(tables: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
-    found: object = tables.get(name, {})
-    if not isinstance(found, dict):
+    section: object = tables.get(name, {})
+    if not isinstance(section, dict):
         raise SettingsError(f"{name} must be a table", on=where)
-    return cast("dict[str, Any]", found)
+    return cast("dict[str, Any]", section)
 
 
 def _numbers(into: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:

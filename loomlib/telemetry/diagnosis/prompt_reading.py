@@ -99,8 +99,8 @@ def token_slope(calls: Sequence[ModelCall]) -> float | None:
 def _fastest_writing(calls: Sequence[ModelCall]) -> float:
     """Return the fewest milliseconds per output token; 0 where no time to the first token shows it."""
     rates = [
-        (each.duration_ms - each.ttft_ms) / each.output_tokens
-        for each in calls
-        if each.ttft_ms is not None and each.output_tokens and each.ttft_ms < each.duration_ms
+        (call.duration_ms - call.ttft_ms) / call.output_tokens
+        for call in calls
+        if call.ttft_ms is not None and call.output_tokens and call.ttft_ms < call.duration_ms
     ]
     return min(rates, default=0.0)

@@ -37,11 +37,11 @@ def token_growth(case: InvocationCase, limits: Thresholds) -> FindingDraft | Non
     calls = [call for call in case.answered if call.span_id in grown]
     if not calls:
         return None
-    group = next(each for each in case.by_agent if calls[-1] in each)
+    group = next(group for group in case.by_agent if calls[-1] in group)
     counts = [(call, tokens) for call in group if (tokens := prompt_tokens(call)) is not None]
-    (first, from_), (last, to) = counts[0], max(counts, key=lambda each: each[1])
+    (first, from_), (last, to) = counts[0], max(counts, key=lambda count: count[1])
     steps = [(after - before, call) for (_, before), (call, after) in pairwise(counts)]
-    jump, at = max(steps, key=lambda each: each[0])
+    jump, at = max(steps, key=lambda step: step[0])
     ms = sum(grown.values())
     evidence = [
         FindingEvidence(
@@ -134,7 +134,7 @@ def growth_ms(case: InvocationCase, limits: Thresholds) -> dict[str, float]:
         case: The invocation.
         limits: The rule's thresholds.
     """
-    found: dict[str, float] = {}
+    growth: dict[str, float] = {}
     for group in case.by_agent:
         counts = [(call, count) for call in group if (count := prompt_tokens(call)) is not None]
         if len(counts) < 2:
@@ -153,13 +153,13 @@ def growth_ms(case: InvocationCase, limits: Thresholds) -> dict[str, float]:
         for call, extra in added:
             reading = case.readings.get(call.span_id)
             if extra > 0 and reading is not None and (ms := reading.ms(extra)) > 0:
-                found[call.span_id] = ms
-    return found
+                growth[call.span_id] = ms
+    return growth
 
 
 def _agreement(counts: Sequence[tuple[ModelCall, int]]) -> float:
     """Return the share of neighbouring steps in length at which the longer prompt took longer, or nearly so."""
-    ordered = sorted(counts, key=lambda each: (each[1], each[0].duration_ns))
+    ordered = sorted(counts, key=lambda count: (count[1], count[0].duration_ns))
     steps = [after.duration_ns >= 0.95 * before.duration_ns for (before, _), (after, _) in pairwise(ordered)]
     return sum(steps) / len(steps) if steps else 0.0
 

@@ -60,7 +60,7 @@ def slow_tool(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
                 span_ids=tuple(call.span_id for call in failed),
             )
         )
-    others = [f"`{one_line(each)}` {milliseconds(other)}" for other, each in sorted(named, reverse=True)[1:4]]
+    others = [f"`{one_line(name)}` {milliseconds(other)}" for other, name in sorted(named, reverse=True)[1:4]]
     if others:
         evidence.append(
             FindingEvidence(text=f"also slow: {', '.join(others)}", value=float(len(named) - 1), unit="tools")
@@ -80,8 +80,8 @@ def _own_ms(case: InvocationCase) -> dict[str, float]:
     for span in case.trace.of_operation("chat", "execute_tool"):
         for above in case.trace.ancestors(span):
             if case.trace.operation(above) == "execute_tool":
-                moments = (max(span.start_ns, above.start_ns), min(span.end_ns, above.end_ns))
-                inner.setdefault(above.span_id, []).append(moments)
+                overlap = (max(span.start_ns, above.start_ns), min(span.end_ns, above.end_ns))
+                inner.setdefault(above.span_id, []).append(overlap)
     return {
         tool.span_id: max(0.0, tool.duration_ms - total(union(inner.get(tool.span_id, ()))) / 1e6)
         for tool in case.tools
@@ -134,20 +134,20 @@ def serial_tools(case: InvocationCase, limits: Thresholds) -> FindingDraft | Non
 
 def oversized_result(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
     """Find a tool result so long that reading it slows every later model call."""
-    ms, found, span_ids, basis = 0.0, list[ToolResultSize](), list[str](), "slope"
+    ms, sizes, span_ids, basis = 0.0, list[ToolResultSize](), list[str](), "slope"
     for group in case.by_agent:
         large = large_results(case, group, least_tokens=limits["result_tokens"], least_share=limits["result_share"])
-        found.extend(large)
-        span_ids.extend(each.span_id for each in large)
+        sizes.extend(large)
+        span_ids.extend(result.span_id for result in large)
         for call, tokens in zip(group, tokens_read(group, large), strict=True):
             reading = case.readings.get(call.span_id)
             if tokens and reading is not None:
                 ms += reading.ms(tokens)
                 basis = reading.basis if reading.basis != "slope" else basis
                 span_ids.append(call.span_id)
-    if not found:
+    if not sizes:
         return None
-    worst = max(found, key=lambda each: (each.tokens, each.span_id))
+    worst = max(sizes, key=lambda size: (size.tokens, size.span_id))
     name, tokens = worst.tool, worst.tokens
     return FindingDraft(
         ms_at_stake=ms,
@@ -176,7 +176,7 @@ def batches(case: InvocationCase) -> list[list[ToolCall]]:
     asked: dict[str, list[int]] = {}
     for call in case.calls:
         asked.setdefault(case.agent_above(call.span_id), []).append(call.start_ns)
-    found: list[list[ToolCall]] = []
+    groups: list[list[ToolCall]] = []
     last: dict[tuple[str, int], list[ToolCall]] = {}
     for tool in case.tools:
         above = case.trace.parent(tool.span_id)
@@ -184,6 +184,6 @@ def batches(case: InvocationCase) -> list[list[ToolCall]]:
         key = ("" if above is None else above.span_id, turn)
         if key not in last:
             last[key] = []
-            found.append(last[key])
+            groups.append(last[key])
         last[key].append(tool)
-    return found
+    return groups

@@ -188,7 +188,10 @@ def _hidden_ms(case: InvocationCase, call: ModelCall, usual_ms: float) -> float:
 
 def _names_other_error(case: InvocationCase, call: ModelCall) -> bool:
     """Return whether an event of the call or its duplicate states another error than throttling."""
-    spans = [case.trace.span(call.span_id), *(each for each in case.trace.duplicates if each.parent_id == call.span_id)]
+    spans = [
+        case.trace.span(call.span_id),
+        *(duplicate for duplicate in case.trace.duplicates if duplicate.parent_id == call.span_id),
+    ]
     texts = [
         str(event.attributes.get("exception.type", "")) + str(event.attributes.get("exception.message", ""))
         for span in spans
@@ -216,4 +219,4 @@ def _counted(spans: Sequence[Span]) -> list[tuple[str, int]]:
     for span in spans:
         name = one_line(span.name.rpartition(".")[2] or span.name)
         counts[name] = counts.get(name, 0) + 1
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -101,35 +101,35 @@ def _part(name: str, intervals: list[Interval], basis: _Basis, whole: int) -> Pa
 
 
 @lru_cache(256)
-def _empty_part(name: str, derived_from: str, certainty: str, doubt: str) -> Part:
-    return Part(name=name, duration_ns=0, share=0.0, derived_from=derived_from, certainty=certainty, doubt=doubt)
+def _empty_part(name: str, derived_from: str, certainty: str, caveat: str) -> Part:
+    return Part(name=name, duration_ns=0, share=0.0, derived_from=derived_from, certainty=certainty, doubt=caveat)
 
 
 def _bases(trace: Trace, interval: AlignedInterval, client: ClientTiming | None) -> dict[str, _Basis]:
-    doubts = [interval.skew] if interval.skew else []
+    caveats = [interval.skew] if interval.skew else []
     if "partial" in trace.marks and trace.spans:
-        doubts.append("some spans of this trace are missing")
-    bases = {name: _of_spans(name, trace, interval, doubts) for name in _OPERATIONS}
+        caveats.append("some spans of this trace are missing")
+    bases = {name: _of_spans(name, trace, interval, caveats) for name in _OPERATIONS}
     servers = agent_servers(trace)
     caller_ids = callers(trace, servers)
-    inside, bases["agent"] = _agent(trace, interval, client, doubts, servers, caller_ids)
+    inside, bases["agent"] = _agent(trace, interval, client, caveats, servers, caller_ids)
     bases["cold_start"] = _cold_start(inside, interval, client)
-    bases["service_network"] = _outside(inside, trace, interval, client, doubts, servers, caller_ids)
+    bases["service_network"] = _outside(inside, trace, interval, client, caveats, servers, caller_ids)
     bases["unknown"] = _unknown(trace, client)
     return bases
 
 
-def _of_spans(name: str, trace: Trace, interval: AlignedInterval, doubts: Sequence[str]) -> _Basis:
+def _of_spans(name: str, trace: Trace, interval: AlignedInterval, caveats: Sequence[str]) -> _Basis:
     operation = _OPERATIONS[name]
     spans = trace.of_operation(operation)
     if not spans:
-        certainty = "measured" if trace.spans and not doubts else "inferred" if trace.spans else "missing"
-        return _empty_basis(f"no {operation} span", certainty, "; ".join(doubts))
+        certainty = "measured" if trace.spans and not caveats else "inferred" if trace.spans else "missing"
+        return _empty_basis(f"no {operation} span", certainty, "; ".join(caveats))
     return _Basis(
         intervals=_shifted(spans, interval),
         derived_from=f"union of {len(spans)} {operation} span{'s' if len(spans) > 1 else ''}",
-        certainty="inferred" if doubts else "measured",
-        doubt="; ".join(doubts),
+        certainty="inferred" if caveats else "measured",
+        doubt="; ".join(caveats),
         span_ids=tuple(span.span_id for span in spans),
     )
 
@@ -138,7 +138,7 @@ def _agent(
     trace: Trace,
     interval: AlignedInterval,
     client: ClientTiming | None,
-    doubts: Sequence[str],
+    caveats: Sequence[str],
     servers: Sequence[Span],
     caller_ids: set[str],
 ) -> tuple[list[Interval], _Basis]:
@@ -150,13 +150,13 @@ def _agent(
     rest = [span for span in trace.of_operation("cycle", "other") if span.span_id not in foreign]
     own = [*servers, *agents, *rest]
     inside = _shifted(own, interval)
-    doubts = list(doubts)
+    caveats = list(caveats)
     if servers:
         derived_from = f"{_count(servers, 'server span')} minus model, tools and memory"
     elif agents:
         derived_from = f"{_count(agents, 'invoke_agent span')} minus model, tools and memory"
         if client is not None:
-            doubts.append("no server span: the time of the agent's web server is counted in service_network")
+            caveats.append("no server span: the time of the agent's web server is counted in service_network")
             if client.agent_start_ns is not None and inside:
                 start = client.agent_start_ns + interval.shift_ns
                 inside.append((start, max(start, min(first for first, _ in inside))))
@@ -164,12 +164,12 @@ def _agent(
         times = _shifted(trace.spans, interval)
         inside = [(min(start for start, _ in times), max(end for _, end in times))]
         derived_from = "first to last span minus model, tools and memory"
-        doubts.append("neither a server nor an invoke_agent span")
+        caveats.append("neither a server nor an invoke_agent span")
     return inside, _Basis(
         intervals=inside,
         derived_from=derived_from,
-        certainty="inferred" if doubts else "measured",
-        doubt="; ".join(doubts),
+        certainty="inferred" if caveats else "measured",
+        doubt="; ".join(caveats),
         span_ids=tuple(span.span_id for span in own),
     )
 
@@ -203,8 +203,8 @@ def _cold_start(inside: Sequence[Interval], interval: AlignedInterval, client: C
     logged = None if client.agent_start_ns is None else client.agent_start_ns + interval.shift_ns
     starts = [start for start in (first, logged) if start is not None]
     if not starts:
-        doubt = "neither a start line in the log nor a span shows when the agent started"
-        return _Basis(derived_from="no agent start", certainty="missing", doubt=doubt)
+        caveat = "neither a start line in the log nor a span shows when the agent started"
+        return _Basis(derived_from="no agent start", certainty="missing", doubt=caveat)
     source = "first span" if logged is None or (first is not None and first <= logged) else "start line in the log"
     return _Basis(
         intervals=[(client.sent_ns, max(client.sent_ns, min(starts)))],
@@ -219,7 +219,7 @@ def _outside(
     trace: Trace,
     interval: AlignedInterval,
     client: ClientTiming | None,
-    doubts: Sequence[str],
+    caveats: Sequence[str],
     servers: Sequence[Span],
     caller_ids: set[str],
 ) -> _Basis:
@@ -232,8 +232,8 @@ def _outside(
         return _Basis(
             intervals=_shifted(calling, interval),
             derived_from="the caller's spans minus the agent's",
-            certainty="inferred" if doubts else "measured",
-            doubt="; ".join(doubts),
+            certainty="inferred" if caveats else "measured",
+            doubt="; ".join(caveats),
             span_ids=tuple(span.span_id for span in calling),
         )
     if not inside:
@@ -246,14 +246,14 @@ def _outside(
             certainty="inferred",
             doubt="no span shows when the agent finished: the time after it is counted in unknown",
         )
-    doubts = list(doubts)
+    caveats = list(caveats)
     if not servers:
-        doubts.append("no server span: it may include time of the agent")
+        caveats.append("no server span: it may include time of the agent")
     return _Basis(
         intervals=[(interval.start_ns, interval.end_ns)],
         derived_from="client interval outside the agent's spans",
-        certainty="inferred" if doubts else "measured",
-        doubt="; ".join(doubts),
+        certainty="inferred" if caveats else "measured",
+        doubt="; ".join(caveats),
     )
 
 
@@ -266,8 +266,8 @@ def _unknown(trace: Trace, client: ClientTiming | None) -> _Basis:
 
 
 @lru_cache(64)
-def _empty_basis(derived_from: str, certainty: str, doubt: str) -> _Basis:
-    return _Basis(derived_from=derived_from, certainty=certainty, doubt=doubt)
+def _empty_basis(derived_from: str, certainty: str, caveat: str) -> _Basis:
+    return _Basis(derived_from=derived_from, certainty=certainty, doubt=caveat)
 
 
 def _shifted(spans: Iterable[Span], interval: AlignedInterval) -> list[Interval]:

@@ -44,8 +44,8 @@ def draw_waterfall(
     for part, name in PART_NAMES.items():
         pieces = [
             _Piece(WHOLE_LANE, (at - zero_ns) / 1e6, (end - at) / 1e6, name)
-            for found, at, end in stretches
-            if found == part
+            for stretch_part, at, end in stretches
+            if stretch_part == part
         ]
         pieces += [
             _Piece(places[bar.span_id], bar.start_ms, bar.duration_ms, _told(bar), bar.is_failed)
@@ -99,17 +99,20 @@ def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = 
     labels = [shown(label) for label, _ in breakdowns]
     traces: list[dict[str, Any]] = []
     for part, name in PART_NAMES.items():
-        found = [each[part] for _, each in breakdowns]
-        if any(each.duration_ns for each in found):
+        parts = [breakdown[part] for _, breakdown in breakdowns]
+        if any(part_time.duration_ns for part_time in parts):
             traces.append(
                 {
                     "type": "bar",
                     "orientation": "h",
                     "name": name,
-                    "x": [each.duration_ms for each in found],
-                    "y": list(range(len(found))),
+                    "x": [part_time.duration_ms for part_time in parts],
+                    "y": list(range(len(parts))),
                     "width": 0.6,
-                    "customdata": [[each.share, each.certainty, shown(each.derived_from, 160)] for each in found],
+                    "customdata": [
+                        [part_time.share, part_time.certainty, shown(part_time.derived_from, 160)]
+                        for part_time in parts
+                    ],
                     "hovertemplate": "%{x:.1f} ms, %{customdata[0]:.1%}<br>%{customdata[1]}: %{customdata[2]}"
                     f"<extra>{name}</extra>",
                     "marker": {"color": PART_COLOURS[part], "pattern": _pattern(part)},
@@ -165,8 +168,8 @@ def _bars(part: str, pieces: Sequence[_Piece]) -> dict[str, Any]:
 
 
 def _told(bar: Bar) -> str:
-    said = (["failed"] if bar.is_failed else []) + sorted(mark.replace("_", " ") for mark in bar.marks)
-    return " · ".join((shown(bar.label, 80), bar.operation.replace("_", " "), *map(shown, said)))
+    notes = (["failed"] if bar.is_failed else []) + sorted(mark.replace("_", " ") for mark in bar.marks)
+    return " · ".join((shown(bar.label, 80), bar.operation.replace("_", " "), *map(shown, notes)))
 
 
 def _indented(bar: Bar) -> str:

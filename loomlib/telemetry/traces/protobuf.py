@@ -64,7 +64,10 @@ def _resource_spans(group: ResourceSpans) -> dict[str, Any] | None:
 def _resource_logs(group: ResourceLogs) -> dict[str, Any] | None:
     scopes: list[dict[str, Any]] = []
     for scope in group.scope_logs:
-        if any(len(each.trace_id) not in (0, 16) or len(each.span_id) not in (0, 8) for each in scope.log_records):
+        if any(
+            len(log_record.trace_id) not in (0, 16) or len(log_record.span_id) not in (0, 8)
+            for log_record in scope.log_records
+        ):
             return None
         records = [_log_record(record) for record in scope.log_records]
         scopes.append({"scope": {"name": scope.scope.name}, "logRecords": records})

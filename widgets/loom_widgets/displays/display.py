@@ -51,10 +51,10 @@ class Display(Panel):
     @property
     def value(self) -> Any:
         """What is shown. Raises `LoomError` when it is gone."""
-        found = self._kept()
-        if found is None:
+        value = self._kept()
+        if value is None:
             raise LoomError("The object of this view no longer exists", on=self.title, try_="run the cell again")
-        return found
+        return value
 
     def fill(self) -> Mapping[str, Any]:
         """Return the state that the view starts with; it must be small.
@@ -80,12 +80,12 @@ class Display(Panel):
 
     def receive(self, message: Any) -> None:
         """Handle a message of a view; that a view has opened or closed is a message too."""
-        said = message.get("do") if isinstance(message, Mapping) else None
-        if said not in ("seen", "unseen"):
+        requested = message.get("do") if isinstance(message, Mapping) else None
+        if requested not in ("seen", "unseen"):
             super().receive(message)
             return
         view = str(Form(message.get("with") or {}).get("view"))
-        if said == "seen":
+        if requested == "seen":
             self._seen_by.add(view)
             self._look_again()
         elif view in self._seen_by:
@@ -115,8 +115,8 @@ class Display(Panel):
         frame, source = self._frame(name)
         has = f"has = table.astype(str).apply(lambda each: each.str.contains({text!r}, case=False, regex=False))"
         self.show_code("\n".join([source, *([has, "table[has.any(axis=1)]"] if text else [])]))
-        found = FrameRows(frame).holding(text) if text else FrameRows(frame)
-        return {"shown": self.tables.put(name, found), "of": len(frame)}
+        rows = FrameRows(frame).holding(text) if text else FrameRows(frame)
+        return {"shown": self.tables.put(name, rows), "of": len(frame)}
 
     @action(lane="table")
     def row(self, form: Form) -> Mapping[str, Any]:
@@ -131,10 +131,10 @@ class Display(Panel):
     # How it is done.
 
     def _frame(self, name: str) -> tuple[pd.DataFrame, str]:
-        found = self._frames.get(name)
-        if found is None:
+        frame = self._frames.get(name)
+        if frame is None:
             raise LoomError("The object of this view no longer exists", on=self.title, try_="run the cell again")
-        return found
+        return frame
 
     def _look_again(self) -> None:
         value = self._kept()

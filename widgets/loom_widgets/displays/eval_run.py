@@ -70,12 +70,12 @@ class EvalRunDisplay(Display):
     def case(self, form: Form) -> Mapping[str, Any]:
         """One case with all that is known of it."""
         run: EvalRun = self.value
-        found = run.judgements_at([(form.count("place"), form.count("repeat"))])
-        if not found:
+        judgements = run.judgements_at([(form.count("place"), form.count("repeat"))])
+        if not judgements:
             raise EvalError("The case has no answer yet", on=run.id)
-        self.show_code(f"{self._line(run)}\nrun[{found[0].case_id!r}][{found[0].repeat}]")
+        self.show_code(f"{self._line(run)}\nrun[{judgements[0].case_id!r}][{judgements[0].repeat}]")
         # Its trace is the workbench's to read, which a run does not know: the Evaluate panel has it.
-        return {**case_told(run, found[0]), "invocation": None}
+        return {**case_told(run, judgements[0]), "invocation": None}
 
     def _line(self, run: EvalRun) -> str:
         return f"from loomlib import EvalRun\n\nrun = EvalRun.load(bench.store, {run.id!r})"

@@ -30,6 +30,6 @@ class FrameDisplay(Display):
         frame = self.value
         self.title = str(frame.attrs.get("title") or self.called)
         rows, columns = frame.shape
-        told = self.put_frame("rows", flat(frame), "# table: what this cell shows")
+        table = self.put_frame("rows", flat(frame), "# table: what this cell shows")
         size = f"{rows:,} rows, {columns:,} {'column' if columns == 1 else 'columns'}"
-        return {"size": size, "note": str(frame.attrs.get("note", "")), "frame": told}
+        return {"size": size, "note": str(frame.attrs.get("note", "")), "frame": table}

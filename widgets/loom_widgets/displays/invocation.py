@@ -54,9 +54,9 @@ class InvocationDisplay(Traced):
         """When the agent began, by its logs."""
         invocation: Invocation = self.value
         self.show_code(f"{self._line(invocation)}\ninv.latency()")
-        found = invocation.latency(progress=self._told(cancel))
-        self.say(found.sentence() if found.state != "found" else "")
-        figures = [row for row in figures_of(invocation, found) if row["value"] is not None]
+        latency = invocation.latency(progress=self._told(cancel))
+        self.say(latency.sentence() if latency.state != "found" else "")
+        figures = [row for row in figures_of(invocation, latency) if row["value"] is not None]
         self._ask(figures=figures)
 
     @action(lane="after")
@@ -65,10 +65,10 @@ class InvocationDisplay(Traced):
         invocation: Invocation = self.value
         line = f"{self._line(invocation)}\ntrace = inv.trace()"
         self.show_code(line)
-        found = invocation.trace(progress=self._told(cancel))
+        trace = invocation.trace(progress=self._told(cancel))
         cancel.check()
         self.say("")
-        self._ask(trace=self.put_trace(found, line))
+        self._ask(trace=self.put_trace(trace, line))
 
     @action(lane="look")
     def events(self) -> None:
@@ -80,11 +80,11 @@ class InvocationDisplay(Traced):
         named = "import pandas as pd\ntable = pd.DataFrame({'after_ms': inv.record.chunk_offsets_ms})"
         stored = invocation.protocols.events()
         typed = pd.DataFrame({"kind": [_kind(run) for run in stored], "event": [str(run) for run in stored]})
-        kept = "table = inv.protocols.events()"
+        code = "table = inv.protocols.events()"
         self.show_code(f"{line}inv.record.chunk_offsets_ms")
         self._ask(
             pieces=self.put_frame("pieces", pieces, f"{line}{named}"),
-            events=self.put_frame("events", typed, f"{line}{kept}") if stored else None,
+            events=self.put_frame("events", typed, f"{line}{code}") if stored else None,
         )
 
     @action(lane="look")
@@ -95,8 +95,8 @@ class InvocationDisplay(Traced):
         self.show_code(line)
         self._ask(logs=self.put_frame("logs", flat(invocation.telemetry.logs()), line))
 
-    def _ask(self, **found: Any) -> None:
-        self.show(asked={**self.state.get("asked", {}), **found})
+    def _ask(self, **fields: Any) -> None:
+        self.show(asked={**self.state.get("asked", {}), **fields})
 
     def _told(self, cancel: Cancel) -> Any:
         def say(sentence: str) -> None:
@@ -112,7 +112,11 @@ class InvocationDisplay(Traced):
 
 def _kind(event: str) -> str:
     try:
-        found = json.loads(event)
+        document = json.loads(event)
     except (ValueError, RecursionError):
         return "text"
-    return str(found.get("type") or found.get("kind") or "–") if isinstance(found, dict) else type(found).__name__
+    return (
+        str(document.get("type") or document.get("kind") or "–")
+        if isinstance(document, dict)
+        else type(document).__name__
+    )

@@ -36,22 +36,22 @@ def enable(shell: InteractiveShell | None = None) -> None:
     a terminal) nothing else goes out. Outside of IPython this does nothing. `%load_ext loom_widgets` calls it.
     """
     global _enabled
-    found: Any = shell if shell is not None else _shell()
-    if found is None or found.display_formatter is None:
+    ipython: Any = shell if shell is not None else _shell()
+    if ipython is None or ipython.display_formatter is None:
         return
     if _enabled is not None:
-        if _enabled[0] is found:
+        if _enabled[0] is ipython:
             return
         disable()
     cells = Cells()
-    formatter = found.display_formatter.mimebundle_formatter
+    formatter = ipython.display_formatter.mimebundle_formatter
     before: dict[str, Any] = {}
     for (module, name), view in VIEWS.items():
         # Taken out first: one that was used already is kept by its class, which would go before the name.
         before[f"{module}.{name}"] = formatter.pop(f"{module}.{name}", None)
-        formatter.for_type_by_name(module, name, _shown_as(found, cells, *view))
-    found.events.register("pre_run_cell", cells.begin)
-    _enabled = found, cells, before
+        formatter.for_type_by_name(module, name, _shown_as(ipython, cells, *view))
+    ipython.events.register("pre_run_cell", cells.begin)
+    _enabled = ipython, cells, before
 
 
 def disable() -> None:

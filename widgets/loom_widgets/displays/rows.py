@@ -53,23 +53,23 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         try:
             ordered = values.sort_values(**options)
         except TypeError:  # of several kinds
-            ordered = values.sort_values(key=lambda each: each.map(str, na_action="ignore"), **options)
+            ordered = values.sort_values(key=lambda column: column.map(str, na_action="ignore"), **options)
         return FrameRows(self._frame, [self._places[label] for label in ordered.index])
 
     def holding(self, text: str) -> FrameRows:
         """Those rows that hold a text in any column, whatever its case."""
-        wanted, found = text.casefold(), set[int]()
+        wanted, matching = text.casefold(), set[int]()
         for number in range(self._frame.shape[1]):
             for at, value in enumerate(self._frame.iloc[:, number]):
-                if at not in found and wanted in str(value).casefold():
-                    found.add(at)
-        return FrameRows(self._frame, sorted(found))
+                if at not in matching and wanted in str(value).casefold():
+                    matching.add(at)
+        return FrameRows(self._frame, sorted(matching))
 
     def whole(self, place: int, longest: int) -> list[list[str]]:
         """One row as names and texts, in full."""
         names = names_of(self._frame)
         return [
-            [name, "–" if (found := cell(value)) is None else _cut(str(found), longest)]
+            [name, "–" if (shown := cell(value)) is None else _cut(str(shown), longest)]
             for name, value in zip(names, (self._frame.iloc[place, n] for n in range(len(names))), strict=True)
         ]
 
@@ -96,13 +96,13 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
     Later changes of the original do not affect it.
     """
-    kept = pd.DataFrame(frame.copy(deep=False))
-    plain_index = isinstance(kept.index, pd.RangeIndex) and kept.index.name is None
+    flattened = pd.DataFrame(frame.copy(deep=False))
+    plain_index = isinstance(flattened.index, pd.RangeIndex) and flattened.index.name is None
     if plain_index:
-        return kept
-    index = kept.index.to_frame(index=False)
-    index.columns = ["" if item is None else str(item) for item in kept.index.names]
-    return pd.concat([index, kept.reset_index(drop=True)], axis=1)
+        return flattened
+    index = flattened.index.to_frame(index=False)
+    index.columns = ["" if item is None else str(item) for item in flattened.index.names]
+    return pd.concat([index, flattened.reset_index(drop=True)], axis=1)
 
 
 def names_of(frame: pd.DataFrame) -> list[str]:
@@ -118,15 +118,15 @@ def cell(value: Any) -> Any:
         return well_formed(value)
     if isinstance(value, list | tuple | dict | set | frozenset) or getattr(value, "ndim", 0):
         return well_formed(str(value))
-    found = plain(value)
-    if isinstance(found, int) and not isinstance(found, bool) and abs(found) > 2**53:
-        return str(found)
-    return well_formed(found) if isinstance(found, str) else found
+    result = plain(value)
+    if isinstance(result, int) and not isinstance(result, bool) and abs(result) > 2**53:
+        return str(result)
+    return well_formed(result) if isinstance(result, str) else result
 
 
 def _cut_cell(value: Any, longest: int) -> Any:
-    found = cell(value)
-    return _cut(found, longest) if isinstance(found, str) else found
+    shown = cell(value)
+    return _cut(shown, longest) if isinstance(shown, str) else shown
 
 
 def _cut(text: str, longest: int) -> str:

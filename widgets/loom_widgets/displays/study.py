@@ -51,12 +51,12 @@ class StudyDisplay(Display):
             ],
             "intervals": [
                 {
-                    "scenario": item.scenario.value, "quantile": name, "value": found.value, "low": found.low,
-                    "high": found.high, "open": found.open_above,
+                    "scenario": item.scenario.value, "quantile": name, "value": estimate.value, "low": estimate.low,
+                    "high": estimate.high, "open": estimate.open_above,
                 }
                 for item in estimates.scenarios
                 for name in _QUANTILES
-                if (found := getattr(item, name)).value is not None
+                if (estimate := getattr(item, name)).value is not None
             ],
             "findings": [
                 {"title": finding.title, "evidence": well_formed(finding.evidence), "advice": finding.advice}

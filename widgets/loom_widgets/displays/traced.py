@@ -39,25 +39,25 @@ class Traced(Display):
         self._trace, self._source = trace, source
         bars = bar_rows(trace)
         self.tables.put("bars", bars)
-        found = trace.breakdown()
+        breakdown = trace.breakdown()
         parts = [
             (
                 PART_NAMES[part.name], milliseconds(part.duration_ms), share(part.share), part.certainty,
                 " · ".join(filter(None, (part.derived_from, part.doubt))),
             )
-            for part in found.parts
+            for part in breakdown.parts
         ]  # fmt: skip
-        whole = ("the whole", milliseconds(found.total_ms), "100 %", "", found.whole)
+        whole = ("the whole", milliseconds(breakdown.total_ms), "100 %", "", breakdown.whole)
         spans = flat(trace.spans())
         return {
             "heading": trace.title(),
             "sentences": trace.sentences(),
             "first": min((0.0, *(row["start_ms"] for row in bars))),
-            "last": max((found.total_ms, *(row["start_ms"] + row["duration_ms"] for row in bars))),
+            "last": max((breakdown.total_ms, *(row["start_ms"] + row["duration_ms"] for row in bars))),
             "parts": {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES},
             "bars": {"rows": bars[:FIRST], "total": len(bars)},
             "spans": self.put_frame("spans", spans[list(_SPANS)], f"{source}\ntable = trace.spans()"),
-            "where": small_table(_PARTS, [*parts, whole]) if found.total_ns else None,
+            "where": small_table(_PARTS, [*parts, whole]) if breakdown.total_ns else None,
             "causes": [
                 {
                     "title": well_formed(cause.title),
@@ -79,7 +79,7 @@ class Traced(Display):
         if span is None:
             raise LoomError("There is no such span", on=id, try_="run the cell again")
         self.show_code(f"{self._source}\ntrace.trace.span({id!r})")
-        said = trace.trace.records_by_span().get(span.span_id, [])
+        records = trace.trace.records_by_span().get(span.span_id, [])
         return {
             "name": well_formed(span.name),
             "failed": span.is_failed,
@@ -104,7 +104,7 @@ class Traced(Display):
                 ]
                 for event in span.events[:_MOST_VALUES]
             ],
-            "said": [[well_formed(item.event_name), short_text(item.body)] for item in said[:_MOST_VALUES]],
+            "said": [[well_formed(item.event_name), short_text(item.body)] for item in records[:_MOST_VALUES]],
         }
 
     @action(lane="look")

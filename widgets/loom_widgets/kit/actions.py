@@ -139,19 +139,19 @@ def action(method: Callable[..., Any] | None = None, *, lane: str | Callable[[An
         def deploy(self, form: Form, cancel: Cancel) -> None: ...
     """
 
-    def mark(found: _F) -> _F:
-        takes = len(inspect.signature(found).parameters) - 1
-        setattr(found, _MARK, Action(name=found.__name__, lane=lane, takes=takes))
-        return found
+    def mark(method: _F) -> _F:
+        takes = len(inspect.signature(method).parameters) - 1
+        setattr(method, _MARK, Action(name=method.__name__, lane=lane, takes=takes))
+        return method
 
     return mark if method is None else mark(method)
 
 
 def actions_of(kind: type) -> Mapping[str, Action]:
     """Return the actions of a class by their names."""
-    found: dict[str, Action] = {}
+    actions: dict[str, Action] = {}
     for name in dir(kind):
         marked = getattr(inspect.getattr_static(kind, name, None), _MARK, None)
         if isinstance(marked, Action):
-            found[name] = marked
-    return found
+            actions[name] = marked
+    return actions

@@ -68,13 +68,13 @@ class Lanes:
     def _run(self, lane: str) -> None:
         while True:
             with self._lock:
-                found = self._waiting[lane].popleft() if self._waiting.get(lane) else None
-                if found is None:
+                waiting = self._waiting[lane].popleft() if self._waiting.get(lane) else None
+                if waiting is None:
                     del self._running[lane]
                 else:
-                    self._running[lane] = self._running[lane][0], found[1]
-            if found is None:
+                    self._running[lane] = self._running[lane][0], waiting[1]
+            if waiting is None:
                 self._changed()
                 return
-            job, cancel = found
+            job, cancel = waiting
             job(cancel)

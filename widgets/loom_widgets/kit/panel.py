@@ -185,10 +185,10 @@ class Panel(anywidget.AnyWidget):
         super().close()
 
     def _begin(self, name: str, form: Form, id: Any) -> None:
-        found = self._actions[name]
+        command = self._actions[name]
 
         def job(cancel: Cancel) -> None:
-            arguments: tuple[Any, ...] = (form, cancel)[: found.takes]
+            arguments: tuple[Any, ...] = (form, cancel)[: command.takes]
             try:
                 cancel.check()
                 value = getattr(self, name)(*arguments)
@@ -204,7 +204,7 @@ class Panel(anywidget.AnyWidget):
                 self.tell("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
 
         try:
-            lane = found.lane if isinstance(found.lane, str) else found.lane(self, form)
+            lane = command.lane if isinstance(command.lane, str) else command.lane(self, form)
         except ValueError as error:  # a form of any kind
             self.fail(error, doing=name.replace("_", " "))
             self.tell("failed", id=id)

@@ -63,27 +63,30 @@ class Tables:
         first, count = form.count("from"), form.count("count", 100, most=MOST_ROWS)
         rows = self._in_order(name, form.text("sort"), form.flag("down"))
         page = [{key: _short(value) for key, value in row.items()} for row in rows[first : first + count]]
-        told = {"table": name, "from": first, "rows": page, "total": len(rows)}
+        message = {"table": name, "from": first, "rows": page, "total": len(rows)}
         wanted = form.get("find")
         if not isinstance(wanted, Mapping):
-            return told
-        return {**told, "at": _place(rows, cast("Mapping[str, Any]", wanted), form.count("near"))}
+            return message
+        return {**message, "at": _place(rows, cast("Mapping[str, Any]", wanted), form.count("near"))}
 
     def _in_order(self, name: str, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
         with self._lock:
             rows = self._rows.get(name, ())
             if not column:
                 return rows
-            kept = self._sorted.get(name)
-            if isinstance(rows, Ordered) and (kept is None or kept[0] != (column, down)):
-                kept = (column, down), rows.in_order(column, down)
-                self._sorted[name] = kept
-            if kept is None or kept[0] != (column, down):
-                told = [row for row in rows if not _is_nothing(row.get(column))]
+            cached = self._sorted.get(name)
+            if isinstance(rows, Ordered) and (cached is None or cached[0] != (column, down)):
+                cached = (column, down), rows.in_order(column, down)
+                self._sorted[name] = cached
+            if cached is None or cached[0] != (column, down):
+                with_value = [row for row in rows if not _is_nothing(row.get(column))]
                 untold = [row for row in rows if _is_nothing(row.get(column))]
-                kept = (column, down), sorted(told, key=lambda row: _rank(row.get(column)), reverse=down) + untold
-                self._sorted[name] = kept
-            return kept[1]
+                cached = (
+                    (column, down),
+                    sorted(with_value, key=lambda row: _rank(row.get(column)), reverse=down) + untold,
+                )
+                self._sorted[name] = cached
+            return cached[1]
 
 
 def _place(rows: Sequence[Mapping[str, Any]], wanted: Mapping[str, Any], near: int) -> int | None:

@@ -62,8 +62,8 @@ class PendingEvents:
         quiet_s = max(_OPEN_TURN_LEAST_S, _OPEN_TURN_FACTOR * delay_s) if delay_s else 0.0
         for key, waiting in list(self._waiting.items()):
             closed = 0
-            for count, (came_s, entry) in enumerate(waiting, 1):
-                if entry.closes_turn and now_s - came_s >= delay_s:
+            for count, (arrived_s, entry) in enumerate(waiting, 1):
+                if entry.closes_turn and now_s - arrived_s >= delay_s:
                     closed = count
             if now_s - waiting[-1][0] >= quiet_s:
                 closed = len(waiting)

@@ -107,11 +107,11 @@ def _facts(clause: str) -> Iterator[Statement]:
             yield _fact(f"my:{who} name", name, f"The user's {who} is called {name}.")
         return
     owned = pattern("owned").match(clause)
-    things = items(owned["v"]) if owned else []
-    if len(things) > 1 and any(map(pattern("ownable").search, things)):
-        for thing in things:
-            article = "" if thing[:1].isdigit() or thing.split()[0].lower() in _NUMBERS else "a "
-            yield from _facts(f"I have {article}{thing}")
+    possessions = items(owned["v"]) if owned else []
+    if len(possessions) > 1 and any(map(pattern("ownable").search, possessions)):
+        for possession in possessions:
+            article = "" if possession[:1].isdigit() or possession.split()[0].lower() in _NUMBERS else "a "
+            yield from _facts(f"I have {article}{possession}")
         return
     for form in dict.fromkeys((clause, trimmed(clause))):
         matches = [(rule, match["v"]) for regex, rule in _fact_rules() if (match := regex.match(form))]
@@ -210,8 +210,8 @@ def _retracted(clause: str) -> Iterator[Statement]:
         favorite = what.removeprefix("favorite ").removeprefix("favourite ")
         slots = [what, f"my:{what}", f"favorite:{favorite}", *(["allergy:*"] if "allerg" in what else [])]
         yield from map(_emptied, slots)
-    elif gone := pattern("gone").match(clause) or pattern("rid").match(clause):
-        what = gone["what"].lower()
+    elif retraction := pattern("gone").match(clause) or pattern("rid").match(clause):
+        what = retraction["what"].lower()
         is_vehicle = what in ("car", "bike", "motorcycle")
         yield from map(_emptied, ["vehicle"] if is_vehicle else [f"my:{what} name", f"has:{what}", f"my:{what}"])
     elif left := pattern("left").match(clause):

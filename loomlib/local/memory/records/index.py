@@ -221,9 +221,9 @@ class Shortlist:
             k: How many nearest rows are wanted.
         """
         size = len(asked)
-        kept = question @ self._directions
-        reach = self._kept[:size] @ kept
-        reach += self._rest[:size] * _rest(question, kept)
+        projected = question @ self._directions
+        reach = self._kept[:size] @ projected
+        reach += self._rest[:size] * _rest(question, projected)
         reach[~asked] = -np.inf
         # The best of each block stand for the best of all: they are k real rows, so the threshold is never too high.
         whole = size // _BLOCK * _BLOCK
@@ -236,6 +236,6 @@ class Shortlist:
         return rows if rows.size <= max(_BLOCK, size * _LARGEST_SHARE) else None
 
 
-def _rest(vectors: _Matrix, kept: _Matrix) -> _Matrix:
+def _rest(vectors: _Matrix, projected: _Matrix) -> _Matrix:
     """Return the lengths of what the strongest directions leave out."""
-    return np.sqrt(np.maximum(0, (vectors**2).sum(axis=-1) - (kept**2).sum(axis=-1)))
+    return np.sqrt(np.maximum(0, (vectors**2).sum(axis=-1) - (projected**2).sum(axis=-1)))

@@ -132,8 +132,8 @@ def allowed_in(allowed: Sequence[object], name: str, text: str, used: Sequence[o
             if not isinstance(value, str) or value in used:
                 continue
             names = split_name(value)
-            is_said = f" {' '.join(names)} " in joined or (names and all(stem(word) in stems for word in names))
-            if is_said or units & recognize.unit_names(value):
+            is_mentioned = f" {' '.join(names)} " in joined or (names and all(stem(word) in stems for word in names))
+            if is_mentioned or units & recognize.unit_names(value):
                 return value
     numbers = [number for number in find_numbers(text) if number in allowed]
     return numbers[0] if numbers else MISSING

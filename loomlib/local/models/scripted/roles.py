@@ -31,8 +31,8 @@ def summary(request: ConverseRequest) -> str | None:
     users = (turn.text for turn in request.turns[: request.newest_question] if turn.role == "user")
     lines = [_STATED.sub("", line).strip() for text in users for line in text.splitlines()]
     stated = [line[:_LONGEST_LINE] for line in lines if line and not line.startswith("##") and line[-1] != "?"]
-    kept = list(dict.fromkeys(stated))[-_MOST_LINES:]
-    listed = [f"* The user said: {line}" for line in kept] or ["* The user stated nothing."]
+    facts = list(dict.fromkeys(stated))[-_MOST_LINES:]
+    listed = [f"* The user said: {line}" for line in facts] or ["* The user stated nothing."]
     return "\n".join(["## Conversation Summary", *listed])
 
 

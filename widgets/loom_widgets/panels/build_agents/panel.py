@@ -188,7 +188,7 @@ def _sentence(rows: list[dict[str, Any]]) -> str:
 
 def _variables(text: str) -> dict[str, str]:
     """`NAME=value` lines. What is wrong is told by its line's number: the line may hold a secret."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -199,8 +199,8 @@ def _variables(text: str) -> dict[str, str]:
                 on=f"line {number} of the environment",
                 try_="one variable per line, such as QUERY_SECONDS=2",
             )
-        found[name.strip()] = value.strip()
-    return found
+        variables[name.strip()] = value.strip()
+    return variables
 
 
 def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, str]) -> str:

@@ -78,10 +78,10 @@ class RunRequest:
         """
         if not self.source:
             raise EvalError("No eval set is chosen", try_="a shipped set, or the path of a file")
-        found = bench.evals.run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
-        chosen = found.where(tags=self.tags) if self.tags else found
+        evalset = bench.evals.run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
+        chosen = evalset.where(tags=self.tags) if self.tags else evalset
         if not chosen.cases:
-            known = ", ".join(sorted({tag for case in found.cases for tag in case.tags})[:20])
+            known = ", ".join(sorted({tag for case in evalset.cases for tag in case.tags})[:20])
             raise EvalError("No case has these tags", on=", ".join(self.tags), try_=f"some of {known}")
         return chosen
 
@@ -95,10 +95,10 @@ class RunRequest:
         Raises:
             EvalError: A gate names an evaluator that does not judge this run.
         """
-        found = [GateRequest.read(text) for text in self.gate.split(",") if text.strip()]
-        for wish in found:
-            named(wish.evaluator, judges)
-        return found
+        requests = [GateRequest.read(text) for text in self.gate.split(",") if text.strip()]
+        for request in requests:
+            named(request.evaluator, judges)
+        return requests
 
     def check(self) -> None:
         """Check that the run can start.
@@ -119,12 +119,12 @@ class RunRequest:
             read += f".where(tags={list(self.tags)!r})"
         options = [repr(evaluators), str(self.repeats)]
         if self.budget is not None:
-            told = ", ".join(
+            arguments = ", ".join(
                 f"{name}={value!r}"
                 for name in ("money", "tokens", "time_s")
                 if (value := getattr(self, name)) is not None
             )
-            options.append(f"budget=Budget({told})")
+            options.append(f"budget=Budget({arguments})")
         if not self.reuse:
             options.append("reuse=False")
         names = "Budget, EvalSet" if self.budget is not None else "EvalSet"
@@ -136,24 +136,24 @@ class RunRequest:
             lines += [f"runs = [bench.agent(name){ask} for name in {list(self.agents)!r}]", "run = runs[0]"]
         if self.gate:
             imports.append("from loomlib.evals.compare.gate_requests import GateRequest, judge_gates")
-            wishes = ", ".join(f"GateRequest.read({text.strip()!r})" for text in self.gate.split(",") if text.strip())
-            lines.append(f"judge_gates(run.summary(), [{wishes}])")
+            requests = ", ".join(f"GateRequest.read({text.strip()!r})" for text in self.gate.split(",") if text.strip())
+            lines.append(f"judge_gates(run.summary(), [{requests}])")
         if len(self.agents) > 1:
             lines.append("runs[1].compare(runs[0])")
         return "\n".join([*imports, connect_code(bench).rstrip(), *lines, "run"])
 
 
-def set_told(evalset: EvalSet, wish: RunRequest) -> dict[str, Any]:
+def set_told(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
     """Return what a set contains and which evaluators would judge it."""
-    chosen = wish.evaluators_for(evalset)
+    chosen = request.evaluators_for(evalset)
     judges = (
         list(dict.fromkeys(item.name for item in RunEvaluators(evalset, chosen).evaluators))
         if chosen or evalset.evaluators or any(item.evaluators for item in evalset.cases)
         else []
     )
-    whom = f"scored by {', '.join(judges)}" if judges else "it has no expectations, so name an evaluator"
+    scored_by = f"scored by {', '.join(judges)}" if judges else "it has no expectations, so name an evaluator"
     return {
-        "sentence": f"{evalset.name}: {len(evalset)} cases, {whom}.",
+        "sentence": f"{evalset.name}: {len(evalset)} cases, {scored_by}.",
         "description": evalset.description,
         "blueprint": str(evalset.metadata.get("blueprint", "")),
         "tags": sorted({tag for case in evalset.cases for tag in case.tags})[:100],

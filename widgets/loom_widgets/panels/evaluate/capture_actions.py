@@ -35,16 +35,16 @@ class CaptureActions(Panel):
         agent, write = self.bench.agent(name), not form.flag("look")
         tags = [tag.strip() for tag in form.text("tags").split(",") if tag.strip()]
         session = form.text("session") if form.flag("whole") else ""
-        said = f"session_id={session!r}" if session else str(id)
+        argument = f"session_id={session!r}" if session else str(id)
         self.show_code(
             f"{connect_code(self.bench)}"
-            f"bench.agent({name!r}).evals.capture_into({str(path)!r}, {said}, tags={tags!r}, "
+            f"bench.agent({name!r}).evals.capture_into({str(path)!r}, {argument}, tags={tags!r}, "
             f"expected={form.flag('expected')!r}{'' if write else ', write=False'})"
         )
-        found = agent.evals.capture_into(
+        captured = agent.evals.capture_into(
             path, None if session else id, session_id=session or None, write=write, tags=tags,
             expected=form.flag("expected"),
         )  # fmt: skip
-        told = captured_told(found, written=write)
-        self.say(told["sentence"] if write else "Preview only: nothing was written.")
-        return told
+        described = captured_told(captured, written=write)
+        self.say(described["sentence"] if write else "Preview only: nothing was written.")
+        return described

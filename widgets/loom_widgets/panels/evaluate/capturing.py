@@ -35,17 +35,17 @@ def _clean(text: object) -> str:
     return line(redact(str(text or "")[:_LOOKED_AT]).text, 200)
 
 
-def captured_told(found: CapturedInto, *, written: bool) -> dict[str, Any]:
+def captured_told(captured: CapturedInto, *, written: bool) -> dict[str, Any]:
     """Return the case as it is stored, and how much was redacted in it."""
-    case = found.case
+    case = captured.case
     return {
         "case": case.id,
-        "path": str(found.path),
-        "cases": len(found.evalset),
-        "is_new": found.is_new,
-        "written": written and found.is_new,
-        "sentence": found.sentence(),
-        "struck_out": [[name, count] for name, count in found.struck_out.items()],
+        "path": str(captured.path),
+        "cases": len(captured.evalset),
+        "is_new": captured.is_new,
+        "written": written and captured.is_new,
+        "sentence": captured.sentence(),
+        "struck_out": [[name, count] for name, count in captured.struck_out.items()],
         "tags": list(case.tags),
         "turns": [
             {

@@ -82,28 +82,28 @@ def head_sentence(head: Mapping[str, Any]) -> str:
     return f"{head['target']} on {head['set']}: {answered}; {counted or 'none scored'}."
 
 
-def case_told(run: EvalRun, each: Judgement) -> dict[str, Any]:
+def case_told(run: EvalRun, judgement: Judgement) -> dict[str, Any]:
     """One case opened: what was said, what was expected, who says what and why, and where the paths part."""
-    case: EvalCase = run.evalset.cases[each.position]
-    answer = each.answer
+    case: EvalCase = run.evalset.cases[judgement.position]
+    answer = judgement.answer
     last = next((turn for turn in reversed(answer.turns) if turn.invocation_id is not None), None)
-    verdicts = [row for name, said in each.verdicts.items() for row in verdict_rows(name, said)]
+    verdicts = [row for name, verdict in judgement.verdicts.items() for row in verdict_rows(name, verdict)]
     return {
         "run": run.id,
         "target": run.target.name,
-        "case": each.case_id,
-        "place": each.position,
-        "repeat": each.repeat,
-        "state": _word(each),
+        "case": judgement.case_id,
+        "place": judgement.position,
+        "repeat": judgement.repeat,
+        "state": _word(judgement),
         "tags": list(case.tags),
-        "turns": _turns(case, each),
+        "turns": _turns(case, judgement),
         "assertions": [cut(text) for text in case.assertions],
         "failure": "" if answer.failure is None else cut(f"{answer.failure.kind}: {answer.failure.message}"),
         "verdicts": [dict(zip(("evaluator", "verdict", "score", "why"), row, strict=True)) for row in verdicts],
-        "paths": [path for name, said in each.verdicts.items() for path in _paths(name, said)],
+        "paths": [path for name, verdict in judgement.verdicts.items() for path in _paths(name, verdict)],
         "facts": facts(answer),
         "tools": None if answer.tools is None else [use.name for use in answer.tools],
-        "is_reused": each.is_reused,
+        "is_reused": judgement.is_reused,
         "invocation": None if last is None else last.invocation_id,
         "session": "" if last is None else last.session_id,
         "trace": next((turn.trace_id for turn in reversed(answer.turns) if turn.trace_id), ""),
@@ -115,43 +115,45 @@ def place_of(evalset: EvalSet, id: str) -> int | None:
     return next((at for at, case in enumerate(evalset.cases) if case.id == id), None)
 
 
-def _word(each: Judgement) -> str:
-    state = state_of(each)
+def _word(judgement: Judgement) -> str:
+    state = state_of(judgement)
     return STATE_WORDS.get(state, state)
 
 
-def _quality(said: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> tuple[float | None, str]:
-    if isinstance(said, CaseFailure):
+def _quality(verdict: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> tuple[float | None, str]:
+    if isinstance(verdict, CaseFailure):
         return None, "judge failed"
-    if not isinstance(said, tuple) or not said:
-        return None, "not applicable" if isinstance(said, NotApplicable) else ""
-    found = deciding(said)
-    words = {"scored" if one.passed is None else "passed" if one.passed else "low" for one in found}
+    if not isinstance(verdict, tuple) or not verdict:
+        return None, "not applicable" if isinstance(verdict, NotApplicable) else ""
+    score = deciding(verdict)
+    words = {"scored" if one.passed is None else "passed" if one.passed else "low" for one in score}
     word = next(item for item in ("low", "scored", "passed") if item in words)
-    return sum(one.value for one in found) / len(found), word
+    return sum(one.value for one in score) / len(score), word
 
 
-def _turns(case: EvalCase, each: Judgement) -> list[dict[str, Any]]:
-    given = each.answer.turns
-    told: list[dict[str, Any]] = []
+def _turns(case: EvalCase, judgement: Judgement) -> list[dict[str, Any]]:
+    given = judgement.answer.turns
+    turns: list[dict[str, Any]] = []
     for at in range(max(len(case.turns), len(given), 1)):
         turn = case.turns[at] if at < len(case.turns) else None
         expected = None if turn is None else turn.expected_answer
-        told.append(
+        turns.append(
             {
                 "asked": cut(turn.prompt if turn else case.prompt if at == 0 else ""),
-                "answered": cut(given[at].text, whole=whole_answer(case, each.repeat, at)) if at < len(given) else None,
+                "answered": cut(given[at].text, whole=whole_answer(case, judgement.repeat, at))
+                if at < len(given)
+                else None,
                 "expected": None if expected is None else cut(expected),
             }
         )
-    return told
+    return turns
 
 
-def _paths(name: str, said: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for item in cast("tuple[Score, ...]", said) if isinstance(said, tuple) else ():
+def _paths(name: str, verdict: object) -> list[dict[str, Any]]:
+    paths: list[dict[str, Any]] = []
+    for item in cast("tuple[Score, ...]", verdict) if isinstance(verdict, tuple) else ():
         rows = alignment_rows(item)
         if rows:
             title = " · ".join(filter(None, (name, item.part)))
-            found.append({"title": title, "rows": [dict(row) for row in rows[:300]]})
-    return found
+            paths.append({"title": title, "rows": [dict(row) for row in rows[:300]]})
+    return paths

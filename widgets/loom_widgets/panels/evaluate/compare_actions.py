@@ -39,17 +39,17 @@ class CompareActions(Panel):
         """Show a case with different verdicts, in both runs."""
         place, id = form.count("place"), form.text("case")
         sides = [self.bench.evals.run(form.text("new")), self.bench.evals.run(form.text("baseline"))]
-        told = []
+        cases = []
         for run in sides:
             at = place if run is sides[0] else place_of(run.evalset, id)
-            found = run.judgements_at([(at, repeat) for repeat in range(run.repeats)]) if at is not None else []
-            told.append(case_told(run, found[0]) if found else None)
-        return {"new": told[0], "baseline": told[1]}
+            judgements = run.judgements_at([(at, repeat) for repeat in range(run.repeats)]) if at is not None else []
+            cases.append(case_told(run, judgements[0]) if judgements else None)
+        return {"new": cases[0], "baseline": cases[1]}
 
     def _put_comparison(self, new: EvalRun, baseline: EvalRun, margin: float) -> Mapping[str, Any]:
-        told, flips = comparison_told(new, baseline, margin=margin)
-        told["flips"] = self.tables.put("flips", flips)
-        self._compared = told
-        self.tell("compared", **told)
-        self.say(told["headline"])
+        described, flips = comparison_told(new, baseline, margin=margin)
+        described["flips"] = self.tables.put("flips", flips)
+        self._compared = described
+        self.tell("compared", **described)
+        self.say(described["headline"])
         return {}

@@ -20,22 +20,22 @@ _RANKS = {"lost": 0, "won": 1}
 
 def comparison_told(new: EvalRun, baseline: EvalRun, *, margin: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the comparison as plain values, and a row for each case with different verdicts, lost ones first."""
-    found = new.compare(baseline, margin=margin)
-    if not found.evaluators:
+    comparison = new.compare(baseline, margin=margin)
+    if not comparison.evaluators:
         raise EvalError("The two runs have no evaluator in common", on=f"{new.id} and {baseline.id}",
                         try_=f"a run judged by {', '.join(baseline.evaluators)}")  # fmt: skip
-    told = {
+    described = {
         "new": new.id,
         "baseline": baseline.id,
-        "names": list(found.names),
-        "headline": found.headline(),
-        "gates": [{"outcome": gate.outcome, "sentence": gate.sentence()} for gate in found.gates()],
-        "evidence": [item.sentence() for item in found.evaluators],
-        "notes": found.notes(),
+        "names": list(comparison.names),
+        "headline": comparison.headline(),
+        "gates": [{"outcome": gate.outcome, "sentence": gate.sentence()} for gate in comparison.gates()],
+        "evidence": [item.sentence() for item in comparison.evaluators],
+        "notes": comparison.notes(),
         "heads": list(COLUMNS),
-        "rows": [dict(zip(_KEYS, row, strict=True)) for row in found.rows()],
+        "rows": [dict(zip(_KEYS, row, strict=True)) for row in comparison.rows()],
     }
-    return told, _flips(found, {case.id: at for at, case in enumerate(new.evalset.cases)})
+    return described, _flips(comparison, {case.id: at for at, case in enumerate(new.evalset.cases)})
 
 
 def comparison_code(bench: Workbench, new: str, baseline: str, margin: float) -> str:
@@ -43,8 +43,8 @@ def comparison_code(bench: Workbench, new: str, baseline: str, margin: float) ->
     return f"{connect_code(bench)}bench.evals.run({new!r}).compare(bench.evals.run({baseline!r}), margin={margin!r})"
 
 
-def _flips(found: Comparison, places: dict[str, int]) -> list[dict[str, Any]]:
-    flips = sorted(found.flips(), key=lambda flip: _RANKS.get(flip.verdict, 2))
+def _flips(comparison: Comparison, places: dict[str, int]) -> list[dict[str, Any]]:
+    flips = sorted(comparison.flips(), key=lambda flip: _RANKS.get(flip.verdict, 2))
     return [
         {
             "case": flip.case_id,

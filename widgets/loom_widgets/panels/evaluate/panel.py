@@ -70,10 +70,10 @@ class EvaluatePanel(CaptureActions, CompareActions):
     @action(lane="set")
     def look_set(self, form: Form) -> Mapping[str, Any]:
         """Return what the chosen set contains."""
-        wish = RunRequest.of(form)
-        if not wish.source:
+        request = RunRequest.of(form)
+        if not request.source:
             return {"sentence": "The path of a file: Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore."}
-        return set_told(wish.evalset(self.bench), wish)
+        return set_told(request.evalset(self.bench), request)
 
     @action(lane="run")
     def deploy(self, form: Form) -> None:
@@ -88,19 +88,19 @@ class EvaluatePanel(CaptureActions, CompareActions):
     @action(lane="run")
     def run(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Ask every case, agent after agent; what is answered is kept as it comes."""
-        wish = RunRequest.of(form)
-        wish.check()
-        evalset = wish.evalset(self.bench)
-        chosen = wish.evaluators_for(evalset)
-        gates = wish.gates([evaluator.name for evaluator in RunEvaluators(evalset, chosen).evaluators])
-        agents = [self.bench.agent(name) for name in wish.agents]
-        self.show_code(wish.code(self.bench, chosen))
+        request = RunRequest.of(form)
+        request.check()
+        evalset = request.evalset(self.bench)
+        chosen = request.evaluators_for(evalset)
+        gates = request.gates([evaluator.name for evaluator in RunEvaluators(evalset, chosen).evaluators])
+        agents = [self.bench.agent(name) for name in request.agents]
+        self.show_code(request.code(self.bench, chosen))
         done: list[EvalRun] = []
         for agent in agents:
             id = f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
             self._gates[id] = gates
-            options = {"budget": wish.budget, "reuse": wish.reuse, "run_id": id}
-            done.append(self._ask(agent, evalset, chosen, wish.repeats, options, cancel))
+            options = {"budget": request.budget, "reuse": request.reuse, "run_id": id}
+            done.append(self._ask(agent, evalset, chosen, request.repeats, options, cancel))
         if len(done) > 1:
             self._put_comparison(done[-1], done[0], 0.02)
         return {"runs": [run.id for run in done]}
@@ -118,8 +118,8 @@ class EvaluatePanel(CaptureActions, CompareActions):
             f"{connect_code(self.bench)}run = bench.evals.run({run.id!r})\n"
             f"run = bench.agent({agent.name!r}).evaluate(run.evalset, {list(run.chosen)!r}, run.repeats, run_id=run.id)"
         )
-        found = self._ask(agent, run.evalset, list(run.chosen), run.repeats, {"run_id": run.id}, cancel)
-        return {"runs": [found.id]}
+        resumed = self._ask(agent, run.evalset, list(run.chosen), run.repeats, {"run_id": run.id}, cancel)
+        return {"runs": [resumed.id]}
 
     # Looking.
 
@@ -142,13 +142,13 @@ class EvaluatePanel(CaptureActions, CompareActions):
     def case(self, form: Form) -> Mapping[str, Any]:
         """One case of a run with all that is known of it."""
         run = self._known(form.text("run"))
-        found = run.judgements_at([(form.count("place"), form.count("repeat"))])
-        if not found:
+        judgements = run.judgements_at([(form.count("place"), form.count("repeat"))])
+        if not judgements:
             raise EvalError("The case has no answer yet", on=run.id)
-        self.show_code(
-            f"{connect_code(self.bench)}run = bench.evals.run({run.id!r})\nrun[{found[0].case_id!r}][{found[0].repeat}]"
-        )
-        return case_told(run, found[0])
+        judgement = judgements[0]
+        code = f"run = bench.evals.run({run.id!r})\nrun[{judgement.case_id!r}][{judgement.repeat}]"
+        self.show_code(f"{connect_code(self.bench)}{code}")
+        return case_told(run, judgement)
 
     @action(lane="look")
     def trace(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -156,17 +156,17 @@ class EvaluatePanel(CaptureActions, CompareActions):
         run = self._known(form.text("run"))
         agent, id = self._agent_of(run), form.count("invocation", most=2**60)
         self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).history.get({id}).trace()")
-        found = agent.history.get(id).trace(progress=lambda _sentence: cancel.check())
-        rows = bar_rows(found)
+        trace = agent.history.get(id).trace(progress=lambda _sentence: cancel.check())
+        rows = bar_rows(trace)
         table = self.tables.put_newest("bars", str(id), rows, most=_TRACES)
-        total = found.breakdown().total_ns / 1e6
+        total = trace.breakdown().total_ns / 1e6
         return {
             "table": table,
             "count": len(rows),
             "first": min((0.0, *(row["start_ms"] for row in rows))),
             "last": max((total, *(row["start_ms"] + row["duration_ms"] for row in rows))),
             "parts": {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES},
-            "sentences": found.sentences(),
+            "sentences": trace.sentences(),
         }
 
     # How it is done.

@@ -105,27 +105,27 @@ class MemoryView(Panel):
             self.tables.put("actors", [{"actor": item} for item in actors])
         else:
             actors = [row["actor"] for row in self.tables.rows("actors")]
-        found = [] if self._chosen is None or not actor else list(self._chosen.reader.sessions(actor, limit=_LISTED))
-        self.tables.put("sessions", [{"session": e.session_id, "created": e.created_at.isoformat()} for e in found])
+        sessions = [] if self._chosen is None or not actor else list(self._chosen.reader.sessions(actor, limit=_LISTED))
+        self.tables.put("sessions", [{"session": e.session_id, "created": e.created_at.isoformat()} for e in sessions])
         self.show(
             actor=actor, session=session, actors=actors[:_NAMED], actors_total=len(actors),
-            sessions=[item.session_id for item in found[:_NAMED]], sessions_total=len(found),
-            actors_cut=len(actors) >= _LISTED, sessions_cut=len(found) >= _LISTED,
+            sessions=[item.session_id for item in sessions[:_NAMED]], sessions_total=len(sessions),
+            actors_cut=len(actors) >= _LISTED, sessions_cut=len(sessions) >= _LISTED,
         )  # fmt: skip
         self.tell("people")
 
     def _about(self) -> dict[str, Any]:
         if self._chosen is None:
             return {}
-        told = self._chosen.description
+        description = self._chosen.description
         return {
-            "id": told.memory_id,
-            "name": told.name,
-            "status": told.status,
-            "region": told.region,
-            "expiry": told.event_expiry_days,
-            "failure": told.failure_reason,
+            "id": description.memory_id,
+            "name": description.name,
+            "status": description.status,
+            "region": description.region,
+            "expiry": description.event_expiry_days,
+            "failure": description.failure_reason,
             "strategies": [
-                [strategy.name, strategy.type.lower(), list(strategy.namespaces)] for strategy in told.strategies
+                [strategy.name, strategy.type.lower(), list(strategy.namespaces)] for strategy in description.strategies
             ],
         }

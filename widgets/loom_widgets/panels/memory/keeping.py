@@ -42,12 +42,12 @@ class Keeping(MemoryView):
         allow = form.texts("allow")
         self.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
         self.say("Checking records and events …")
-        found = self.memory.health(allow=allow, progress=self.told(cancel))
-        self.say(found.sentence())
+        report = self.memory.health(allow=allow, progress=self.told(cancel))
+        self.say(report.sentence())
         return self._keep("health", {
-            "sentence": found.sentence(), "growth": found.growth.sentence() if found.growth else "",
-            "healthy": found.is_healthy, "labels": list(found.labels),
-            "findings": [_finding(at, each) for at, each in enumerate(found.findings[:_FINDINGS])],
+            "sentence": report.sentence(), "growth": report.growth.sentence() if report.growth else "",
+            "healthy": report.is_healthy, "labels": list(report.labels),
+            "findings": [_finding(at, finding) for at, finding in enumerate(report.findings[:_FINDINGS])],
         })  # fmt: skip
 
     @action(lane="keep")
@@ -56,9 +56,9 @@ class Keeping(MemoryView):
         file = _new_file(form) if form.text("path").strip() else None
         self.say("Taking a snapshot …")
         taken = self.memory.snapshot(progress=self.told(cancel))
-        kept = taken.save(file) if file else None
+        saved = taken.save(file) if file else None
         self.show_call("before = memory.snapshot()", *([f"before.save({str(file)!r})"] if file else []))
-        return self._add_snapshot(taken, f"saved as {kept.name}" if kept else "")
+        return self._add_snapshot(taken, f"saved as {saved.name}" if saved else "")
 
     @action(lane="keep")
     def open_snapshot(self, form: Form) -> Mapping[str, Any]:
@@ -82,20 +82,20 @@ class Keeping(MemoryView):
         if after is None:
             self.say("Reading the current state …")
             after = self.memory.snapshot(events=before.events is not None, progress=self.told(cancel))
-        found = self.memory.diff(before, after)
-        self.tables.put("changes", found.rows())
-        self.say(f"{plural(len(found), 'record')} changed.")
-        counts = [{"namespace": place, **each} for place, each in list(found.counts().items())[:_SHOWN_ROWS]]
-        return self._keep("diff", {"note": found.note(), "count": len(found), "counts": counts})
+        difference = self.memory.diff(before, after)
+        self.tables.put("changes", difference.rows())
+        self.say(f"{plural(len(difference), 'record')} changed.")
+        counts = [{"namespace": place, **count} for place, count in list(difference.counts().items())[:_SHOWN_ROWS]]
+        return self._keep("diff", {"note": difference.note(), "count": len(difference), "counts": counts})
 
     @action(lane="keep")
     def export_preview(self, form: Form) -> Mapping[str, Any]:
         """Return the first lines as an export would write them."""
         actors, redact = self._export_of(form)
         self.show_call(f"memory.preview_export({_export_options(actors, redact)})")
-        found = self.memory.preview_export(actors=actors, redact=redact)
-        self.say(f"{plural(len(found.lines), 'line')} in the preview; nothing has been written.")
-        return {"rows": found.rows(), "note": found.note()}
+        preview = self.memory.preview_export(actors=actors, redact=redact)
+        self.say(f"{plural(len(preview.lines), 'line')} in the preview; nothing has been written.")
+        return {"rows": preview.rows(), "note": preview.note()}
 
     @action(lane="keep")
     def export(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -115,9 +115,11 @@ class Keeping(MemoryView):
             raise LoomError("No file is named", try_="the path of an export")
         self._import = None
         self.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
-        found = self._import = self.memory.import_(path, progress=self.told(cancel))
-        self.say(f"From {found.source}: {_counted(found.rows(), 'to write')} to write. Nothing has been written yet.")
-        return {"rows": found.rows(), "note": found.note(), "source": found.source}
+        preview = self._import = self.memory.import_(path, progress=self.told(cancel))
+        self.say(
+            f"From {preview.source}: {_counted(preview.rows(), 'to write')} to write. Nothing has been written yet."
+        )
+        return {"rows": preview.rows(), "note": preview.note(), "source": preview.source}
 
     @action(lane="keep")
     def import_now(self, _form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -137,11 +139,17 @@ class Keeping(MemoryView):
         actor = self.named_actor(form)
         self._forget = None
         self.show_call(f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()")
-        found = self._forget = self.memory.forget(actor, progress=self.told(cancel))
-        counts = f"{plural(found.events, 'event')} and {plural(found.records, 'record')}"
+        preview = self._forget = self.memory.forget(actor, progress=self.told(cancel))
+        counts = f"{plural(preview.events, 'event')} and {plural(preview.records, 'record')}"
         self.say(f"{counts} of {actor} would be deleted; nothing has been deleted yet.")
-        rows = found.rows()[:_SHOWN_ROWS]
-        return {"actor": actor, "rows": rows, "note": found.note(), "events": found.events, "records": found.records}
+        rows = preview.rows()[:_SHOWN_ROWS]
+        return {
+            "actor": actor,
+            "rows": rows,
+            "note": preview.note(),
+            "events": preview.events,
+            "records": preview.records,
+        }
 
     @action(lane="keep")
     def forget_for_good(self, form: Form) -> Mapping[str, Any]:
@@ -175,10 +183,10 @@ class Keeping(MemoryView):
         also = ", slashes=True" if slashes else ""
         self.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
         self.say("Writing temporary actors and reading as each of them …")
-        found = self.memory.check_isolation(actors=actors, seed=seed, slashes=slashes, progress=self.told(cancel))
-        self.say(found.sentence())
+        report = self.memory.check_isolation(actors=actors, seed=seed, slashes=slashes, progress=self.told(cancel))
+        self.say(report.sentence())
         return self._keep("isolation", {
-            "sentence": found.sentence(), "isolated": found.is_isolated, "rows": found.rows()[:_SHOWN_ROWS],
+            "sentence": report.sentence(), "isolated": report.is_isolated, "rows": report.rows()[:_SHOWN_ROWS],
         })  # fmt: skip
 
     def forget_found(self) -> None:
@@ -220,24 +228,24 @@ class Keeping(MemoryView):
         return None if whole else [self.actor], not form.flag("plain")
 
     def _tell_forgotten(self) -> Mapping[str, Any]:
-        found = self._forgotten
-        assert found is not None
-        gone = f"{found.actor_id} is forgotten" if found.is_verified else f"NOT all of {found.actor_id} is gone"
-        self.say(f"{gone}: {_counted(found.rows(), 'deleted')} deleted.")
+        result = self._forgotten
+        assert result is not None
+        outcome = f"{result.actor_id} is forgotten" if result.is_verified else f"NOT all of {result.actor_id} is gone"
+        self.say(f"{outcome}: {_counted(result.rows(), 'deleted')} deleted.")
         return {
-            "actor": found.actor_id, "verified": found.is_verified, "rows": found.rows(),
-            "failures": list(found.failures[:20]), "elsewhere": list(found.may_still_hold),
+            "actor": result.actor_id, "verified": result.is_verified, "rows": result.rows(),
+            "failures": list(result.failures[:20]), "elsewhere": list(result.may_still_hold),
         }  # fmt: skip
 
 
-def _finding(at: int, found: Finding) -> dict[str, Any]:
+def _finding(at: int, finding: Finding) -> dict[str, Any]:
     evidence = [
         {"id": item.id, "what": item.what, "text": item.text(), "actor": item.actor_id, "session": item.session_id}
-        for item in found.evidence[:_EVIDENCE]
+        for item in finding.evidence[:_EVIDENCE]
     ]
     return {
-        "at": at, "severity": found.severity, "kind": found.kind.replace("_", " "), "what": found.what,
-        "mend": found.fix, "count": found.count, "certainty": found.certainty, "evidence": evidence,
+        "at": at, "severity": finding.severity, "kind": finding.kind.replace("_", " "), "what": finding.what,
+        "mend": finding.fix, "count": finding.count, "certainty": finding.certainty, "evidence": evidence,
     }  # fmt: skip
 
 

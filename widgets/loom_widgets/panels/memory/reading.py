@@ -35,11 +35,11 @@ class Reading(MemoryView):
         """Read the first events of the chosen actor or session."""
         branch, days = form.text("branch"), min(form.number("days"), _OLDEST_DAYS)
         since = timedelta(days=days) if days > 0 else None
-        told = [repr(self.actor)] if self.actor else []
-        told += [f"session={self.session!r}"] if self.actor and self.session else []
-        told += [f"branch={branch!r}"] if branch else []
-        told += [f"since=timedelta(days={days:g})"] if since else []
-        self.show_call(*(["from datetime import timedelta"] if since else []), f"memory.events({', '.join(told)})")
+        arguments = [repr(self.actor)] if self.actor else []
+        arguments += [f"session={self.session!r}"] if self.actor and self.session else []
+        arguments += [f"branch={branch!r}"] if branch else []
+        arguments += [f"since=timedelta(days={days:g})"] if since else []
+        self.show_call(*(["from datetime import timedelta"] if since else []), f"memory.events({', '.join(arguments)})")
         self._begin_events(self.actor, self.session, since=since, branch=branch or None)
         return self._read_on("events", self._events, FIRST, cancel)
 
@@ -80,11 +80,11 @@ class Reading(MemoryView):
     def records(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Read the first records of the chosen actor or namespace."""
         namespace, strategy = form.text("namespace").strip(), form.text("strategy")
-        place, told = self._where(namespace, strategy)
-        self.show_call(f"memory.records({told})")
+        place, arguments = self._where(namespace, strategy)
+        self.show_call(f"memory.records({arguments})")
         names = self.strategies()
-        found = self.memory.reader.records(namespace or None, **place)
-        self._records = Pages(found, lambda record: record_row(record, names))
+        records = self.memory.reader.records(namespace or None, **place)
+        self._records = Pages(records, lambda record: record_row(record, names))
         return self._read_on("records", self._records, FIRST, cancel)
 
     @action(lane="read")
@@ -103,14 +103,14 @@ class Reading(MemoryView):
         if not query:
             raise LoomError("There is nothing to search for", on="the question is empty", try_="Where does anna live?")
         top_k, least = max(1, form.count("top_k", 10, most=100)), form.number("least")
-        place, told = self._where(namespace, form.text("strategy"))
+        place, arguments = self._where(namespace, form.text("strategy"))
         keep = f'.query("score >= {least:g}")' if least > 0 else ""
-        options = ", ".join(filter(None, (repr(query), told, f"top_k={top_k}")))
+        options = ", ".join(filter(None, (repr(query), arguments, f"top_k={top_k}")))
         self.show_call(f"memory.search({options}){keep}")
         names = self.strategies()
-        found = self.memory.reader.search(query, namespace or None, **place, top_k=top_k)
-        self.say(f"{plural(len(found), 'record')} found." if found else "No record was found.")
-        return {"rows": [record_row(item, names) for item in found]}
+        records = self.memory.reader.search(query, namespace or None, **place, top_k=top_k)
+        self.say(f"{plural(len(records), 'record')} found." if records else "No record was found.")
+        return {"rows": [record_row(item, names) for item in records]}
 
     @action(lane="read")
     def provenance(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -118,17 +118,17 @@ class Reading(MemoryView):
         record_id = form.text("id")
         self.show_call(f"memory.provenance({record_id!r})")
         self.say("Looking for its source events …")
-        found = self.memory.provenance(record_id, progress=self.told(cancel)).found
-        self.say(found.sentence())
+        provenance = self.memory.provenance(record_id, progress=self.told(cancel)).found
+        self.say(provenance.sentence())
         rows = [
             {
                 "certainty": item.certainty, "score": item.score, "at": item.event.timestamp.isoformat(),
                 "actor": item.event.actor_id, "session": item.event.session_id, "said": item.excerpt or item.event.text,
                 "id": item.event.event_id,
             }
-            for item in found.sources
+            for item in provenance.sources
         ]  # fmt: skip
-        return {"state": found.state, "sentence": found.sentence(), "rows": rows, "id": record_id}
+        return {"state": provenance.state, "sentence": provenance.sentence(), "rows": rows, "id": record_id}
 
     @action(lane="read")
     def timeline(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -136,23 +136,26 @@ class Reading(MemoryView):
         actor = self.named_actor(form)
         only = f", session={self.session!r}" if self.session else ""
         self.show_call(f"memory.timeline({actor!r}{only})")
-        found = self.memory.timeline(actor, session=self.session or None, progress=self.told(cancel))
-        self.say(f"{plural(len(found), 'moment')} of {actor}.")
+        timeline = self.memory.timeline(actor, session=self.session or None, progress=self.told(cancel))
+        self.say(f"{plural(len(timeline), 'moment')} of {actor}.")
         self.tables.put("timeline", [
             {
                 "at": item.at.isoformat(), "what": item.what, "lane": item.lane, "text": item.text,
                 "session": item.session_id, "namespace": item.namespace, "extractor": item.extractor, "id": item.id,
             }
-            for item in reversed(found.moments)
+            for item in reversed(timeline.moments)
         ])  # fmt: skip
-        drawn = sorted(found.moments[-_DRAWN:], key=lambda each: (not each.is_message, each.lane))
+        drawn = sorted(timeline.moments[-_DRAWN:], key=lambda entry: (not entry.is_message, entry.lane))
         lanes: dict[str, list[Any]] = {}
         for item in drawn:
             lanes.setdefault(item.lane, []).append([item.at.timestamp(), item.what == "record changed"])
         return {
-            "lanes": [[name, marks] for name, marks in lanes.items()][:40], "note": found.note(), "total": len(found),
-            "drawn": len(drawn), "actor": actor,
-        }  # fmt: skip
+            "lanes": [[name, marks] for name, marks in lanes.items()][:40],
+            "note": timeline.note(),
+            "total": len(timeline),
+            "drawn": len(drawn),
+            "actor": actor,
+        }
 
     @action(lane="read")
     def answers(self, form: Form) -> Mapping[str, Any]:
@@ -175,16 +178,16 @@ class Reading(MemoryView):
         self.show_call(f"inv = bench.agent({agent!r}).history.get({number})", "inv.telemetry.memories_used(memory)")
         self.say("Reading the answer's trace …")
         invocation = self.bench.agent(agent).history.get(number)
-        found = invocation.telemetry.memories_used(self.memory, progress=self.told(cancel))
-        self.say(f"{plural(len(found), 'record')} in the answer's prompt.")
-        rows = frame_rows(found)
-        return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": found.note}
+        uses = invocation.telemetry.memories_used(self.memory, progress=self.told(cancel))
+        self.say(f"{plural(len(uses), 'record')} in the answer's prompt.")
+        rows = frame_rows(uses)
+        return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": uses.note}
 
     # How it is done.
 
     def _begin_events(self, actor: str, session: str, **options: Any) -> Pages:
-        found = self.memory.reader.events(actor or None, session=(session or None) if actor else None, **options)
-        self._events = Pages(found, event_row)
+        events = self.memory.reader.events(actor or None, session=(session or None) if actor else None, **options)
+        self._events = Pages(events, event_row)
         self.tables.put("events", self._events)
         return self._events
 
@@ -214,8 +217,8 @@ class Reading(MemoryView):
 
     def _place(self, event_id: str) -> int:
         values = self._events.values if self._events is not None else []
-        for place, each in enumerate(values):
-            if each.event_id == event_id:
+        for place, value in enumerate(values):
+            if value.event_id == event_id:
                 return place
         raise LoomError(
             "There is no such event", on=event_id, try_="it may have expired or been deleted; read the events again"
@@ -223,6 +226,6 @@ class Reading(MemoryView):
 
     def _where(self, namespace: str, strategy: str) -> tuple[dict[str, Any], str]:
         given = {"actor": self.actor or None, "strategy": strategy or None}
-        told = [repr(namespace)] if namespace else []
-        told += [f"{name}={value!r}" for name, value in given.items() if value]
-        return given, ", ".join(told)
+        arguments = [repr(namespace)] if namespace else []
+        arguments += [f"{name}={value!r}" for name, value in given.items() if value]
+        return given, ", ".join(arguments)

@@ -41,9 +41,9 @@ class AlertActions(Panel):
         rule = AlertRule(
             number, **arguments
         )  # refused before anything of it is shown: a name may be an address by mistake
-        told = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
+        code = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
         self.show_code(
-            f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.alerts.add({number!r}, {told})"
+            f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.alerts.add({number!r}, {code})"
         )
         self._looked.alerts.add(rule)
         self._put_alerts()
@@ -63,22 +63,22 @@ class AlertActions(Panel):
         """Judge all rules now; those whom they name are told only when that is ticked."""
         notify = form.flag("notify")
         self.show_code(f"{connect_code(self._looked)}bench.alerts.check({'' if notify else 'notify=False'})")
-        found = self._looked.alerts.check(notify=notify)
-        self._put_alerts({item.rule.name: item.sentence for item in found.checked})
-        self.say(found.sentence())
-        return {"alarms": len(found.alarms)}
+        result = self._looked.alerts.check(notify=notify)
+        self._put_alerts({item.rule.name: item.sentence for item in result.checked})
+        self.say(result.sentence())
+        return {"alarms": len(result.alarms)}
 
-    def _put_alerts(self, stands: Mapping[str, str] | None = None) -> None:
+    def _put_alerts(self, states: Mapping[str, str] | None = None) -> None:
         bench = self._looked
         rows, events = frame_rows(bench.alerts.table()), frame_rows(bench.alerts.history(limit=_HISTORY))
-        if stands is None:  # the sentence of its last change is the best that is stored
-            stands = {}
+        if states is None:  # the sentence of its last change is the best that is stored
+            states = {}
             for event in events:
                 if event["kind"] == "state":
-                    stands.setdefault(event["alert"], event["sentence"])
+                    states.setdefault(event["alert"], event["sentence"])
         for row in rows:
             row["rule"] = f"{TITLES[row['number']]} {row['side']} {limit_text(row['number'], row['limit'])}"
-            row["sentence"] = stands.get(row["alert"]) or "Not checked yet."
+            row["sentence"] = states.get(row["alert"]) or "Not checked yet."
         alarms = sum(row["state"] == ALARM for row in rows)
         self.tables.put("alerts", rows)
         self.tables.put("history", events)
@@ -92,8 +92,8 @@ def _sentence(count: int, alarms: int) -> str:
             "No alerts yet. An alert watches one of the figures above and fires when its whole interval is beyond the "
             "limit."
         )
-    stands = "none" if not alarms else str(alarms)
-    return f"{plural(count, 'alert')}, {stands} firing at the last check."
+    in_alarm = "none" if not alarms else str(alarms)
+    return f"{plural(count, 'alert')}, {in_alarm} firing at the last check."
 
 
 def _rule(form: Form) -> dict[str, Any]:
@@ -109,11 +109,11 @@ def _rule(form: Form) -> dict[str, Any]:
     if not 0 < hours <= 24 * 366:
         raise LoomError("The time window of the alert is out of range", on=f"{hours:g} hours", try_="1 to 8784 hours")
     notify = [char for char in form.text("notify").replace(",", " ").split() if char]
-    found: dict[str, Any] = {side: limit}
-    found |= {"agent": form.text("agent")} if form.text("agent") else {}
-    found |= {"window": timedelta(hours=hours), "min_n": max(1, form.count("min_n", 20))}
-    found |= {"name": form.text("name").strip()} if form.text("name").strip() else {}
-    return found | ({"notify": notify} if notify else {})
+    rule: dict[str, Any] = {side: limit}
+    rule |= {"agent": form.text("agent")} if form.text("agent") else {}
+    rule |= {"window": timedelta(hours=hours), "min_n": max(1, form.count("min_n", 20))}
+    rule |= {"name": form.text("name").strip()} if form.text("name").strip() else {}
+    return rule | ({"notify": notify} if notify else {})
 
 
 def _code(value: object) -> str:

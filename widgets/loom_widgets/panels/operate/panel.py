@@ -47,7 +47,7 @@ class OperatePanel(AlertActions):
         super().__init__(bench, **options)
         self.show(
             place="0",
-            places=[[str(at), _place_name(at, each)] for at, each in enumerate(self._benches)],
+            places=[[str(at), _place_name(at, bench)] for at, bench in enumerate(self._benches)],
             ranges=[
                 *([key, text] for key, (text, _, _) in SPANS.items()),
                 [BETWEEN, "between …"],
@@ -139,10 +139,10 @@ class OperatePanel(AlertActions):
             self.say(line)
 
         self.say("Looking up starts and costs …")
-        found = self._looked.metrics.catch_up(span.since, span.until, progress=progress)
+        result = self._looked.metrics.catch_up(span.since, span.until, progress=progress)
         cancel.check()
         now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # the reader may have gone on
-        self.later("look", place=self._place, **now, caught=found.sentence())
+        self.later("look", place=self._place, **now, caught=result.sentence())
 
     @action(lane="places")
     def compare(self, form: Form) -> None:
@@ -152,13 +152,13 @@ class OperatePanel(AlertActions):
         given = ", ".join(name for name in (f"[{', '.join(names)}]", span.arguments) if name)
         if not form.flag("quiet"):
             self.show_code(f"{span.needs}import loomlib as loom\n\nloom.overview({given})")
-        found = loomlib.overview(self._benches, span.since, span.until)
+        comparison = loomlib.overview(self._benches, span.since, span.until)
         rows = []
-        for place in found.places:
+        for place in comparison.places:
             row = {key: plain(value) for key, value in place.row().items()}
             rows.append({**row, "said": {} if place.figures is None else _said(place.figures)})
         self.tables.put("places", rows)
-        self.show(compared=found.sentence())
+        self.show(compared=comparison.sentence())
         self.tell("places", count=len(rows))
 
     @action(lane="auto")
@@ -169,24 +169,24 @@ class OperatePanel(AlertActions):
     # How it is done.
 
     def _look(self, span: Span, *, quiet: bool = False) -> None:
-        found = self._looked.metrics.overview(span.since, span.until)
+        overview = self._looked.metrics.overview(span.since, span.until)
         rows = [
-            {**{key: plain(value) for key, value in row.items()}, "said": _said(found.figures.by_agent[entry.id])}
-            for entry, row in zip(found.entries, found.rows(), strict=True)
+            {**{key: plain(value) for key, value in row.items()}, "said": _said(overview.figures.by_agent[entry.id])}
+            for entry, row in zip(overview.entries, overview.rows(), strict=True)
         ]
         self.tables.put("agents", rows)
         self.show(
-            headlines=[_headline(headline) for headline in found.headlines()] if found.entries else [],
-            sentence=found.sentence(),
-            window=str(found.window),
-            labels=list(found.labels),
+            headlines=[_headline(headline) for headline in overview.headlines()] if overview.entries else [],
+            sentence=overview.sentence(),
+            window=str(overview.window),
+            labels=list(overview.labels),
             agents=[row["agent"] for row in rows][:500],
-            taken_at=found.taken_at.isoformat(),
-            missing=_missing(found.total),
-            failures=dict(found.total.failures),
+            taken_at=overview.taken_at.isoformat(),
+            missing=_missing(overview.total),
+            failures=dict(overview.total.failures),
         )
         if not quiet:
-            self.say(found.sentence())
+            self.say(overview.sentence())
         self.tell("overview", count=len(rows))
 
     def _drill(self, agent: Agent, qualifier: str, span: Span) -> None:
@@ -202,26 +202,26 @@ class OperatePanel(AlertActions):
         inside = [call for call in calls if (low is None or call[0] >= low) and (high is None or call[0] < high)]
         self.tables.put("sessions", frame_rows(view.sessions))
         self.tables.put("logs", list(reversed(frame_rows(view.logs))))
-        told = view.to_dict()
+        described = view.to_dict()
         bins = [
             {**{key: plain(value) for key, value in row.items()}, "said": {
-                "p50_ms": value_text("duration_p50_ms", each.p50), "p90_ms": value_text("duration_p90_ms", each.p90),
+                "p50_ms": value_text("duration_p50_ms", bin.p50), "p90_ms": value_text("duration_p90_ms", bin.p90),
             }}
-            for each, row in zip(view.bins, told["latency"], strict=True)
+            for bin, row in zip(view.bins, described["latency"], strict=True)
         ]  # fmt: skip
         self._detail = {
             "name": agent.name,
             "arn": str(agent.arn),
             "qualifier": qualifier,
             "qualifiers": list(agent.entry.qualifiers),
-            "sentence": told["sentence"],
-            "window": told["window"]["text"],
-            "headlines": told["headlines"],
-            "metadata": told["metadata"],
-            "failures": told["failures"],
+            "sentence": described["sentence"],
+            "window": described["window"]["text"],
+            "headlines": described["headlines"],
+            "metadata": described["metadata"],
+            "failures": described["failures"],
             "bins": bins,
             "calls": inside,
-            "logs_problem": told["logs_problem"],
+            "logs_problem": described["logs_problem"],
         }
         self.tell("detail", **self._detail)
 
@@ -235,12 +235,12 @@ class OperatePanel(AlertActions):
         rows = self.tables.rows("agents")[:50]
         names = [name for name in NUMBERS if name != "sessions"]
         agents = [[row["agent"], row["status"], *(row["said"][name] for name in names)] for row in rows]
-        stands = [[row["alert"], row["state"], row["sentence"]] for row in self.tables.rows("alerts")[:50]]
+        alerts = [[row["alert"], row["state"], row["sentence"]] for row in self.tables.rows("alerts")[:50]]
         return static_summary(
             tables=[
                 (["figure", "value", ""], top),
                 (["agent", "status", *(TITLES[name] for name in names)], agents),
-                (["alert", "state", "reason"], stands),
+                (["alert", "state", "reason"], alerts),
             ]
         )
 
@@ -249,8 +249,8 @@ def _said(figures: Figures) -> dict[str, str]:
     return {name: value_text(name, figures.number(name)) for name in NUMBERS}
 
 
-def _headline(found: Any) -> dict[str, str]:
-    return {"name": found.name, "title": found.title, "value": found.value, "note": found.note}
+def _headline(headline: Any) -> dict[str, str]:
+    return {"name": headline.name, "title": headline.title, "value": headline.value, "note": headline.note}
 
 
 def _missing(figures: Figures) -> str:

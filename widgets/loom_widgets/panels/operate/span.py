@@ -62,9 +62,9 @@ def _moment(form: Form, name: str) -> datetime | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         raise LoomError("Not a valid time", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00") from None
-    if found.tzinfo is None:
+    if parsed.tzinfo is None:
         raise LoomError("A time needs a time zone", on=f"{name}: {text[:40]}", try_="2026-11-22T05:00:00+00:00")
-    return found
+    return parsed

@@ -36,15 +36,15 @@ class Deciding(Conversing):
             self._tell_approvals({})
             return
         try:
-            found = self.bench.agent(name).approvals.list()
+            approvals = self.bench.agent(name).approvals.list()
         except Exception as error:  # noqa: BLE001 -- that approvals cannot be read must not keep anybody from asking
             problem = told(error)
             sentence = f"Approvals of {name} could not be read: {problem['what']}"
             self._tell_approvals({"agent": name, "problem": sentence})
             return
         now = datetime.now(UTC)
-        pending = [_row(approval, now) for approval in found.pending[:_SHOWN]]
-        decided = [_row(item, now) for item in found if not item.is_pending][:_SHOWN]
+        pending = [_row(approval, now) for approval in approvals.pending[:_SHOWN]]
+        decided = [_row(item, now) for item in approvals if not item.is_pending][:_SHOWN]
         self._tell_approvals({"agent": name, "pending": pending, "decided": decided})
 
     @action(lane="invoke")
@@ -99,9 +99,9 @@ class Deciding(Conversing):
         payload = run_input(thread_id=run.thread_id or None, state=run.state, resume=(resume,))
         return self._ask(agent, answer_in_words(resume), asking.session, cancel, payload=payload)
 
-    def _tell_approvals(self, found: Mapping[str, Any]) -> None:
-        self._approvals = found
-        self.tell("approvals", **found)
+    def _tell_approvals(self, approvals: Mapping[str, Any]) -> None:
+        self._approvals = approvals
+        self.tell("approvals", **approvals)
 
 
 def _given(form: Form) -> dict[str, Any]:
@@ -113,18 +113,18 @@ def _given(form: Form) -> dict[str, Any]:
     return {"approved": form["approved"]} if isinstance(form.get("approved"), bool) else {}
 
 
-def _row(found: Approval, now: datetime) -> dict[str, Any]:
+def _row(approval: Approval, now: datetime) -> dict[str, Any]:
     return {
-        "id": found.id,
-        "state": found.state,
-        "tool": short_text(found.tool),
-        "input": [[short_text(key)[:80], short_text(value)] for key, value in list(found.input.items())[:20]],
-        "actor": short_text(found.actor),
-        "session": found.session_id,
-        "asked_at": found.asked_at.isoformat(),
-        "expires_at": found.expires_at.isoformat(),
-        "left_s": (found.expires_at - now).total_seconds(),
-        "decided_at": found.decided_at and found.decided_at.isoformat(),
-        "note": short_text(found.note),
-        "result": short_text(found.result),
+        "id": approval.id,
+        "state": approval.state,
+        "tool": short_text(approval.tool),
+        "input": [[short_text(key)[:80], short_text(value)] for key, value in list(approval.input.items())[:20]],
+        "actor": short_text(approval.actor),
+        "session": approval.session_id,
+        "asked_at": approval.asked_at.isoformat(),
+        "expires_at": approval.expires_at.isoformat(),
+        "left_s": (approval.expires_at - now).total_seconds(),
+        "decided_at": approval.decided_at and approval.decided_at.isoformat(),
+        "note": short_text(approval.note),
+        "result": short_text(approval.result),
     }

@@ -63,19 +63,21 @@ def _row(name: str, value: object, kind: str, *, note: str = "") -> dict[str, An
 
 def tools_of(trace: TraceView) -> list[dict[str, Any]]:
     """Return the tools that ran, by the trace: name, state, duration in ms, arguments and result."""
-    said: dict[str, Mapping[str, Any]] = {}
+    reported: dict[str, Mapping[str, Any]] = {}
     for step in trace.trajectory().table():
         if step.get("tool") and step.get("call_id"):
-            kept = dict(said.get(str(step["call_id"]), {}))
-            said[str(step["call_id"])] = kept | {key: value for key, value in step.items() if value not in (None, "")}
+            row = dict(reported.get(str(step["call_id"]), {}))
+            reported[str(step["call_id"])] = row | {
+                key: value for key, value in step.items() if value not in (None, "")
+            }
     return [
         {
             "id": call.call_id or "",
             "name": call.name,
             "state": "failed" if call.error else "done",
             "duration_ms": call.duration_ms,
-            "arguments": short_text(said.get(call.call_id or "", {}).get("arguments", "")),
-            "result": short_text(said.get(call.call_id or "", {}).get("result", "")),
+            "arguments": short_text(reported.get(call.call_id or "", {}).get("arguments", "")),
+            "result": short_text(reported.get(call.call_id or "", {}).get("result", "")),
         }
         for call in trace.case.tools
     ]

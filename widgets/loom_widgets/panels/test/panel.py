@@ -106,9 +106,9 @@ class TestPanel(Deciding, Frames, Looking):
             raise LoomError("This answer is not stored", try_="capture a completed answer")
         agent = self._agent(self.state["agent"], self.state["qualifier"])
         self.show_code(f"{self._opening(agent)}\nagent.evals.capture_into({_CAPTURED!r}, {turn.invocation})")
-        found = agent.evals.capture_into(_CAPTURED, turn.invocation)
-        self.say(found.sentence())
-        return {"sentence": found.sentence()}
+        captured = agent.evals.capture_into(_CAPTURED, turn.invocation)
+        self.say(captured.sentence())
+        return {"sentence": captured.sentence()}
 
     # How it is done.
 
@@ -208,26 +208,26 @@ class TestPanel(Deciding, Frames, Looking):
     def _look_around(self, name: str, qualifier: str, session: str = "") -> None:
         entries = self.bench.catalog.list()
         names = [entry.name for entry in entries]
-        found = next((entry for entry in entries if entry.name == name), entries[0] if entries else None)
-        sessions = [] if found is None else self._sessions(found.name)
-        qualifiers = [] if found is None else list(found.qualifiers)
+        chosen = next((entry for entry in entries if entry.name == name), entries[0] if entries else None)
+        sessions = [] if chosen is None else self._sessions(chosen.name)
+        qualifiers = [] if chosen is None else list(chosen.qualifiers)
         self.show(
             agents=names[:500],
-            agent="" if found is None else found.name,
+            agent="" if chosen is None else chosen.name,
             qualifiers=qualifiers,
             qualifier=qualifier if qualifier in qualifiers else (qualifiers[0] if qualifiers else "DEFAULT"),
             session=session,
             sessions=[[row["session_id"], row["invocations"]] for row in sessions[:20]],
             labels=list(self.bench.labels),
-            agui=found is not None and self._speaks_agui(found.id),
-            sample="" if found is None else self.bench.agent(found.name).sample_prompt,
+            agui=chosen is not None and self._speaks_agui(chosen.id),
+            sample="" if chosen is None else self.bench.agent(chosen.name).sample_prompt,
         )
         self.tell("sessions", count=self.tables.put("sessions", sessions))
 
     def _speaks_agui(self, agent_id: int) -> bool:
-        kept = self.bench.store.invocations
-        last = kept.list(agent_id=agent_id, limit=1)
-        return bool(last) and any(read_event(event) is not None for event in kept.events(last[0].id)[:1])
+        invocations = self.bench.store.invocations
+        last = invocations.list(agent_id=agent_id, limit=1)
+        return bool(last) and any(read_event(event) is not None for event in invocations.events(last[0].id)[:1])
 
     def _sessions(self, name: str) -> list[dict[str, Any]]:
         return [{**row, "agent": name} for row in frame_rows(self.bench.agent(name).sessions())]

@@ -69,25 +69,25 @@ class Turn:
         stopped = record.failure == "cancelled"
         self.status = "stopped" if stopped else record.status
         # The session and what all numbers here are (simulated, for one) stand beside it in the panel.
-        told = invocation.sentence().partition(" · session ")[0] if invocation.ok else invocation.sentence()
-        self.sentence = "Stopped. The part received so far is stored." if stopped else well_formed(told)
+        summary = invocation.sentence().partition(" · session ")[0] if invocation.ok else invocation.sentence()
+        self.sentence = "Stopped. The part received so far is stored." if stopped else well_formed(summary)
         self.invocation = record.id or self.invocation
         if self._fold is not None:
             self._fold.end()
 
     def take(self, chunk: Chunk) -> list[dict[str, Any]]:
         """Note a piece of the answer; returns what a view is told about it."""
-        told: list[dict[str, Any]] = []
+        notes: list[dict[str, Any]] = []
         if chunk.text and (shown := self._add(chunk.text)):
-            told.append({"kind": "text", "text": shown})
+            notes.append({"kind": "text", "text": shown})
         note = note_of(chunk.data)
         if note is not None and (note.kind == "agui" or not chunk.text):
-            told += self._note(note)
+            notes += self._note(note)
             if self._run_is_new and time.monotonic() >= self._run_at:
                 begun = time.monotonic()
-                told.append(self.run_told())
+                notes.append(self.run_told())
                 self._run_at = time.monotonic() + max(_RUN_INTERVAL_S, 10 * (time.monotonic() - begun))
-        return told
+        return notes
 
     @property
     def run(self) -> AguiRun | None:
@@ -211,8 +211,8 @@ class Turn:
         }
 
 
-def _is_yes_or_no(found: Confirmation) -> bool:
-    properties: object = found.response_schema.get("properties") if found.response_schema else None
-    return found.response_schema is None or (
+def _is_yes_or_no(confirmation: Confirmation) -> bool:
+    properties: object = confirmation.response_schema.get("properties") if confirmation.response_schema else None
+    return confirmation.response_schema is None or (
         isinstance(properties, dict) and list(cast("dict[str, object]", properties)) == ["approved"]
     )

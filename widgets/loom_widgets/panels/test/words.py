@@ -32,27 +32,27 @@ def tree_json(value: object) -> str:
     """
     left = [_TREE_NODES]
 
-    def cut(found: object, depth: int) -> Any:
+    def cut(value: object, depth: int) -> Any:
         left[0] -= 1
-        if isinstance(found, str):
-            return found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}…"
-        if isinstance(found, float) and found - found != 0:
-            return str(found)
-        if not isinstance(found, (dict, list)):
-            return found if found is None or isinstance(found, (bool, int, float)) else str(found)
+        if isinstance(value, str):
+            return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
+        if isinstance(value, float) and value - value != 0:
+            return str(value)
+        if not isinstance(value, (dict, list)):
+            return value if value is None or isinstance(value, (bool, int, float)) else str(value)
         if depth >= _TREE_DEPTH:
             return "… (nested too deeply to show)"
-        if isinstance(found, dict):
-            kept: dict[str, Any] = {}
-            fields = cast("dict[str, object]", found)
-            for key, each in fields.items():
+        if isinstance(value, dict):
+            fields_cut: dict[str, Any] = {}
+            fields = cast("dict[str, object]", value)
+            for key, field in fields.items():
                 if left[0] <= 0:
-                    kept["…"] = f"{len(fields) - len(kept):,} more"
+                    fields_cut["…"] = f"{len(fields) - len(fields_cut):,} more"
                     break
-                kept[key[:200]] = cut(each, depth + 1)
-            return kept
+                fields_cut[key[:200]] = cut(field, depth + 1)
+            return fields_cut
         listed: list[Any] = []
-        entries = cast("list[object]", found)
+        entries = cast("list[object]", value)
         for entry in entries:
             if left[0] <= 0:
                 listed.append(f"… {len(entries) - len(listed):,} more")
@@ -66,17 +66,17 @@ def tree_json(value: object) -> str:
 def asked_in_words(prompt: str) -> tuple[str, str]:
     """Who asked, and what, of a stored prompt: payloads that decide, answer or call for a view are said in words."""
     try:
-        found: object = json.loads(prompt) if prompt.startswith("{") else None
+        parsed: object = json.loads(prompt) if prompt.startswith("{") else None
     except (ValueError, RecursionError):
-        found = None
-    told = _mapping(found)
-    if decision := _mapping(told.get("approval")):
+        parsed = None
+    document = _mapping(parsed)
+    if decision := _mapping(document.get("approval")):
         note = f": {decision['note']}" if decision.get("note") else ""
         words = {"approve": "Approved", "reject": "Rejected"}.get(str(decision.get("decision")), "Decided")
         return "You", f"{words}{note}"
-    if params := _mapping(_mapping(told.get("mcp")).get("params")):
+    if params := _mapping(_mapping(document.get("mcp")).get("params")):
         return "View", f"calls {params.get('name')} with {short_text(params.get('arguments') or {})}"
-    resume = told.get("resume")
+    resume = document.get("resume")
     if isinstance(resume, list) and resume:
         return "You", "; ".join(answer_in_words(_mapping(item)) for item in cast("list[object]", resume))
     return "You", prompt
