@@ -186,7 +186,7 @@ class EvalInterruptedError(EvalError):
 
 
 class InvalidEvalSetError(LoomError, ValueError):
-    """Nothing was read of an eval set: `problems` says line by line what is wrong and how to mend it."""
+    """Nothing was read of an eval set: `problems` states line by line what is wrong and how to fix it."""
 
     def __init__(self, what: str, *, on: str = "", try_: str = "", problems: tuple[str, ...] = ()) -> None:
         super().__init__(what, on=on, try_=try_)

@@ -50,21 +50,21 @@ def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None =
         raise ValueError("a prompt or a payload is required")
     _check_kinds(prompt, payload)
     if isinstance(payload, bytes):
-        body, asked = payload, prompt or payload[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
+        body, stored_prompt = payload, prompt or payload[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
     else:
         sent = dict(payload or {})
         if prompt is not None:
             sent.setdefault("prompt", prompt)
         body = json.dumps(sent, ensure_ascii=False).encode("utf-8", "surrogatepass")
         own = sent.get("prompt")
-        asked = own if isinstance(own, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
+        stored_prompt = own if isinstance(own, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
     if len(body) > PAYLOAD_MAX_BYTES:
         raise RequestRejectedError(
             f"The payload has {len(body):,} bytes; InvokeAgentRuntime allows {PAYLOAD_MAX_BYTES:,}",
             on="not sent",
             try_="store the data in S3 and send its URI",
         )
-    return Payload(body=body, prompt=asked, digest=hashlib.sha256(body).hexdigest())
+    return Payload(body=body, prompt=stored_prompt, digest=hashlib.sha256(body).hexdigest())
 
 
 def _check_kinds(prompt: object, payload: object) -> None:

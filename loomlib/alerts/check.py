@@ -64,7 +64,7 @@ class AlertResult:
             "high": estimate.high if estimate else None,
             "n": estimate.n if estimate else None,
             "limit": self.rule.limit,
-            "told": ", ".join(self.notified),  # the column's name in earlier releases
+            "notified": ", ".join(self.notified),
             "problems": "; ".join(self.problems),
             "sentence": self.sentence,
         }

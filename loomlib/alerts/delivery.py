@@ -63,11 +63,11 @@ def deliver(
     due = _due(row, rule, state, now)
     if due is None:
         return Delivered(problems=_abandoned(row, rule, state))
-    is_again = row.told_state == state and _kind(row) == due.kind
+    is_again = row.notified_state == state and _kind(row) == due.kind
     others = {name: count for name, count in _tries(row).items() if is_again and name not in due.tries}
     pending = {"kind": due.kind, "tries": {**others, **due.tries}}
     # Claim before sending, so that only one of two concurrent checks sends.
-    if not store.alerts.claim_notification(row, state, at=now, untold=pending) or not due.tries:
+    if not store.alerts.claim_notification(row, state, at=now, pending=pending) or not due.tries:
         return Delivered()
     notification = Notification(
         alert=rule.name,
@@ -102,15 +102,15 @@ def deliver(
 def _due(row: AlertRow, rule: AlertRule, state: str, now: datetime) -> _Due | None:
     everybody = dict.fromkeys(rule.notify, 0)
     tries = _tries(row)
-    in_alarm = row.told_state == ALARM
+    in_alarm = row.notified_state == ALARM
     if state == OK and in_alarm:  # only those who received the alarm receive its end
         reached = everybody if _kind(row) == "reminder" else {name: 0 for name in everybody if not tries.get(name)}
         return _Due(kind=RESOLVED, tries=reached)
     if state == ALARM and not in_alarm:
         return _Due(kind="alarm", tries=everybody)
-    if state not in (OK, ALARM) or row.told_state != state:
+    if state not in (OK, ALARM) or row.notified_state != state:
         return None
-    waited = timedelta.max if row.told_at is None else now - row.told_at
+    waited = timedelta.max if row.notified_at is None else now - row.notified_at
     if state == ALARM and rule.remind_every is not None and waited >= rule.remind_every:
         return _Due(kind="reminder", tries=everybody)
     retries = {
@@ -121,7 +121,7 @@ def _due(row: AlertRow, rule: AlertRule, state: str, now: datetime) -> _Due | No
 
 
 def _abandoned(row: AlertRow, rule: AlertRule, state: str) -> tuple[str, ...]:
-    if state != row.told_state:
+    if state != row.notified_state:
         return ()
     return tuple(_gave_up(name) for name, count in _tries(row).items() if count >= MOST_TRIES and name in rule.notify)
 
@@ -131,11 +131,11 @@ def _gave_up(name: str) -> str:
 
 
 def _kind(row: AlertRow) -> str:
-    return str((row.untold or {}).get("kind") or "")
+    return str((row.pending or {}).get("kind") or "")
 
 
 def _tries(row: AlertRow) -> dict[str, int]:
-    return dict((row.untold or {}).get("tries") or {})
+    return dict((row.pending or {}).get("tries") or {})
 
 
 def _problems(notify: Notify, notification: Notification) -> Sequence[str]:

@@ -113,6 +113,6 @@ def _answer(answer: Mapping[str, Any]) -> ModelAnswer:
     )
 
 
-def _input(given: object) -> dict[str, Any]:
+def _input(document: object) -> dict[str, Any]:
     """Return a tool's input; anything but an object becomes empty, and validation reports the missing fields."""
-    return dict(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else {}
+    return dict(cast("Mapping[str, Any]", document)) if isinstance(document, Mapping) else {}

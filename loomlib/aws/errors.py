@@ -150,8 +150,8 @@ def translated(what: str, *, on: str) -> Generator[None]:
 
 def _address(error: Any) -> str:
     """Return the scheme and host that a request went to, without the path, which may contain names."""
-    asked = urlsplit(str(error.kwargs.get("endpoint_url", "")))
-    return f"{asked.scheme}://{asked.netloc}"
+    url = urlsplit(str(error.kwargs.get("endpoint_url", "")))
+    return f"{url.scheme}://{url.netloc}"
 
 
 def _from_client_error(error: Any, what: str, on: str) -> AwsError:

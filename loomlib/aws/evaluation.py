@@ -60,15 +60,15 @@ class Reference:
     def request(self) -> dict[str, Any]:
         """Return the reference in Evaluate's form; texts are cut at AWS's limit of 100,000 characters."""
         where = {"sessionId": self.session_id, **({"traceId": self.trace_id} if self.trace_id else {})}
-        given: dict[str, Any] = {"context": {"spanContext": where}}
+        payload: dict[str, Any] = {"context": {"spanContext": where}}
         if self.expected_response:
-            given["expectedResponse"] = {"text": self.expected_response[:_LONGEST_TEXT]}
+            payload["expectedResponse"] = {"text": self.expected_response[:_LONGEST_TEXT]}
         if self.assertions:
             texts = [text[:_LONGEST_TEXT] for text in self.assertions if text][:_MOST_ASSERTIONS]
-            given["assertions"] = [{"text": text} for text in texts]
+            payload["assertions"] = [{"text": text} for text in texts]
         if self.tool_names is not None:
-            given["expectedTrajectory"] = {"toolNames": list(self.tool_names[:_MOST_TOOLS])}
-        return given
+            payload["expectedTrajectory"] = {"toolNames": list(self.tool_names[:_MOST_TOOLS])}
+        return payload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

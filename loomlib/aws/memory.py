@@ -63,15 +63,15 @@ def create_memory(
     region: str | None = None,
 ) -> MemoryDescription:
     """Create a memory and return it while it is CREATING; `strategies` are in AWS's form."""
-    asked: dict[str, Any] = {"name": name, "eventExpiryDuration": event_expiry_days}
+    request: dict[str, Any] = {"name": name, "eventExpiryDuration": event_expiry_days}
     if strategies:
-        asked["memoryStrategies"] = [dict(strategy) for strategy in strategies]
+        request["memoryStrategies"] = [dict(strategy) for strategy in strategies]
     if description:
-        asked["description"] = description
+        request["description"] = description
     if role_arn:
-        asked["memoryExecutionRoleArn"] = role_arn
+        request["memoryExecutionRoleArn"] = role_arn
     with translated("Creating a memory", on=name):
-        answer: dict[str, Any] = clients.control(region).create_memory(**asked)
+        answer: dict[str, Any] = clients.control(region).create_memory(**request)
     return memory_of(answer["memory"], region or clients.region)
 
 
@@ -120,8 +120,8 @@ def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None
 
 def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) -> Iterator[str]:
     """Yield the ids of all actors."""
-    asked = {"memoryId": memory_id}
-    for shape in pages(clients.data(region).list_actors, "actorSummaries", asked, "Listing actors", memory_id):
+    request = {"memoryId": memory_id}
+    for shape in pages(clients.data(region).list_actors, "actorSummaries", request, "Listing actors", memory_id):
         yield str(shape["actorId"])
 
 
@@ -132,11 +132,13 @@ def iter_sessions(
 
     Sessions whose events are deleted stay listed for about a day; `with_events` leaves them out.
     """
-    asked: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id}
+    request: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id}
     if with_events:
-        asked["filter"] = {"eventFilter": "HAS_EVENTS"}
+        request["filter"] = {"eventFilter": "HAS_EVENTS"}
     try:
-        for shape in pages(clients.data(region).list_sessions, "sessionSummaries", asked, "Listing sessions", actor_id):
+        for shape in pages(
+            clients.data(region).list_sessions, "sessionSummaries", request, "Listing sessions", actor_id
+        ):
             yield session_of(shape)
     except ResourceNotFoundError:
         describe_memory(clients, memory_id, region=region)  # raises when it is the memory that does not exist
@@ -158,12 +160,12 @@ def iter_events(
     A `branch` includes the events before it forked, unless `parents` is false. With `since`, no page is requested after
     one that lies entirely before it.
     """
-    asked: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id}
+    request: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id}
     if branch is not None:
-        asked["filter"] = {"branch": {"name": branch, "includeParentBranches": parents}}
+        request["filter"] = {"branch": {"name": branch, "includeParentBranches": parents}}
     call, what = clients.data(region).list_events, "Listing events"
     try:
-        for page in whole_pages(call, "events", asked, what, session_id):
+        for page in whole_pages(call, "events", request, what, session_id):
             events = [event_of(shape) for shape in page]
             recent = events if since is None else [event for event in events if event.timestamp >= since]
             yield from recent
@@ -184,13 +186,13 @@ def iter_records(
     region: str | None = None,
 ) -> Iterator[MemoryRecord]:
     """Yield the records of exactly one `namespace`, or of a `path` and everything below it (give one of the two)."""
-    asked: dict[str, Any] = {"memoryId": memory_id, **_place(namespace, path)}
+    request: dict[str, Any] = {"memoryId": memory_id, **_place(namespace, path)}
     if strategy_id:
-        asked["memoryStrategyId"] = strategy_id
+        request["memoryStrategyId"] = strategy_id
     if filters:
-        asked["metadataFilters"] = list(filters)
+        request["metadataFilters"] = list(filters)
     call, on = clients.data(region).list_memory_records, namespace or path or memory_id
-    for shape in pages(call, "memoryRecordSummaries", asked, "Listing memory records", on):
+    for shape in pages(call, "memoryRecordSummaries", request, "Listing memory records", on):
         yield record_of(shape)
 
 
@@ -212,9 +214,9 @@ def retrieve_records(
         criteria["memoryStrategyId"] = strategy_id
     if filters:
         criteria["metadataFilters"] = list(filters)
-    asked = {"memoryId": memory_id, **_place(namespace, path), "searchCriteria": criteria}
+    request = {"memoryId": memory_id, **_place(namespace, path), "searchCriteria": criteria}
     call, on = clients.data(region).retrieve_memory_records, namespace or path or memory_id
-    shapes = pages(call, "memoryRecordSummaries", asked, "Retrieving memory records", on)
+    shapes = pages(call, "memoryRecordSummaries", request, "Retrieving memory records", on)
     return [record_of(shape) for shape in shapes][:top_k]
 
 
@@ -224,8 +226,8 @@ def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str 
     Raises:
         ResourceNotFoundError: There is no such record.
     """
-    asked = {"memoryId": memory_id, "memoryRecordId": record_id}
-    answer = with_retries(clients.data(region).get_memory_record, asked, "Reading a memory record", record_id)
+    request = {"memoryId": memory_id, "memoryRecordId": record_id}
+    answer = with_retries(clients.data(region).get_memory_record, request, "Reading a memory record", record_id)
     return record_of(answer["memoryRecord"])
 
 
@@ -234,8 +236,8 @@ def iter_failed_extractions(
 ) -> Iterator[FailedExtraction]:
     """Yield the extractions that failed and can be started again."""
     call = clients.data(region).list_memory_extraction_jobs
-    asked = {"memoryId": memory_id, "maxResults": JOBS_PAGE}
-    for shape in pages(call, "jobs", asked, "Listing extraction jobs", memory_id):
+    request = {"memoryId": memory_id, "maxResults": JOBS_PAGE}
+    for shape in pages(call, "jobs", request, "Listing extraction jobs", memory_id):
         yield failed_extraction_of(shape)
 
 

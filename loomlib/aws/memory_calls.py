@@ -18,17 +18,17 @@ _THROTTLED_TRIES: Final = 6
 _FIRST_PAUSE_S: Final = 0.2
 
 
-def pages(call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
+def pages(call: Callable[..., Any], items: str, request: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
     """Yield the items of all pages; a page is requested when the previous one is consumed."""
-    for page in whole_pages(call, items, asked, what, on):
+    for page in whole_pages(call, items, request, what, on):
         yield from page
 
 
 def whole_pages(
-    call: Callable[..., Any], items: str, asked: Mapping[str, Any], what: str, on: str
+    call: Callable[..., Any], items: str, request: Mapping[str, Any], what: str, on: str
 ) -> Iterator[list[Any]]:
     """Yield the pages of a listing."""
-    query = {"maxResults": PAGE, **asked}
+    query = {"maxResults": PAGE, **request}
     while True:
         answer = with_retries(call, query, what, on)
         yield answer.get(items) or []
@@ -38,12 +38,12 @@ def whole_pages(
         query["nextToken"] = token
 
 
-def with_retries(call: Callable[..., Any], asked: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
+def with_retries(call: Callable[..., Any], request: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
     """Call and return the response; when throttled, retry after growing pauses with jitter."""
     for tried in range(_THROTTLED_TRIES):
         try:
             with translated(what, on=on):
-                return call(**asked)
+                return call(**request)
         except ThrottledError:
             if tried == _THROTTLED_TRIES - 1:
                 raise

@@ -28,9 +28,9 @@ def iter_event_shapes(
     region: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield a session's events as the service returns them, newest first."""
-    asked = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "includePayloads": payloads}
+    request = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "includePayloads": payloads}
     try:
-        yield from pages(clients.data(region).list_events, "events", asked, "Listing events", session_id)
+        yield from pages(clients.data(region).list_events, "events", request, "Listing events", session_id)
     except ResourceNotFoundError:
         return
 
@@ -39,14 +39,16 @@ def iter_record_shapes(
     clients: Clients, memory_id: str, path: str, *, region: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of a path and everything below it as the service returns them."""
-    asked = {"memoryId": memory_id, "namespacePath": path}
+    request = {"memoryId": memory_id, "namespacePath": path}
     call = clients.data(region).list_memory_records
-    yield from pages(call, "memoryRecordSummaries", asked, "Listing memory records", path)
+    yield from pages(call, "memoryRecordSummaries", request, "Listing memory records", path)
 
 
-def create_event(clients: Clients, asked: Mapping[str, Any], *, region: str | None = None) -> dict[str, Any]:
+def create_event(clients: Clients, request: Mapping[str, Any], *, region: str | None = None) -> dict[str, Any]:
     """Create an event (in AWS's form) and return its shape."""
-    answer = with_retries(clients.data(region).create_event, asked, "Creating an event", str(asked.get("actorId", "")))
+    answer = with_retries(
+        clients.data(region).create_event, request, "Creating an event", str(request.get("actorId", ""))
+    )
     return answer["event"]
 
 
@@ -62,8 +64,8 @@ def create_records(
 
     Repeating a call with the same `token` and records creates nothing twice.
     """
-    asked = {"memoryId": memory_id, "records": list(records), "clientToken": token}
-    answer = with_retries(clients.data(region).batch_create_memory_records, asked, "Creating records", memory_id)
+    request = {"memoryId": memory_id, "records": list(records), "clientToken": token}
+    answer = with_retries(clients.data(region).batch_create_memory_records, request, "Creating records", memory_id)
     made = {
         str(record.get("requestIdentifier", "")): str(record["memoryRecordId"])
         for record in answer["successfulRecords"]
@@ -79,9 +81,9 @@ def delete_event(
     clients: Clients, memory_id: str, actor_id: str, session_id: str, event_id: str, *, region: str | None = None
 ) -> None:
     """Delete an event; no error when it is gone."""
-    asked = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
+    request = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
     try:
-        with_retries(clients.data(region).delete_event, asked, "Deleting an event", event_id)
+        with_retries(clients.data(region).delete_event, request, "Deleting an event", event_id)
     except ResourceNotFoundError:
         return
 
@@ -93,8 +95,8 @@ def delete_records(
     stayed: dict[str, str] = {}
     for start in range(0, len(record_ids), BATCH):
         batch = [{"memoryRecordId": record_id} for record_id in record_ids[start : start + BATCH]]
-        asked = {"memoryId": memory_id, "records": batch}
-        answer = with_retries(clients.data(region).batch_delete_memory_records, asked, "Deleting records", memory_id)
+        request = {"memoryId": memory_id, "records": batch}
+        answer = with_retries(clients.data(region).batch_delete_memory_records, request, "Deleting records", memory_id)
         for failed in _failed(answer):
             if failed.get("errorCode") != 404:
                 stayed[str(failed["memoryRecordId"])] = str(failed.get("errorMessage") or "no reason given")
@@ -105,9 +107,9 @@ def get_event(
     clients: Clients, memory_id: str, actor_id: str, session_id: str, event_id: str, *, region: str | None = None
 ) -> dict[str, Any] | None:
     """Return an event's shape, or None when this actor and session has no such event."""
-    asked = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
+    request = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
     try:
-        return with_retries(clients.data(region).get_event, asked, "Reading an event", event_id)["event"]
+        return with_retries(clients.data(region).get_event, request, "Reading an event", event_id)["event"]
     except (ResourceNotFoundError, RequestRejectedError):
         return None
 

@@ -101,16 +101,16 @@ def _values(
         str(query["Id"]): (at // 3, ("SampleCount", "Sum", "Maximum")[at % 3]) for at, query in enumerate(queries)
     }
     series: dict[tuple[int, str], list[float]] = {}
-    asked: dict[str, Any] = {"MetricDataQueries": queries, "StartTime": start, "EndTime": end}
+    request: dict[str, Any] = {"MetricDataQueries": queries, "StartTime": start, "EndTime": end}
     while True:
         with translated("Reading metrics", on=namespace):
-            page: dict[str, Any] = clients.client("cloudwatch", region).get_metric_data(**asked)
+            page: dict[str, Any] = clients.client("cloudwatch", region).get_metric_data(**request)
         for result in page.get("MetricDataResults", ()):
             series.setdefault(places[str(result["Id"])], []).extend(float(value) for value in result.get("Values", ()))
         token = page.get("NextToken")
-        if not token or token == asked.get("NextToken"):
+        if not token or token == request.get("NextToken"):
             return series
-        asked["NextToken"] = token
+        request["NextToken"] = token
 
 
 def _dimensions(metric: Mapping[str, Any]) -> dict[str, str]:

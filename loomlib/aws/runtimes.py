@@ -159,8 +159,8 @@ def runtime_variables(
     """Return the named environment variables of a runtime, those that it has; other values are discarded."""
     with translated("Reading the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
-    given: Mapping[str, Any] = answer.get("environmentVariables") or {}
-    return {name: str(given[name]) for name in names if name in given}
+    variables: Mapping[str, Any] = answer.get("environmentVariables") or {}
+    return {name: str(variables[name]) for name in names if name in variables}
 
 
 def stop_session(

@@ -35,9 +35,9 @@ def lab(command: CommandContext, arguments: tuple[str, ...]) -> None:
         "--LabApp.default_url": f"/lab/tree/{notebooks.name}/00_start_here.ipynb",
         "--ServerApp.ip": "127.0.0.1",
     }
-    given = {argument.partition("=")[0] for argument in arguments}
+    names = {argument.partition("=")[0] for argument in arguments}
     line = [sys.executable, "-m", "jupyterlab"]
-    line += [f"{name}={value}" for name, value in own.items() if name not in given]
+    line += [f"{name}={value}" for name, value in own.items() if name not in names]
     # JupyterLab refuses to run as root without this flag; in containers there is often no other user.
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         line.append("--allow-root")

@@ -48,7 +48,7 @@ def health(
         )
     else:
         say(printable(health_report.note()))
-        rows = [{key: row[key] for key in ("severity", "kind", "what", "ids", "mend")} for row in health_report.rows()]
+        rows = [{key: row[key] for key in ("severity", "kind", "what", "ids", "fix")} for row in health_report.rows()]
         emit_table(rows, empty="No findings.")
     missed = (
         health_report.problems

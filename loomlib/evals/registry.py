@@ -150,10 +150,10 @@ def _with_first(options: Mapping[str, Any], factory: object) -> dict[str, Any]:
     return {first: options[""], **{key: value for key, value in options.items() if key}}
 
 
-def _made(name: str, given: object, options: Mapping[str, Any], plugins: Plugins | None) -> Evaluator:
-    if isinstance(given, EvaluatorFactory):
-        return cast("Evaluator", given(**{"name": _column(name, options, given), **options}))
-    make = cast("Callable[..., Any]", given)
+def _made(name: str, entry: object, options: Mapping[str, Any], plugins: Plugins | None) -> Evaluator:
+    if isinstance(entry, EvaluatorFactory):
+        return cast("Evaluator", entry(**{"name": _column(name, options, entry), **options}))
+    make = cast("Callable[..., Any]", entry)
     is_own = _own(name) is not None
     try:
         signature = inspect.signature(make)

@@ -69,8 +69,8 @@ def page_request(parameters: Mapping[str, Any], operation: str, *kinds: type, si
     Raises:
         Refused: The token is damaged, or of another listing (another resource, session or filter).
     """
-    asked = {name: value for name, value in parameters.items() if name not in _NOT_THE_QUERY and value is not None}
-    query = hashlib.sha256(json.dumps([operation, asked], sort_keys=True).encode()).hexdigest()[:16]
+    request = {name: value for name, value in parameters.items() if name not in _NOT_THE_QUERY and value is not None}
+    query = hashlib.sha256(json.dumps([operation, request], sort_keys=True).encode()).hexdigest()[:16]
     after = None
     if token := parameters.get("nextToken"):
         after = _position(token, query, kinds)

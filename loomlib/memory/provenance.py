@@ -17,9 +17,9 @@ from ..presentation.formats import number, plural
 from .namespaces import NamespaceOwner, owner_of
 from .reading import MemoryReader
 
-PROVENANCE_STATES: Final = ("told", "told_but_gone", "inferred", "nothing_alike", "no_events")
-"""`told`: the service states the source events; `told_but_gone`: it does, but they expired or were deleted; `inferred`:
-by similarity; `nothing_alike`: no event is similar; `no_events`: the actor has no events."""
+PROVENANCE_STATES: Final = ("stated", "stated_but_deleted", "inferred", "no_similar_event", "no_events")
+"""`stated`: the service states the source events; `stated_but_deleted`: it does, but they expired or were deleted;
+`inferred`: by similarity; `no_similar_event`: no event is similar; `no_events`: the actor has no events."""
 
 ALIKE_FROM: Final = 0.5
 """The least cosine at which a sentence counts as a source. With the shipped embeddings, restatements of a fact are at
@@ -41,7 +41,7 @@ class SourceEvent:
 
     Attributes:
         event: The event.
-        certainty: "told" (stated by the service) or "inferred".
+        certainty: "stated" (stated by the service) or "inferred".
         score: Cosine similarity of `excerpt` and the record's nearest sentence.
         excerpt: The event's sentence that is most similar to the record.
     """
@@ -77,14 +77,14 @@ class Provenance:
     def sentence(self) -> str:
         """Describe in a sentence how the sources are known."""
         how = {
-            "told": f"The service states {plural(len(self.sources), 'source event')}",
-            "told_but_gone": "The service states source events, but they have expired or were deleted",
+            "stated": f"The service states {plural(len(self.sources), 'source event')}",
+            "stated_but_deleted": "The service states source events, but they have expired or were deleted",
             "inferred": f"Inferred by similarity ({MODEL_NAME}, cosine from {ALIKE_FROM:g}); "
             "the service states no sources",
-            "nothing_alike": "The service states no sources, and no event is similar to the record",
+            "no_similar_event": "The service states no sources, and no event is similar to the record",
             "no_events": "No sources: the actor has no events, or no events any more",
         }[self.state]
-        if self.state == "told" and self.missing:
+        if self.state == "stated" and self.missing:
             how += f"; {number(len(self.missing))} more have expired or were deleted"
         scanned = f"{plural(self.scanned, 'event')} read"
         if self.is_truncated:
@@ -101,7 +101,7 @@ class Provenance:
                 "timestamp": source.event.timestamp,
                 "actor_id": source.event.actor_id,
                 "memory_session_id": source.event.session_id,
-                "said": source.excerpt,
+                "excerpt": source.excerpt,
                 "branch": source.event.branch,
                 "event_id": source.event.event_id,
             }
@@ -135,11 +135,11 @@ def find_provenance(
     events = _CountedEvents(reader.events(actor, session=session, limit=scan, progress=progress))
     if record.stated_sources:
         sources, missing = _stated_sources(record, events)
-        state = "told" if sources else "told_but_gone"
+        state = "stated" if sources else "stated_but_deleted"
     else:
         missing = ()
         sources = _inferred_sources(record, events, top)
-        state = "inferred" if sources else "nothing_alike" if events.count else "no_events"
+        state = "inferred" if sources else "no_similar_event" if events.count else "no_events"
     return Provenance(
         record=record,
         state=state,
@@ -176,7 +176,7 @@ def _stated_sources(record: MemoryRecord, events: Iterable[MemoryEvent]) -> tupl
                 break
     best = _best_sentences(record.text, present)
     sources = [
-        SourceEvent(event=event, certainty="told", score=score, excerpt=sentence)
+        SourceEvent(event=event, certainty="stated", score=score, excerpt=sentence)
         for event, (score, sentence) in zip(present, best, strict=True)
     ]
     return sorted(sources, key=lambda source: source.event.timestamp), tuple(sorted(wanted))

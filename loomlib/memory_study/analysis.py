@@ -31,16 +31,16 @@ def sections(result: MemoryResult) -> list[Markup]:
     return [_wrong_answers(result.asked)]
 
 
-def wrong_answers_html(asked: Sequence[AskedQuestion]) -> str:
+def wrong_answers_html(questions: Sequence[AskedQuestion]) -> str:
     """Return the wrong answers as HTML that can stand on its own."""
-    return str(view(_wrong_answers(asked), name="loom-study"))
+    return str(view(_wrong_answers(questions), name="loom-study"))
 
 
-def _wrong_answers(asked: Sequence[AskedQuestion]) -> Markup:
-    rows = wrong_rows(asked)
+def _wrong_answers(questions: Sequence[AskedQuestion]) -> Markup:
+    rows = wrong_rows(questions)
     return fragment(
         "loomlib.memory_study:wrong_answers.html.j2",
-        asked=len(asked), wrong=len(rows), head=WRONG_COLUMNS, rows=rows[:_MOST_ROWS],
+        asked=len(questions), wrong=len(rows), head=WRONG_COLUMNS, rows=rows[:_MOST_ROWS],
         more=max(0, len(rows) - _MOST_ROWS),
     )  # fmt: skip
 

@@ -104,7 +104,7 @@ def _intervals(name: str, shares: Sequence[tuple[str, Estimate]], style: int) ->
 
 def _lines(
     result: MemoryResult,
-    asked: list[AskedQuestion],
+    questions: list[AskedQuestion],
     x: Callable[[AskedQuestion], int],
     y: Callable[[AskedQuestion], float],
     *,
@@ -115,7 +115,7 @@ def _lines(
     traces: list[dict[str, Any]] = []
     for number, arm in enumerate(result.design.arms):
         groups: dict[int, list[float]] = defaultdict(list)
-        for question in asked:
+        for question in questions:
             if question.arm == arm:
                 groups[x(question)].append(y(question))
         if groups:

@@ -21,8 +21,8 @@ def findings(result: MemoryResult) -> list[StudyFinding]:
     return [finding for finding in checks if finding is not None]
 
 
-def _never_extracted(asked: Sequence[AskedQuestion]) -> StudyFinding | None:
-    checked = [question for question in asked if question.extracted is not None]
+def _never_extracted(questions: Sequence[AskedQuestion]) -> StudyFinding | None:
+    checked = [question for question in questions if question.extracted is not None]
     absent = {question.case: question.probe for question in checked if question.extracted is False}
     if not absent:
         return None
@@ -70,14 +70,14 @@ def _lingering(result: MemoryResult) -> StudyFinding | None:
     )
 
 
-def _failed(asked: Sequence[AskedQuestion]) -> StudyFinding | None:
-    failed = [question for question in asked if question.is_failed]
+def _failed(questions: Sequence[AskedQuestion]) -> StudyFinding | None:
+    failed = [question for question in questions if question.is_failed]
     if not failed:
         return None
     message = failed[0].error_message or failed[0].failure or "unknown"
     return StudyFinding(
         kind="failures",
         title="Questions that failed",
-        evidence=f"{plural(len(failed), 'question')} of {len(asked)}; the first: {message[:300]}",
+        evidence=f"{plural(len(failed), 'question')} of {len(questions)}; the first: {message[:300]}",
         advice="They are excluded from all shares; a new study asks them again.",
     )

@@ -99,10 +99,10 @@ def _conversation(number: int, sessions: int, facts: int, seed: int) -> Scripted
         first = 1 if place == 0 else draw.randint(1, max(1, sessions // 2))
         for session, turn in _turns_of(draw, fact, first, last):
             turns[session].append(turn)
-        for asked_in in {middle, last}:
-            if first < asked_in:
+        for position in {middle, last}:
+            if first < position:
                 text = draw.choice(fact.asked)
-                questions.append(ScriptedQuestion(session=asked_in, text=text, fact=fact.key, query=fact.query))
+                questions.append(ScriptedQuestion(session=position, text=text, fact=fact.key, query=fact.query))
     idle = pool().idle_questions
     questions += [ScriptedQuestion(session=session, text=draw.choice(idle)) for session in sorted({middle, last})]
     return ScriptedConversation(

@@ -54,10 +54,10 @@ class StudyPrices:
             as_of=shipped.get("as_of"),
         )
 
-    def per_thousand(self, asked: Sequence[AskedQuestion]) -> Estimate:
+    def per_thousand(self, questions: Sequence[AskedQuestion]) -> Estimate:
         """Estimate the dollars for a thousand such questions: tokens where a model is named, and retrievals."""
         priced = [
-            (question, usd) for question in asked if question.is_done and (usd := self._usd(question)) is not None
+            (question, usd) for question in questions if question.is_done and (usd := self._usd(question)) is not None
         ]
         return estimate_mean([1000 * usd for _, usd in priced], [question.case for question, _ in priced], bounds=None)
 

@@ -21,13 +21,18 @@ if TYPE_CHECKING:
 
 def sentences(result: MemoryResult) -> list[str]:
     """Return the recall of the arms, what is out of date, the tokens, and what failed."""
-    asked, arms, agent = result.asked, result.arms, result.design.mode == AGENT
-    if not any(question.is_done for question in asked):
-        return [text for text in ("No question was answered yet.", _failures(asked)) if text]
-    texts = [_recalled(arms, agent=agent), _oldest(asked), _stale(arms, agent=agent), _tokens(asked, arms, agent=agent)]
-    if pending := pending_count(asked):
+    questions, arms, agent = result.asked, result.arms, result.design.mode == AGENT
+    if not any(question.is_done for question in questions):
+        return [text for text in ("No question was answered yet.", _failures(questions)) if text]
+    texts = [
+        _recalled(arms, agent=agent),
+        _oldest(questions),
+        _stale(arms, agent=agent),
+        _tokens(questions, arms, agent=agent),
+    ]
+    if pending := pending_count(questions):
         texts.append(f"This study is not finished: {plural(pending, 'question')} pending.")
-    return [text for text in (*texts, _failures(asked)) if text]
+    return [text for text in (*texts, _failures(questions)) if text]
 
 
 def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
@@ -46,9 +51,9 @@ def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
     return f"{sentence}; without retrieval in {_recall_text(plain)}."
 
 
-def _oldest(asked: Sequence[AskedQuestion]) -> str:
+def _oldest(questions: Sequence[AskedQuestion]) -> str:
     """Recall of the facts stated longest ago, by arm, as counts: they are few."""
-    answered = [question for question in asked if question.is_done and question.probe.expected]
+    answered = [question for question in questions if question.is_done and question.probe.expected]
     age = max((question.probe.age for question in answered), default=0)
     if age < 2:
         return ""
@@ -78,7 +83,7 @@ def _stale(arms: Sequence[ArmSummary], *, agent: bool) -> str:
     return f"{text} and in {share_or_count(least.stale, least.stale_of)} with “{least.arm}”."
 
 
-def _tokens(asked: Sequence[AskedQuestion], arms: Sequence[ArmSummary], *, agent: bool) -> str:
+def _tokens(questions: Sequence[AskedQuestion], arms: Sequence[ArmSummary], *, agent: bool) -> str:
     known = [arm for arm in arms if arm.tokens.value is not None]
     if len(known) < 2:
         return ""
@@ -88,7 +93,7 @@ def _tokens(asked: Sequence[AskedQuestion], arms: Sequence[ArmSummary], *, agent
         f"A question takes {number(heaviest.tokens.value or 0, 0)} input tokens{estimated} with “{heaviest.arm}” and "
         f"{number(lightest.tokens.value or 0, 0)} with “{lightest.arm}”"
     )
-    share = break_even(asked)
+    share = break_even(questions)
     if share is None:
         return f"{text}."
     return (
@@ -97,12 +102,12 @@ def _tokens(asked: Sequence[AskedQuestion], arms: Sequence[ArmSummary], *, agent
     )
 
 
-def _failures(asked: Sequence[AskedQuestion]) -> str:
-    failed = failure_counts(asked)
+def _failures(questions: Sequence[AskedQuestion]) -> str:
+    failed = failure_counts(questions)
     if not failed:
         return ""
     listed = ", ".join(f"{count} {name}" for name, count in failed.most_common())
-    made = len(asked) - pending_count(asked)
+    made = len(questions) - pending_count(questions)
     return f"{plural(sum(failed.values()), 'failure')} in {plural(made, 'question')}: {listed}."
 
 

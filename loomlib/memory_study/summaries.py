@@ -70,28 +70,28 @@ class ArmComparison:
     test: PairedTest
 
 
-def summarize(asked: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmSummary]:
+def summarize(questions: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmSummary]:
     """Return the estimates of every arm, in the design's order.
 
     Args:
-        asked: The study's questions.
+        questions: The study's questions.
         design: Its design.
     """
-    return [_arm([question for question in asked if question.arm == arm], arm, design) for arm in design.arms]
+    return [_arm([question for question in questions if question.arm == arm], arm, design) for arm in design.arms]
 
 
-def compare(asked: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmComparison]:
+def compare(questions: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmComparison]:
     """Compare every other arm with the first one, on the cases that both answered.
 
     Args:
-        asked: The study's questions.
+        questions: The study's questions.
         design: Its design.
     """
     baseline, *others = design.arms
-    before = _means([question for question in asked if question.arm == baseline])
+    before = _means([question for question in questions if question.arm == baseline])
     comparisons: list[ArmComparison] = []
     for arm in others:
-        now = _means([question for question in asked if question.arm == arm])
+        now = _means([question for question in questions if question.arm == arm])
         differences = [now[case] - before[case] for case in now if case in before]
         comparisons.append(
             ArmComparison(
@@ -101,27 +101,27 @@ def compare(asked: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmCom
     return comparisons
 
 
-def recall_by(asked: Sequence[AskedQuestion], key: Callable[[AskedQuestion], int]) -> dict[int, Estimate]:
+def recall_by(questions: Sequence[AskedQuestion], key: Callable[[AskedQuestion], int]) -> dict[int, Estimate]:
     """Return recall by a number that questions have, such as their age.
 
     Args:
-        asked: The questions.
+        questions: The questions.
         key: Returns a question's number.
     """
     groups: dict[int, list[AskedQuestion]] = defaultdict(list)
-    for question in _with_answer(asked):
+    for question in _with_answer(questions):
         groups[key(question)].append(question)
     return {value: _rate(groups[value], _is_recalled) for value in sorted(groups)}
 
 
-def break_even(asked: Sequence[AskedQuestion]) -> float | None:
+def break_even(questions: Sequence[AskedQuestion]) -> float | None:
     """Return the share of turns that need memory above which proactive retrieval takes fewer tokens than reactive.
 
     Proactive retrieval adds its records to every turn; reactive retrieval adds a second model call to turns that need
     them. None when one of them is never cheaper, or was not measured with the same context.
     """
     by_context: dict[str, dict[str, list[AskedQuestion]]] = defaultdict(lambda: defaultdict(list))
-    for question in asked:
+    for question in questions:
         if question.is_done and question.input_tokens is not None:
             by_context[question.arm.context][question.arm.retrieval].append(question)
     for arms in by_context.values():
@@ -134,8 +134,8 @@ def break_even(asked: Sequence[AskedQuestion]) -> float | None:
     return None
 
 
-def _arm(asked: Sequence[AskedQuestion], arm: Arm, design: MemoryDesign) -> ArmSummary:
-    done = [question for question in asked if question.is_done]
+def _arm(questions: Sequence[AskedQuestion], arm: Arm, design: MemoryDesign) -> ArmSummary:
+    done = [question for question in questions if question.is_done]
     answered = _with_answer(done)
     with_former = [question for question in done if question.needs_memory and question.probe.former]
     precise = [
@@ -144,11 +144,11 @@ def _arm(asked: Sequence[AskedQuestion], arm: Arm, design: MemoryDesign) -> ArmS
         if question.score and question.score.precision is not None
     ]
     durations = [question.duration_ms for question in done if question.duration_ms is not None]
-    failures = failure_counts(asked)
+    failures = failure_counts(questions)
     ks = design.ks if arm.searches and any(question.score and question.score.returned for question in done) else ()
     return ArmSummary(
         arm=arm,
-        asked=len(asked),
+        asked=len(questions),
         failed=sum(failures.values()),
         failures=dict(failures.most_common()),
         recall=_rate(answered, _is_recalled),
@@ -168,9 +168,9 @@ def _arm(asked: Sequence[AskedQuestion], arm: Arm, design: MemoryDesign) -> ArmS
     )
 
 
-def _with_answer(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+def _with_answer(questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
     """Questions that were answered and have an expected answer."""
-    return [question for question in asked if question.is_done and question.probe.expected]
+    return [question for question in questions if question.is_done and question.probe.expected]
 
 
 def _is_recalled(question: AskedQuestion) -> bool:
@@ -181,35 +181,35 @@ def _is_stale(question: AskedQuestion) -> bool:
     return question.is_stale
 
 
-def _rate(asked: Sequence[AskedQuestion], passes: Callable[[AskedQuestion], bool]) -> Estimate:
+def _rate(questions: Sequence[AskedQuestion], passes: Callable[[AskedQuestion], bool]) -> Estimate:
     passed, tried = Counter[str](), Counter[str]()
-    for question in asked:
+    for question in questions:
         tried[question.case] += 1
         passed[question.case] += passes(question)
     cases = list(tried)
     return estimate_rate([passed[case] for case in cases], [tried[case] for case in cases])
 
 
-def _means(asked: Sequence[AskedQuestion]) -> dict[str, float]:
+def _means(questions: Sequence[AskedQuestion]) -> dict[str, float]:
     by_case: dict[str, list[bool]] = defaultdict(list)
-    for question in _with_answer(asked):
+    for question in _with_answer(questions):
         by_case[question.case].append(_is_recalled(question))
     return {case: sum(values) / len(values) for case, values in by_case.items()}
 
 
-def _tokens(asked: Sequence[AskedQuestion], *, needs: bool) -> float | None:
+def _tokens(questions: Sequence[AskedQuestion], *, needs: bool) -> float | None:
     counts = [
         question.input_tokens
-        for question in asked
+        for question in questions
         if question.needs_memory is needs and question.input_tokens is not None
     ]
     return sum(counts) / len(counts) if counts else None
 
 
-def _token_mean(asked: Sequence[AskedQuestion], *, output: bool) -> Estimate:
+def _token_mean(questions: Sequence[AskedQuestion], *, output: bool) -> Estimate:
     counted = [
         (question, count)
-        for question in asked
+        for question in questions
         if (count := question.output_tokens if output else question.input_tokens) is not None
     ]
     return estimate_mean([count for _, count in counted], [question.case for question, _ in counted], bounds=None)

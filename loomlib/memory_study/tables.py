@@ -57,9 +57,9 @@ def by_age_frame(result: MemoryResult) -> pd.DataFrame:
 
     columns: dict[str, dict[int, str]] = {}
     for arm in result.design.arms:
-        asked = [question for question in result.asked if question.arm == arm]
-        shares = recall_by(asked, lambda question: question.probe.age)
-        columns[str(arm)] = {age: _counted(asked, age, shares[age]) for age in shares}
+        questions = [question for question in result.asked if question.arm == arm]
+        shares = recall_by(questions, lambda question: question.probe.age)
+        columns[str(arm)] = {age: _counted(questions, age, shares[age]) for age in shares}
     return pd.DataFrame(columns).sort_index().rename_axis("sessions since")
 
 
@@ -87,7 +87,7 @@ def questions_frame(result: MemoryResult) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(("duration_ms", "input_tokens", "rank", "sessions_since"), "float64"))
 
 
-def wrong_rows(asked: Sequence[AskedQuestion]) -> list[tuple[str, ...]]:
+def wrong_rows(questions: Sequence[AskedQuestion]) -> list[tuple[str, ...]]:
     """Return the wrong answers as text, in the order of `WRONG_COLUMNS`."""
     return [
         (
@@ -99,7 +99,7 @@ def wrong_rows(asked: Sequence[AskedQuestion]) -> list[tuple[str, ...]]:
             f"session {question.probe.session}, {question.probe.age} after the fact",
             " | ".join(question.shown) or "–",
         )
-        for question in asked
+        for question in questions
         if question.is_wrong
     ]
 
@@ -115,7 +115,9 @@ def share_or_count(share: Estimate, counts: tuple[int, int]) -> str:
 
 
 def _row(arm: ArmSummary, result: MemoryResult) -> tuple[str, ...]:
-    cost = result.prices.per_thousand([asked for asked in result.asked if asked.arm == arm.arm and asked.needs_memory])
+    cost = result.prices.per_thousand(
+        [questions for questions in result.asked if questions.arm == arm.arm and questions.needs_memory]
+    )
     at = [f"@{k} {recall.text('share').partition(' [')[0]}" for k, recall in arm.at.items() if recall.is_known]
     failed = ", ".join(f"{count} {name}" for name, count in arm.failures.items())
     return (
@@ -147,7 +149,7 @@ def _points(difference: Estimate) -> str:
     return f"{value} [{low} to {high}]"
 
 
-def _counted(asked: Sequence[AskedQuestion], age: int, share: Estimate) -> str:
-    answered = [q for q in asked if q.is_done and q.probe.expected and q.probe.age == age]
+def _counted(questions: Sequence[AskedQuestion], age: int, share: Estimate) -> str:
+    answered = [q for q in questions if q.is_done and q.probe.expected and q.probe.age == age]
     right = sum(question.is_recalled for question in answered)
     return f"{right} of {len(answered)}" + (f" · {share.text('share')}" if share.is_known else "")

@@ -28,14 +28,14 @@ def ask_samples(agent: Agent, prompts: str = "") -> int:
     """
     if agent.context.store.invocations.list(agent.entry.id, limit=1):
         return 0
-    asked = [prompt.strip() for prompt in prompts.split(",") if prompt.strip()] or _samples(agent)
-    for prompt in asked:
+    sample_prompts = [prompt.strip() for prompt in prompts.split(",") if prompt.strip()] or _samples(agent)
+    for prompt in sample_prompts:
         invocation = agent.invoke(prompt)
         agent.end_session(invocation.session_id)
     session_id = None
-    for prompt in asked:
+    for prompt in sample_prompts:
         session_id = agent.invoke(prompt, session_id=session_id).session_id
-    return 2 * len(asked)
+    return 2 * len(sample_prompts)
 
 
 def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[Agent]:

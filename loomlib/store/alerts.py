@@ -19,8 +19,8 @@ from .operation_tables import alert_events, alerts
 class AlertRow:
     """A stored rule and its state: since when, and which state was notified when.
 
-    `told_at` and `told_state` are the last notification. `untold` has the addresses that were not reached yet, by name,
-    with the number of attempts.
+    `notified_at` and `notified_state` are the last notification. `pending` has the addresses that were not reached yet,
+    by name, with the number of attempts.
     """
 
     id: int
@@ -30,10 +30,10 @@ class AlertRow:
     state: str | None
     state_since: datetime | None
     checked_at: datetime | None
-    told_at: datetime | None
-    told_state: str | None
+    notified_at: datetime | None
+    notified_state: str | None
     created_at: datetime
-    untold: Mapping[str, Any] | None = None
+    pending: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Alerts:
         return (before[0] or "") if changed else None
 
     def claim_notification(
-        self, row: AlertRow, state: str, *, at: datetime, untold: Mapping[str, Any] | None = None
+        self, row: AlertRow, state: str, *, at: datetime, pending: Mapping[str, Any] | None = None
     ) -> bool:
         """Claim the notification of `state`, so that two processes do not send it twice.
 
@@ -116,23 +116,23 @@ class Alerts:
             row: The alert as it was read.
             state: The state to notify.
             at: The time of the notification.
-            untold: The addresses to store as not reached, in case this process ends before `set_pending`.
+            pending: The addresses to store as not reached, in case this process ends before `set_pending`.
 
         Returns:
             False when another process sent a notification since `row` was read.
         """
-        same = alerts.c.told_at.is_(None) if row.told_at is None else alerts.c.told_at == row.told_at
+        same = alerts.c.notified_at.is_(None) if row.notified_at is None else alerts.c.notified_at == row.notified_at
         change = (
             update(alerts)
             .where(alerts.c.id == row.id, same)
-            .values(told_at=at, told_state=state, untold=dict(untold or {}))
+            .values(notified_at=at, notified_state=state, pending=dict(pending or {}))
         )
         with self._database.write() as connection:
             return connection.execute(change).rowcount > 0
 
-    def set_pending(self, id: int, untold: Mapping[str, Any]) -> None:
+    def set_pending(self, id: int, pending: Mapping[str, Any]) -> None:
         """Store the addresses that were not reached."""
-        change = update(alerts).where(alerts.c.id == id).values(untold=dict(untold))
+        change = update(alerts).where(alerts.c.id == id).values(pending=dict(pending))
         with self._database.write() as connection:
             connection.execute(change)
 
@@ -167,4 +167,4 @@ class Alerts:
 
 
 def _alert(record: RowMapping) -> AlertRow:
-    return AlertRow(**record)
+    return AlertRow(**{column.key: record[column] for column in alerts.c})

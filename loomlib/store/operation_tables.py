@@ -30,10 +30,10 @@ alerts = Table(
     Column("state", Text),
     Column("state_since", UtcDateTime),
     Column("checked_at", UtcDateTime),
-    Column("told_at", UtcDateTime),
-    Column("told_state", Text),
+    Column("told_at", UtcDateTime, key="notified_at"),
+    Column("told_state", Text, key="notified_state"),
     Column("created_at", UtcDateTime, nullable=False),
-    Column("untold", JsonText),
+    Column("untold", JsonText, key="pending"),
     UniqueConstraint("scope", "name"),
     sqlite_autoincrement=True,
 )

@@ -33,7 +33,7 @@ RECORDS: Final = (
 )  # fmt: skip
 FOUND: Final = ("score", *RECORDS)
 SOURCES: Final = (
-    "certainty", "score", "timestamp", "actor_id", "memory_session_id", "said", "branch", "event_id",
+    "certainty", "score", "timestamp", "actor_id", "memory_session_id", "excerpt", "branch", "event_id",
 )  # fmt: skip
 USED: Final = (
     "invocation_id", "runtime_session_id", "memory_id", "record_id", "text", "where", "confidence", "because",

@@ -99,9 +99,11 @@ def _captured(answer: object, bench: Workbench) -> str:
     evalset = an(answer, EvalSet, "an eval set, which is what agent.evals.capture(evalset, …) returns")
     expect(len(evalset) > 0, "it is empty.")
     newest = evalset.cases[-1]
-    asked = [row.prompt for name in ("calculator",) for row in bench.store.invocations.list(bench.agent(name).entry.id)]
+    prompts = [
+        row.prompt for name in ("calculator",) for row in bench.store.invocations.list(bench.agent(name).entry.id)
+    ]
     expect(bool(newest.source), f"its last case, {newest.id}, was not captured from an invocation.")
-    expect(newest.prompt in asked, f"{quoted(newest.prompt)} was never sent to the calculator here.")
+    expect(newest.prompt in prompts, f"{quoted(newest.prompt)} was never sent to the calculator here.")
     expect(
         bool(newest.expected_answer),
         "the captured case expects nothing: without expected=False it expects the answer and the tool calls.",

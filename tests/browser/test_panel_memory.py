@@ -94,7 +94,7 @@ def test_a_memory_is_made_looked_through_searched_and_somebody_is_forgotten(
     records.filter(has_text="Lisbon").first.click()
     chosen.get_by_role("button", name="Show the source").click()
     sources = rows(panel, "sources of this record")
-    expect(sources).to_contain_text("told")
+    expect(sources).to_contain_text("stated")
     screenshot(page, "memory-provenance", tmp_path)
     sources.first.click()
     expect(panel.get_by_role("tab", name="Events")).to_have_attribute("aria-selected", "true")

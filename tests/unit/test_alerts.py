@@ -223,7 +223,7 @@ def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store
     both(store)
     (row,) = store.alerts.list("local")
     assert store.alerts.claim_notification(
-        row, ALARM, at=NOON, untold={"kind": "alarm", "tries": {"team": 0, "night": 0}}
+        row, ALARM, at=NOON, pending={"kind": "alarm", "tries": {"team": 0, "night": 0}}
     )
     inbox = Inboxes()
     assert check_alerts(store, "local", shares(30, 90), inbox, now=NOON + MINUTE / 4).checked[0].notified == ()

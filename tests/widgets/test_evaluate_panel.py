@@ -137,7 +137,7 @@ def test_what_was_asked_becomes_a_case_with_its_secrets_struck_out(
     assert not (tmp_path / "kept.json").exists()
     found = watched.ask("capture", tags="production, odd", **into)
     assert found["written"]
-    assert sum(count for _, count in found["struck_out"]) == 2
+    assert sum(count for _, count in found["redactions"]) == 2
     kept = EvalSet.read(tmp_path / "kept.json")
     assert len(kept) == 1
     assert set(kept.cases[0].tags) == {"captured", "production", "odd"}

@@ -101,7 +101,7 @@ def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) ->
     assert found[0]["extractor"] == "offline extractor"
     assert 'query("score >= 0.1")' in told.panel.code
     source = told.ask("provenance", id=found[0]["id"])
-    assert source["state"] == "told"
+    assert source["state"] == "stated"
     assert told.panel.status == source["sentence"]
     assert "extracted by: offline extractor" in source["sentence"]
     (row,) = source["rows"]
@@ -126,7 +126,7 @@ def test_health_changes_and_isolation_are_told_and_kept_for_the_next_view(told: 
     assert told.panel.status == health["sentence"]
     emails = [each for each in health["findings"] if each["kind"] == "personal data"]
     assert emails
-    assert all(each["mend"] and each["evidence"] for each in emails)
+    assert all(each["fix"] and each["evidence"] for each in emails)
     assert "ben@example.com" not in str(health)
     assert told.ask("diff", before="0", after="") == {"failed": True}
     told.ask("snapshot")

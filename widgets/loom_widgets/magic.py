@@ -57,10 +57,10 @@ class AgentMagics(Magics):
         if arguments.to and not arguments.to.isidentifier():
             raise UsageError(f"--to {arguments.to} is not a variable name. Try: --to inv")
         try:
-            asked = self._agent(arguments.name, arguments.bench)
+            agent = self._agent(arguments.name, arguments.bench)
             if arguments.qualifier:
-                asked = asked.at(arguments.qualifier)
-            answer = self._ask(asked, prompt, self._session(asked, arguments.session), arguments.to)
+                agent = agent.at(arguments.qualifier)
+            answer = self._ask(agent, prompt, self._session(agent, arguments.session), arguments.to)
         except LoomError as error:
             raise UsageError(_plain(str(error))) from None
         if not answer.ok:

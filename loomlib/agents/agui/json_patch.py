@@ -111,11 +111,11 @@ class JsonDocument:
         else:
             size, depth = _measured(operation["value"])
             self._deepen(len(keys) + depth)
-            given = _copy(operation["value"])
+            value = _copy(operation["value"])
             if op == "add":
-                self._add(keys, given, size, undo)
+                self._add(keys, value, size, undo)
             else:
-                self._set(keys, given, size, undo)
+                self._set(keys, value, size, undo)
 
     def _move(self, moved: Any, source: Sequence[str], keys: Sequence[str], undo: list[_Undo]) -> None:
         if source == keys:
@@ -155,34 +155,34 @@ class JsonDocument:
                 raise PatchError(f"there is no {key!r}")
         return value
 
-    def _add(self, keys: Sequence[str], given: Any, size: int, undo: list[_Undo]) -> None:
+    def _add(self, keys: Sequence[str], value: Any, size: int, undo: list[_Undo]) -> None:
         parent: Any = self._get(keys[:-1]) if keys else None
         if not keys or (isinstance(parent, dict) and keys[-1] in parent):
-            self._set(keys, given, size, undo)
+            self._set(keys, value, size, undo)
         elif isinstance(parent, dict):
             fields, last = cast("dict[str, Any]", parent), keys[-1]
-            fields[last] = given
+            fields[last] = value
             undo.append(lambda: fields.pop(last))
             self._size += size + len(last)
         elif isinstance(parent, list):
             items = cast("list[Any]", parent)
             place = len(items) if keys[-1] == "-" else _index(keys[-1], len(items))
-            items.insert(place, given)
+            items.insert(place, value)
             undo.append(lambda: items.pop(place))
             self._size += size
         else:
             raise PatchError(f"nothing can be added below {keys[-1]!r}")
 
-    def _set(self, keys: Sequence[str], given: Any, size: int, undo: list[_Undo]) -> None:
+    def _set(self, keys: Sequence[str], value: Any, size: int, undo: list[_Undo]) -> None:
         """Replace the existing value."""
         old = self._get(keys)
         self._size += size - _measured(old)[0]
         if not keys:
             undo.append(lambda: self._put_back(old))
-            self._value = given
+            self._value = value
             return
         parent, last = self._place(keys)
-        parent[last] = given
+        parent[last] = value
         undo.append(lambda: parent.__setitem__(last, old))
 
     def _remove(self, keys: Sequence[str], undo: list[_Undo], *, size: int | None = None) -> None:

@@ -138,10 +138,10 @@ def frame_document(html: str, *, title: str = "View of a tool") -> str:
         html: The view's page.
         title: The title of the frame.
     """
-    given = json.dumps(html).replace("<", "\\u003c")
+    encoded = json.dumps(html).replace("<", "\\u003c")
     view = (
         '<!doctype html><meta http-equiv="x-dns-prefetch-control" content="off">'
-        f'<script type="application/json">{given}</script><script>{_START}</script>'
+        f'<script type="application/json">{encoded}</script><script>{_START}</script>'
     )
     policies = "".join(
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'

@@ -215,10 +215,9 @@ def decided(approval: dict, decision: str, why: str) -> list:
 
 def sentence(approval: dict) -> str:
     """Return a sentence about a pending approval."""
-    given = ", ".join(f"{name} {value}" for name, value in approval["input"].items())
-    return (
-        f"{approval['tool']} ({given}) waits for an approval until {approval['expires_at'][:19].replace('T', ' ')} UTC."
-    )
+    arguments = ", ".join(f"{name} {value}" for name, value in approval["input"].items())
+    until = approval["expires_at"][:19].replace("T", " ")
+    return f"{approval['tool']} ({arguments}) waits for an approval until {until} UTC."
 
 
 @app.entrypoint
@@ -249,7 +248,7 @@ async def invoke(payload, context):
             if decision.get("decision") not in ("approve", "reject"):
                 raise ValueError('a decision is "approve" or "reject"')
             why = str(decision.get("note") or "")[:500]
-            asked = await asyncio.to_thread(decided, waiting[decision["id"]], decision["decision"], why)
+            result = await asyncio.to_thread(decided, waiting[decision["id"]], decision["decision"], why)
             approving.decided.add(decision["id"])
         else:
             # Expired approvals are rejected first, so that they do not block a new question.
@@ -261,9 +260,9 @@ async def invoke(payload, context):
                 answer = await asyncio.to_thread(decided, overdue[0], "reject", "")
                 approving.decided.add(overdue[0]["id"])
                 await agent.invoke_async(answer)
-            asked = None if agent.state.get("approvals") else prompt
-        if asked is not None:
-            async for event in agent.stream_async(asked):
+            result = None if agent.state.get("approvals") else prompt
+        if result is not None:
+            async for event in agent.stream_async(result):
                 if "data" in event:
                     yield event["data"]
         for approval in (agent.state.get("approvals") or {}).values():

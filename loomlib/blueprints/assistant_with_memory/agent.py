@@ -66,7 +66,7 @@ class Asked:
 
 def asked_by(payload: dict, session_id: str) -> Asked:
     """Read the payload; raise ValueError if a field is wrong."""
-    asked = Asked(
+    request = Asked(
         session_id=session_id,
         actor=str(payload.get("actor") or ACTOR),
         retrieval=payload.get("retrieval") or RETRIEVAL,
@@ -74,15 +74,15 @@ def asked_by(payload: dict, session_id: str) -> Asked:
         window=int(payload.get("window") or WINDOW),
     )
     # A "/" would put one actor's namespace below another's.
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", asked.actor):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", request.actor):
         raise ValueError('an actor is named by letters, digits, "-" and "_"')
-    if asked.retrieval not in ("proactive", "reactive", "none"):
-        raise ValueError(f'retrieval is "proactive", "reactive" or "none", not {asked.retrieval!r}')
-    if asked.context not in ("full", "window", "summarizing"):
-        raise ValueError(f'context is "full", "window" or "summarizing", not {asked.context!r}')
-    if asked.window < 1:
+    if request.retrieval not in ("proactive", "reactive", "none"):
+        raise ValueError(f'retrieval is "proactive", "reactive" or "none", not {request.retrieval!r}')
+    if request.context not in ("full", "window", "summarizing"):
+        raise ValueError(f'context is "full", "window" or "summarizing", not {request.context!r}')
+    if request.window < 1:
         raise ValueError("a window has at least one turn")
-    return asked
+    return request
 
 
 @functools.cache
@@ -140,32 +140,32 @@ class SummarizingOlderTurns(SummarizingConversationManager):
             self.reduce_context(agent)
 
 
-def conversation_manager(asked: Asked) -> ConversationManager:
+def conversation_manager(request: Asked) -> ConversationManager:
     """Decides which part of the session's history the model gets."""
-    if asked.context == "window":
-        return SlidingWindowConversationManager(window_size=2 * asked.window)
-    if asked.context == "summarizing":
-        return SummarizingOlderTurns(asked.window)
+    if request.context == "window":
+        return SlidingWindowConversationManager(window_size=2 * request.window)
+    if request.context == "summarizing":
+        return SummarizingOlderTurns(request.window)
     return NullConversationManager()
 
 
 @functools.lru_cache(maxsize=1)  # one: an older agent would not know what was said since
-def agent_for(asked: Asked) -> Agent:
+def agent_for(request: Asked) -> Agent:
     """Load the agent of a session, with its whole history, from whichever process."""
     config = AgentCoreMemoryConfig(
         memory_id=MEMORY_ID,
-        session_id=asked.session_id,
-        actor_id=asked.actor,
-        retrieval_config=places() if asked.retrieval == "proactive" else None,
+        session_id=request.session_id,
+        actor_id=request.actor,
+        retrieval_config=places() if request.retrieval == "proactive" else None,
         async_mode=True,
     )
     return Agent(
         agent_id="assistant",
         model=BedrockModel(model_id=MODEL_ID),
-        tools=[recall_tool(asked.actor)] if asked.retrieval == "reactive" else [],
+        tools=[recall_tool(request.actor)] if request.retrieval == "reactive" else [],
         system_prompt=SYSTEM_PROMPT,
         session_manager=AgentCoreMemorySessionManager(config, region_name=REGION),
-        conversation_manager=conversation_manager(asked),
+        conversation_manager=conversation_manager(request),
         callback_handler=None,  # the default one prints the answer to the log
     )
 
@@ -184,9 +184,9 @@ async def invoke(payload, context):
     prompt = payload.get("prompt")
     if not prompt:
         raise ValueError('the payload needs a "prompt", such as {"prompt": "What am I allergic to?"}')
-    asked = asked_by(payload, context.session_id)
+    request = asked_by(payload, context.session_id)
     # Restoring a session reads its events and blocks, so it runs in a thread; the event loop answers health checks.
-    agent = await asyncio.to_thread(agent_for, asked)
+    agent = await asyncio.to_thread(agent_for, request)
 
     announced = set()
     async for event in agent.stream_async(prompt):

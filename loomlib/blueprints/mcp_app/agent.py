@@ -99,11 +99,11 @@ def view_of(use: dict, result: dict) -> dict | None:
     }
 
 
-def call(asked: dict) -> dict:
+def call(request: dict) -> dict:
     """Run a call from the view, of one of the tools that are visible to it."""
-    params = asked.get("params") or {}
+    params = request.get("params") or {}
     name = params.get("name")
-    if asked.get("method") != "tools/call" or name not in {tool.tool_name for tool in visible_to("app")}:
+    if request.get("method") != "tools/call" or name not in {tool.tool_name for tool in visible_to("app")}:
         return {"mcp": {"error": {"code": -32601, "message": "only the tools of this server that are for its view"}}}
     result = server().call_tool_sync(uuid.uuid4().hex, name, params.get("arguments") or {})
     return {"mcp": {"result": as_mcp(result)}}

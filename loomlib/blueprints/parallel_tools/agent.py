@@ -56,10 +56,10 @@ def new_agent() -> Agent:
 def tools_asked(payload: dict) -> int:
     """How many tools to call: the payload's "tools", else the first number of the prompt, else TOOLS."""
     number = re.search(r"\d+", str(payload.get("prompt", "")))
-    asked = int(payload.get("tools") or (number[0] if number else USUAL_TOOLS))
-    if not 1 <= asked <= MOST_TOOLS:
-        raise ValueError(f"between 1 and {MOST_TOOLS} tools can be called, not {asked}")
-    return asked
+    count = int(payload.get("tools") or (number[0] if number else USUAL_TOOLS))
+    if not 1 <= count <= MOST_TOOLS:
+        raise ValueError(f"between 1 and {MOST_TOOLS} tools can be called, not {count}")
+    return count
 
 
 @app.entrypoint

@@ -69,11 +69,11 @@ class ModelProposer:
             max_tokens=self.max_tokens,
         )
         nothing: dict[str, Any] = {}
-        given = next((dict(values) for name, values in answer.calls if name == form.name), nothing)
-        kind, tool, text = (str(given.get(name, "")).strip() for name in ("kind", "tool", "text"))
+        values = next((dict(values) for name, values in answer.calls if name == form.name), nothing)
+        kind, tool, text = (str(values.get(name, "")).strip() for name in ("kind", "tool", "text"))
         if kind not in ("system_prompt", "tool_description") or not text or (kind == "tool_description" and not tool):
             raise EvalError("The model returned no proposal in the required form", on=self.model_id)
-        why = str(given.get("why", ""))
+        why = str(values.get("why", ""))
         by = " (simulated model)" if answer.is_simulated else ""
         if kind == "system_prompt":
             return Proposal.prompt(text, name=f"prompt by {self.model_id}{by}", why=why)

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ...deprecation import renamed_members
 from .capturing import capture
 from .case_making import asked_key
 
@@ -33,7 +34,7 @@ class CapturedInto:
     is_new: bool
 
     @property
-    def struck_out(self) -> Mapping[str, int]:
+    def redactions(self) -> Mapping[str, int]:
         """Number of redactions in the new case, by rule."""
         captured: Any = self.case.metadata.get("captured")
         counts: Any = cast("Mapping[str, Any]", captured).get("redacted") if isinstance(captured, Mapping) else None
@@ -41,11 +42,14 @@ class CapturedInto:
             return {}
         return {str(name): int(count) for name, count in cast("Mapping[str, int]", counts).items()}
 
+    def __getattr__(self, name: str) -> Any:
+        return renamed_members(self, {"struck_out": "redactions"}, name)
+
     def sentence(self) -> str:
         """Return what was added to the file."""
         if not self.is_new:
             return f"{self.path.name} is unchanged: {self.case.id} has the same request."
-        redacted = ", ".join(f"{count} × {name}" for name, count in self.struck_out.items()) or "nothing"
+        redacted = ", ".join(f"{count} × {name}" for name, count in self.redactions.items()) or "nothing"
         return f"{self.case.id} is case {len(self.evalset)} of {self.path.name}; redacted: {redacted}."
 
 
@@ -70,6 +74,6 @@ def capture_into(path: str | PathLike[str], source: object, *, write: bool = Tru
         if write:
             after.write(file)
         return CapturedInto(path=file, evalset=after, case=changed[-1], is_new=True)
-    asked = capture(EvalSet(name=name, cases=()), source, **options).cases[0]
-    case = next(case for case in before.cases if asked_key(case) == asked_key(asked))
+    captured = capture(EvalSet(name=name, cases=()), source, **options).cases[0]
+    case = next(case for case in before.cases if asked_key(case) == asked_key(captured))
     return CapturedInto(path=file, evalset=before, case=case, is_new=False)

@@ -40,11 +40,11 @@ def conversations_of_run(run: EvalRun) -> Iterator[Conversation]:
 
 def _turns(case: EvalCase, judged: Judgement) -> Iterator[CapturedTurn]:
     answer, failure = judged.answer, judged.answer.failure
-    asked: list[Turn] = list(case.turns) or [Turn(prompt=prompt) for prompt in answer.metadata.get("prompts", ())]
-    for turn, given in zip_longest(asked or [Turn(prompt=case.prompt)], answer.turns):
+    turns: list[Turn] = list(case.turns) or [Turn(prompt=prompt) for prompt in answer.metadata.get("prompts", ())]
+    for turn, turn_answer in zip_longest(turns or [Turn(prompt=case.prompt)], answer.turns):
         if turn is None:
             return
-        if given is None:  # the turn that failed; later turns were not asked
+        if turn_answer is None:  # the turn that failed; later turns were not asked
             if failure is not None:
                 yield CapturedTurn(
                     prompt=turn.prompt, payload=turn.payload, failure=failure.kind, error=failure.message
@@ -53,10 +53,10 @@ def _turns(case: EvalCase, judged: Judgement) -> Iterator[CapturedTurn]:
         yield CapturedTurn(
             prompt=turn.prompt,
             payload=turn.payload,
-            answer=given.text,
-            tools=given.tools,
-            invocation_id=given.invocation_id,
-            trace_id=given.trace_id,
+            answer=turn_answer.text,
+            tools=turn_answer.tools,
+            invocation_id=turn_answer.invocation_id,
+            trace_id=turn_answer.trace_id,
         )
 
 

@@ -48,13 +48,13 @@ class Rouge(AnswerJudgement):
 
     def compare(self, expected: str, answer: str) -> Score:
         """Return the measure, between 0 and 1; the details hold all three measures."""
-        wanted, given = tokens(expected, stems=self.stems), tokens(answer, stems=self.stems)
+        wanted, answered = tokens(expected, stems=self.stems), tokens(answer, stems=self.stems)
         if self.kind == "rouge1":
-            shared = (Counter(wanted) & Counter(given)).total()
+            shared = (Counter(wanted) & Counter(answered)).total()
         else:
-            wanted, given = wanted[:_LONGEST], given[:_LONGEST]
-            shared = longest_common(wanted, given)
-        precision, recall = shared / max(len(given), 1), shared / max(len(wanted), 1)
+            wanted, answered = wanted[:_LONGEST], answered[:_LONGEST]
+            shared = longest_common(wanted, answered)
+        precision, recall = shared / max(len(answered), 1), shared / max(len(wanted), 1)
         mean = 2 * precision * recall / (precision + recall) if shared else 0.0
         measures = {"fmeasure": mean, "precision": precision, "recall": recall}
         value = measures[self.measure]

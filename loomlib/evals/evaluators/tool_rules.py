@@ -57,9 +57,9 @@ class ToolUsed(Judgement):
             raise JudgeFailedError("The arguments of a call were not recorded", kind="no_trajectory", on=case.id)
         if self._is_right(count):
             return PASSED
-        asked = f"at least {self.at_least}" if count < self.at_least else f"at most {self.at_most}"
+        bound = f"at least {self.at_least}" if count < self.at_least else f"at most {self.at_most}"
         name = call_text(self.tool, self.arguments) if self.arguments is not None else self.tool
-        return self.score(0.0, f"{name} was called {count} times; required: {asked}")
+        return self.score(0.0, f"{name} was called {count} times; required: {bound}")
 
     def _is_right(self, count: int) -> bool:
         return count >= self.at_least and (self.at_most is None or count <= self.at_most)

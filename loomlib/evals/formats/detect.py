@@ -28,7 +28,7 @@ _NOT_SETS: Final = (
     ("resourceSpans", "these are spans", "capture their trace as a case instead"),
     ("eval_set_result_id", "this is a result of ADK", "read the eval set that it is about"),
 )
-_MEND: Final = "read a Loom, ADK, strands_evals or AgentCore file, JSON lines, or a CSV table with a prompt column"
+_FIX: Final = "read a Loom, ADK, strands_evals or AgentCore file, JSON lines, or a CSV table with a prompt column"
 
 
 def form_of_lines(source: Source) -> str:
@@ -85,7 +85,7 @@ def form_of_document(document: object, problems: Problems) -> str:
                 return form
         if "cases" in values:
             return STRANDS if "evaluators" in values or _has_input(values["cases"]) else LOOM
-    problems.add((), "this is not an eval set in a known format", _MEND)
+    problems.add((), "this is not an eval set in a known format", _FIX)
     return ""
 
 
@@ -97,7 +97,7 @@ def _form_of_list(values: Sequence[object], problems: Problems) -> str:
         return ADK
     if "prompt" in canonical(first).values():
         return ROWS
-    problems.add((), "this is a list, but not one of cases", _MEND)
+    problems.add((), "this is a list, but not one of cases", _FIX)
     return ""
 
 

@@ -185,7 +185,7 @@ def make_adk(criterion: str, **options: Any) -> Evaluator:
         raise unknown(criterion)
     judge = JUDGES[criterion]
     models = {_snake(name): value for name, value in dict(config.pop("judge_model_options", None) or {}).items()}
-    model, asked_for = _model(str(models.pop("judge_model", "") or ""))
+    model, wanted_model = _model(str(models.pop("judge_model", "") or ""))
     samples = models.pop("num_samples", 1 if criterion in ASKED_ONCE else ADK_SAMPLES)
     if not isinstance(samples, int) or samples < 1:
         raise EvalError("num_samples must be an integer of at least 1", on=f"{_PREFIX}{criterion}: {samples!r}")
@@ -205,7 +205,7 @@ def make_adk(criterion: str, **options: Any) -> Evaluator:
         samples=samples,
         threshold=least,
         with_texts=any(with_texts),
-        asked_for=asked_for,
+        asked_for=wanted_model,
     )
 
 

@@ -76,12 +76,12 @@ class CorrectnessJudge(ModelJudge):
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
         """Return one input for each turn with an expected answer."""
-        asked = [at for at, turn in enumerate(case.turns[: len(answer.turns)]) if turn.expected_answer is not None]
-        if not asked:
+        positions = [at for at, turn in enumerate(case.turns[: len(answer.turns)]) if turn.expected_answer is not None]
+        if not positions:
             return NotApplicable("the case has no expected answer")
-        if len(asked) == 1:
-            return [("", of_turn(case, answer, asked[0]))]
-        return [(f"turn {at + 1}", of_turn(case, answer, at)) for at in asked]
+        if len(positions) == 1:
+            return [("", of_turn(case, answer, positions[0]))]
+        return [(f"turn {at + 1}", of_turn(case, answer, at)) for at in positions]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ class HelpfulnessJudge(ModelJudge):
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
         """Return the last answer and its prompt."""
-        given = of_case(case, answer)
-        return [("", JudgeInput(output=given.output, prompt=given.prompt))]
+        expected = of_case(case, answer)
+        return [("", JudgeInput(output=expected.output, prompt=expected.prompt))]
 
 
 @dataclass(frozen=True, kw_only=True)

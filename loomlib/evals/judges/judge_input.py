@@ -70,10 +70,10 @@ class JudgeInput:
 def of_turn(case: EvalCase, answer: CaseAnswer, index: int) -> JudgeInput:
     """Return the input for one turn: its prompt after the conversation so far."""
     turn: Turn | None = case.turns[index] if index < len(case.turns) else None
-    asked = prompts_of(case, answer)
+    prompts = prompts_of(case, answer)
     return JudgeInput(
         output=answer.turns[index].text,
-        prompt=conversation(case, answer.turns[:index], asked[index] if index < len(asked) else "", asked),
+        prompt=conversation(case, answer.turns[:index], prompts[index] if index < len(prompts) else "", prompts),
         golden=turn.expected_answer if turn else None,
     )
 
@@ -92,21 +92,23 @@ def prompts_of(case: EvalCase, answer: CaseAnswer) -> list[str]:
     return [turn.prompt for turn in case.turns] or [str(prompt) for prompt in simulated] or [case.prompt]
 
 
-def conversation(case: EvalCase, before: Sequence[TurnAnswer], prompt: str, asked: Sequence[str] | None = None) -> str:
+def conversation(
+    case: EvalCase, before: Sequence[TurnAnswer], prompt: str, prompts: Sequence[str] | None = None
+) -> str:
     """Return the conversation so far followed by the prompt; the prompt alone in the first turn.
 
     Args:
         case: The case.
         before: The answers of the turns so far.
         prompt: The current prompt, "" to leave it out.
-        asked: The prompts of all turns, by default the case's.
+        prompts: The prompts of all turns, by default the case's.
     """
     if not before:
         return prompt or case.prompt
-    asked = asked or [turn.prompt for turn in case.turns] or [case.prompt]
+    prompts = prompts or [turn.prompt for turn in case.turns] or [case.prompt]
     lines: list[str] = []
     for at, turn_answer in enumerate(before):
-        if at < len(asked):
-            lines.append(one_entry(f"User: {asked[at]}"))
+        if at < len(prompts):
+            lines.append(one_entry(f"User: {prompts[at]}"))
         lines.append(one_entry(f"Agent: {turn_answer.text}"))
     return "\n".join([*lines, one_entry(f"User: {prompt}")] if prompt else lines)

@@ -177,16 +177,18 @@ def _evaluation(
 ) -> OwnThread[Snapshot, EvalRun]:
     if not evalset.cases:
         raise EvalError("The set has no cases", on=evalset.name)
-    asked = as_target(target)
+    as_called = as_target(target)
     choices = _listed(evaluators)
-    run_evaluators = RunEvaluators(evalset, choices, connect=_connector(asked, clients))
-    options = replace(options, concurrency=options.concurrency or asked.concurrency)
-    location = locate_store(store if store is not None else getattr(asked, "store", None))
-    row = new_row(run_id or new_run_id(), name, evalset, asked, asked, run_evaluators.assignment, options, choices)
+    run_evaluators = RunEvaluators(evalset, choices, connect=_connector(as_called, clients))
+    options = replace(options, concurrency=options.concurrency or as_called.concurrency)
+    location = locate_store(store if store is not None else getattr(as_called, "store", None))
+    row = new_row(
+        run_id or new_run_id(), name, evalset, as_called, as_called, run_evaluators.assignment, options, choices
+    )
     return _thread(
-        lambda report: _execute(location, row, evalset, asked, run_evaluators, options, report),
+        lambda report: _execute(location, row, evalset, as_called, run_evaluators, options, report),
         progress,
-        f"{asked.name} on {evalset.name}",
+        f"{as_called.name} on {evalset.name}",
     )
 
 

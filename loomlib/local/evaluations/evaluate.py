@@ -77,13 +77,13 @@ class EvaluationPlane:
     def _read(self, evaluator: Builtin, answer: Mapping[str, Any]) -> dict[str, Any]:
         content = map(as_object, as_list(field_of(answer, "output", "message", "content")))
         verdicts = [as_object(field_of(block, "toolUse", "input")) for block in content if "toolUse" in block]
-        given = verdicts[0] if verdicts else {}
+        verdict = verdicts[0] if verdicts else {}
         usage = {name: answer["usage"][name] for name in ("inputTokens", "outputTokens", "totalTokens")}
-        label = as_text(given.get("verdict"))
+        label = as_text(verdict.get("verdict"))
         if label not in evaluator.labels:
             why = "The model's answer is not a verdict of this evaluator"
             return {"errorCode": "ModelErrorException", "errorMessage": why, "tokenUsage": usage}
-        why = str(given.get("rationale") or "")
+        why = str(verdict.get("rationale") or "")
         if self._model.simulated:
             why = why if why.startswith("Simulated judge") else f"Simulated judge: {why}"
         return {

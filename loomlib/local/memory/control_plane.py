@@ -42,9 +42,9 @@ class MemoryBehaviour(Behaviour):
 
     async def before_create(self, draft: Draft) -> None:
         """Create the strategies."""
-        given, moment = dict(draft.record.document), draft.record.updated_at.timestamp()
-        strategies = checked([created(strategy, moment) for strategy in given.pop("memoryStrategies", ())])
-        draft.record = replace(draft.record, document={**given, "strategies": strategies})
+        document, moment = dict(draft.record.document), draft.record.updated_at.timestamp()
+        strategies = checked([created(strategy, moment) for strategy in document.pop("memoryStrategies", ())])
+        draft.record = replace(draft.record, document={**document, "strategies": strategies})
 
     async def before_update(self, draft: Draft) -> None:
         """Change strategies, keys and the rest."""

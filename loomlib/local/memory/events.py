@@ -69,12 +69,12 @@ class EventPlane:
 
     async def list_events(self, parameters: Parameters) -> Encoded:
         """ListEvents."""
-        asked = page_request(parameters, "ListEvents", int, int)
+        request = page_request(parameters, "ListEvents", int, int)
         now_ms = self._now_ms()
-        given: Mapping[str, Any] = parameters.get("filter") or {}
+        filters: Mapping[str, Any] = parameters.get("filter") or {}
         with_payloads = parameters.get("includePayloads") is not False
         columns = f"{_HEAD}, e.body" if with_payloads else f"{_HEAD}, '[]' AS body"
-        branch: Mapping[str, Any] | None = given.get("branch")
+        branch: Mapping[str, Any] | None = filters.get("branch")
 
         def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
             memory_id: str = read_memory(connection, parameters)["id"]
@@ -86,16 +86,16 @@ class EventPlane:
                 parents = bool(branch.get("includeParentBranches"))
                 parts = segments(connection, number, branch["name"], parents=parents)
             query = newest_matching(
-                number, given.get("eventMetadata") or (), parts, asked.after, now_ms, asked.fetch, columns
+                number, filters.get("eventMetadata") or (), parts, request.after, now_ms, request.fetch, columns
             )
             return connection.execute(*query).fetchall()
 
         rows = await self._store.read(find)
         token = ""
-        if len(rows) > asked.size:
-            last = rows[asked.size - 1]
-            token = f', "nextToken": "{asked.token((last["timestamp_ms"], last["seq"]))}"'
-        listed = ", ".join(shown(row) for row in rows[: asked.size])
+        if len(rows) > request.size:
+            last = rows[request.size - 1]
+            token = f', "nextToken": "{request.token((last["timestamp_ms"], last["seq"]))}"'
+        listed = ", ".join(shown(row) for row in rows[: request.size])
         return Encoded(f'{{"events": [{listed}]{token}}}'.encode())
 
     async def delete_event(self, parameters: Parameters) -> Encoded:
@@ -106,26 +106,26 @@ class EventPlane:
 
     async def list_actors(self, parameters: Parameters) -> Encoded:
         """ListActors."""
-        asked = page_request(parameters, "ListActors", str)
+        request = page_request(parameters, "ListActors", str)
 
         def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
             memory_id: str = read_memory(connection, parameters)["id"]
             return connection.execute(
                 "SELECT actor_id FROM sessions WHERE memory_id = ? AND actor_id > ? GROUP BY actor_id "
                 "ORDER BY actor_id LIMIT ?",
-                (memory_id, asked.after[0] if asked.after else "", asked.fetch),
+                (memory_id, request.after[0] if request.after else "", request.fetch),
             ).fetchall()
 
         actors = [{"actorId": row["actor_id"]} for row in await self._store.read(find)]
-        page = asked.page("actorSummaries", actors, lambda at: [actors[at]["actorId"]])
+        page = request.page("actorSummaries", actors, lambda at: [actors[at]["actorId"]])
         return Encoded(json.dumps(page).encode())
 
     async def list_sessions(self, parameters: Parameters) -> Encoded:
         """ListSessions."""
-        asked = page_request(parameters, "ListSessions", int)
+        request = page_request(parameters, "ListSessions", int)
         now_ms = self._now_ms()
-        filled, given = "", parameters.get("filter")
-        if given and given.get("eventFilter") == "HAS_EVENTS":
+        filled, filters = "", parameters.get("filter")
+        if filters and filters.get("eventFilter") == "HAS_EVENTS":
             filled = "AND EXISTS (SELECT 1 FROM events e WHERE e.session_number = s.number AND e.expires_at > :now_ms) "
 
         def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
@@ -135,8 +135,8 @@ class EventPlane:
                 {
                     "memory": read_memory(connection, parameters)["id"],
                     "actor": parameters["actorId"],
-                    "before": asked.after[0] if asked.after else 2**62,
-                    "fetch": asked.fetch,
+                    "before": request.after[0] if request.after else 2**62,
+                    "fetch": request.fetch,
                     "now_ms": now_ms,
                 },
             ).fetchall()
@@ -146,7 +146,7 @@ class EventPlane:
             {"sessionId": row["session_id"], "actorId": row["actor_id"], "createdAt": row["created_at"] / 1000}
             for row in rows
         ]
-        page = asked.page("sessionSummaries", sessions, lambda at: [rows[at]["number"]])
+        page = request.page("sessionSummaries", sessions, lambda at: [rows[at]["number"]])
         return Encoded(json.dumps(page).encode())
 
     def _now_ms(self) -> int:

@@ -67,7 +67,7 @@ def newest_matching(
     place += [(f"NOT {has}", [session_number, term]) for term in unwanted]
     where = " AND ".join(text for text, _ in (*place, *conditions))
     order = f"ORDER BY {here}.timestamp_ms DESC, {here}.seq DESC LIMIT ?"
-    values = [value for _, given in (*place, *conditions) for value in given]
+    values = [value for _, values in (*place, *conditions) for value in values]
     return f"SELECT {columns} FROM {source} WHERE {where} {order}", [*values, limit]  # noqa: S608 - the texts are ours
 
 

@@ -78,10 +78,10 @@ def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: fl
         result["description"] = changes["description"]
     if templates := _templates(changes):
         result["namespaces"] = result["namespaceTemplates"] = templates
-    if given := changes.get("configuration"):
+    if configuration := changes.get("configuration"):
         if strategy["type"] not in ("CUSTOM", "EPISODIC"):
             raise invalid(f"{strategy['strategyId']} is a {strategy['type']} strategy, which takes no configuration")
-        result["configuration"] = {**strategy.get("configuration", {}), **given}
+        result["configuration"] = {**strategy.get("configuration", {}), **configuration}
     if "action" in changes.get("recordExpirySpecification", {}):
         result.pop("recordExpiryDurationDays", None)
     return result
@@ -118,9 +118,9 @@ def _configuration(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return a custom strategy's configuration, or an episodic one's reflection, in GetMemory's form."""
     if "reflectionConfiguration" in definition:
         return {"reflection": {"episodicReflectionConfiguration": _both_names(definition["reflectionConfiguration"])}}
-    if not (given := definition.get("configuration")):
+    if not (configuration := definition.get("configuration")):
         return {}
-    ((kind, parts),) = given.items()
+    ((kind, parts),) = configuration.items()
     result: dict[str, Any] = {"type": _OVERRIDES[kind]}
     if kind == "selfManagedConfiguration":
         result[kind] = {

@@ -147,10 +147,10 @@ def _session(connection: sqlite3.Connection, memory_id: str, actor_id: str, sess
 def _extraction(memory: Mapping[str, Any], parameters: Parameters) -> str | None:
     """How to extract from the event, as JSON with `mode` ("SKIP") and `namespaceVariables`; None for the default."""
     config: Mapping[str, Any] = parameters.get("extractionConfig") or {}
-    given: Mapping[str, str] = config.get("namespaceVariables") or {}
+    variables: Mapping[str, str] = config.get("namespaceVariables") or {}
     keys: Sequence[Mapping[str, Any]] = memory.get("namespaceKeys") or ()
     rules: dict[str, Mapping[str, Any]] = {entry["key"]: entry.get("validation") or {} for entry in keys}
-    for key, value in given.items():
+    for key, value in variables.items():
         if key not in rules:
             raise invalid(f"extractionConfig.namespaceVariables: {key} is not one of the memory's namespaceKeys")
         rule = rules[key]
@@ -161,11 +161,11 @@ def _extraction(memory: Mapping[str, Any], parameters: Parameters) -> str | None
     mode = parameters.get("extractionMode")
     extraction: dict[str, Any] = {
         **({"mode": mode} if mode else {}),
-        **({"namespaceVariables": dict(given)} if given else {}),
+        **({"namespaceVariables": dict(variables)} if variables else {}),
     }
     return json.dumps(extraction) if extraction else None
 
 
 def _digest(parameters: Parameters) -> bytes:
-    given = {name: value for name, value in parameters.items() if name != "clientToken"}
-    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).digest()
+    content = {name: value for name, value in parameters.items() if name != "clientToken"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()

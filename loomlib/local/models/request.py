@@ -253,13 +253,13 @@ def _check_tool_traffic(turns: tuple[Turn, ...], *, has_tools: bool) -> None:
     for index, turn in enumerate(turns):
         before = turns[index - 1] if index else None
         call_ids = {call.id for call in before.calls} if before and before.role == "assistant" else set[str]()
-        given = {outcome.id for outcome in turn.outcomes}
-        if missing := sorted(call_ids - given):
+        answered = {outcome.id for outcome in turn.outcomes}
+        if missing := sorted(call_ids - answered):
             raise invalid(
                 f"Expected toolResult blocks at messages.{index}.content for the following Ids: {', '.join(missing)}"
             )
-        if given - call_ids:
+        if answered - call_ids:
             raise invalid(
                 f"The toolResult blocks at messages.{index}.content belong to no call of the previous turn: "
-                + ", ".join(sorted(given - call_ids))
+                + ", ".join(sorted(answered - call_ids))
             )

@@ -8,20 +8,20 @@ from .json_values import Malformed, attributes, double, integer, items, members,
 from .points import KINDS, TEMPORALITIES, bucket_middles, exponential_middles
 
 
-def metric(given: dict[str, Any]) -> dict[str, Any]:
+def metric(source: dict[str, Any]) -> dict[str, Any]:
     """`{name, unit, kind, monotonic, temporality, points}`; a histogram's buckets have become values and counts."""
     for member, kind in KINDS.items():
-        if member in given:
-            data = members(given[member])
+        if member in source:
+            data = members(source[member])
             return {
-                "name": text(given.get("name")),
-                "unit": text(given.get("unit")),
+                "name": text(source.get("name")),
+                "unit": text(source.get("unit")),
                 "kind": kind,
                 "monotonic": data.get("isMonotonic") is True,
                 "temporality": _temporality(data.get("aggregationTemporality")),
                 "points": [_point(kind, members(point)) for point in items(data.get("dataPoints"))],
             }
-    raise Malformed(f"the metric {text(given.get('name'))[:80]!r} has no data of a known kind")
+    raise Malformed(f"the metric {text(source.get('name'))[:80]!r} has no data of a known kind")
 
 
 def _point(kind: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -25,28 +25,28 @@ def split_messages(span: dict[str, Any], scope_name: str, session_id: str) -> di
     events: list[dict[str, Any]] | None = span.get("events")
     if not events:
         return None
-    given: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     answered: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     for event in events:
         name, content = event["name"], event["attributes"]
         if role := _INPUT_ROLES.get(name):
-            given.append({"role": role, "content": content})
+            messages.append({"role": role, "content": content})
         elif name in _OUTPUT_EVENTS:
             answered.append({"role": "assistant", "content": content})
             if name == "gen_ai.choice" and _TOOL_RESULT in content:
                 answered.append({"role": "assistant", "content": content[_TOOL_RESULT]})
         else:
             others.append(event)
-    if not given and not answered:
+    if not messages and not answered:
         return None
     if others:
         span["events"] = others
     else:
         del span["events"]
     body: dict[str, Any] = {}
-    if given:
-        body["input"] = {"messages": given}
+    if messages:
+        body["input"] = {"messages": messages}
     if answered:
         body["output"] = {"messages": answered}
     attributes = {"event.name": scope_name} | ({"session.id": session_id} if session_id else {})

@@ -182,16 +182,16 @@ def _log_record(given: LogRecord) -> dict[str, Any]:
     return record
 
 
-def _metric(given: Metric) -> dict[str, Any]:
-    kind = given.WhichOneof("data")
+def _metric(metric: Metric) -> dict[str, Any]:
+    kind = metric.WhichOneof("data")
     if kind is None:
-        raise Malformed(f"the metric {given.name[:80]!r} has no data of a known kind")
-    data: Any = getattr(given, kind)
+        raise Malformed(f"the metric {metric.name[:80]!r} has no data of a known kind")
+    data: Any = getattr(metric, kind)
     temporality = int(getattr(data, "aggregation_temporality", 0))
     name = "exponential" if kind == "exponential_histogram" else kind
     return {
-        "name": given.name,
-        "unit": given.unit,
+        "name": metric.name,
+        "unit": metric.unit,
         "kind": name,
         "monotonic": bool(getattr(data, "is_monotonic", False)),
         "temporality": TEMPORALITIES[temporality] if 0 <= temporality < len(TEMPORALITIES) else TEMPORALITIES[0],

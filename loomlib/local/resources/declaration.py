@@ -158,8 +158,8 @@ def bind(resource: Resource, model: Any) -> Binding:
     envelopes = {verb: envelope for verb, shape in shapes.items() if (envelope := _envelope(verb, shape))}
     outputs = {verb: _members(shape, envelopes.get(verb)) for verb, shape in shapes.items()}
     labels = re.findall(r"{(\w+)}", shapes["get"].http["requestUri"])
-    given: Mapping[str, Any] = shapes["create"].input_shape.members if "create" in shapes else {}
-    name = f"{resource.prefix}Name" if f"{resource.prefix}Name" in given else "name"
+    members: Mapping[str, Any] = shapes["create"].input_shape.members if "create" in shapes else {}
+    name = f"{resource.prefix}Name" if f"{resource.prefix}Name" in members else "name"
     identifier = labels[-1] if labels else name
     status = _status(shapes["get"].output_shape, envelopes.get("get"))
     return Binding(

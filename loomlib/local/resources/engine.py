@@ -185,13 +185,13 @@ class ResourceEngine:
                 return self._answer(family, "update", _seen_as(former, family, "updating"))
             if _is_settling(family, former):
                 raise conflict(f"{former.id} is {former.status}; wait until it is {binding.statuses.ready}")
-            given = _given(binding, parameters)
+            changes = _given(binding, parameters)
             record = replace(
                 former,
                 version=former.version + 1 if resource.versioned else 0,
                 status=binding.statuses.updating if family.behaviour.settles else binding.statuses.ready,
                 failure="",
-                document=given if resource.update == "replace" else {**former.document, **given},
+                document=changes if resource.update == "replace" else {**former.document, **changes},
                 internal={} if resource.versioned else former.internal,
                 tokens={**former.tokens, "update": (token, digest)} if token else former.tokens,
                 updated_at=moment,
@@ -327,19 +327,19 @@ class ResourceEngine:
 
     def _page(self, family: _Family, verb: str, records: Sequence[ResourceRecord], parameters: Parameters) -> Result:
         """Cut a page out of records in their order; a preset's position is its place before all numbers."""
-        asked = page_request(parameters, family.binding.operations[verb], int, size=family.resource.page_size)
+        request = page_request(parameters, family.binding.operations[verb], int, size=family.resource.page_size)
         presets = list(family.resource.presets)
 
         def position(record: ResourceRecord) -> int:
             place = record.version if verb == "versions" else record.number
             return place or presets.index(record) - len(presets)
 
-        if asked.after is not None:
-            after: int = asked.after[0]
+        if request.after is not None:
+            after: int = request.after[0]
             descending = verb == "versions" or family.resource.newest_first
             records = [item for item in records if (position(item) < after if descending else position(item) > after)]
-        shown = [self._members(family, verb, record) for record in records[: asked.fetch]]
-        return asked.page(family.binding.envelopes[verb], shown, lambda at: [position(records[at])])
+        shown = [self._members(family, verb, record) for record in records[: request.fetch]]
+        return request.page(family.binding.envelopes[verb], shown, lambda at: [position(records[at])])
 
     def _moment(self) -> datetime:
         return datetime.fromtimestamp(round(self._clock(), 3), UTC)
@@ -378,5 +378,5 @@ def _words(noun: str) -> str:
 
 
 def _digest(parameters: Parameters) -> str:
-    given = {name: value for name, value in parameters.items() if name != "clientToken"}
-    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
+    content = {name: value for name, value in parameters.items() if name != "clientToken"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -119,7 +119,7 @@ def export_memory(
             if progress is not None and sum(counts.values()) % _PROGRESS_LINES == 0:
                 progress(f"{plural(counts['event'], 'event')} and {plural(counts['record'], 'record')} exported")
         write({"kind": "end", "events": counts["event"], "records": counts["record"],
-               "struck_out": export_redactor.counts, "sha256": digest.hexdigest()})  # fmt: skip
+               "redactions": export_redactor.counts, "sha256": digest.hexdigest()})  # fmt: skip
     return ExportResult(
         path=target,
         name=reader.memory.name,

@@ -78,7 +78,7 @@ def _finding(
         severity="problem" if how == "stated" else "warning",
         what=f"{plural(count, 'record')} in the namespaces of {actor} {reason}",
         count=count,
-        certainty="told" if how == "stated" else f"inferred{by_similarity}",
+        certainty="stated" if how == "stated" else f"inferred{by_similarity}",
         evidence=tuple(evidence),
         fix=f"find out who wrote {'it' if is_one else 'them'}; move {'it' if is_one else 'them'} to the namespace of "
         f"{other} or delete; then run memory.check_isolation() to find the cause",

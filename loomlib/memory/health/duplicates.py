@@ -35,7 +35,7 @@ def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
             exact[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
         for group in exact.values():
             if len(group) > 1:
-                yield _finding(scan, group, f"{plural(len(group), 'record')} in {shown} have the same text", "told")
+                yield _finding(scan, group, f"{plural(len(group), 'record')} in {shown} have the same text", "stated")
         single = [group[-1] for group in exact.values()]
         for group in _similar_groups(single):
             what = f"{plural(len(group), 'record')} in {shown} have nearly the same meaning"

@@ -54,7 +54,7 @@ class Finding:
         fix: How to fix it.
         evidence: The records or events that show it; may be only the first.
         count: Number of records or events concerned.
-        certainty: "told" (in the data, or stated by the service) or "inferred" (by rules on language or similarity).
+        certainty: "stated" (in the data, or stated by the service) or "inferred" (by rules on language or similarity).
         crosses_tenants: Whether two tenants are concerned.
     """
 
@@ -64,11 +64,11 @@ class Finding:
     fix: str
     evidence: tuple[MemoryEvidence, ...] = ()
     count: int = 1
-    certainty: str = "told"
+    certainty: str = "stated"
     crosses_tenants: bool = False
 
     def row(self) -> dict[str, Any]:
-        """Return the finding as a table row."""
+        """Return the finding as a table row; `mend` is the old name of `fix`, for one release."""
         shown = [item.text() for item in self.evidence[:_SHOWN_EVIDENCE]]
         left = len(self.evidence) - len(shown)
         return {
@@ -79,6 +79,7 @@ class Finding:
             "count": self.count,
             "where": ", ".join(dict.fromkeys(item.namespace or item.actor_id for item in self.evidence))[:200],
             "evidence": "\n".join([*shown, *([f"and {left} more"] if left else [])]),
-            "mend": self.fix,
+            "fix": self.fix,
             "ids": ", ".join(item.id for item in self.evidence if item.id),
+            "mend": self.fix,
         }

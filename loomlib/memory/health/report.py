@@ -15,7 +15,7 @@ from .growth import Growth
 if TYPE_CHECKING:
     import pandas as pd
 
-FINDING_COLUMNS: Final = ("severity", "kind", "what", "certainty", "count", "where", "evidence", "mend", "ids")
+FINDING_COLUMNS: Final = ("severity", "kind", "what", "certainty", "count", "where", "evidence", "fix", "ids")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -96,9 +96,9 @@ class HealthReport:
         return " · ".join(filter(None, (self.sentence(), cost, *self.labels)))
 
     def __repr__(self) -> str:
-        columns = ("severity", "kind", "what", "count", "mend")
+        columns = ("severity", "kind", "what", "count", "fix")
         return text_rows(f"Health of {self.name}", self.note(), self.rows(), columns)
 
     def _repr_html_(self) -> str:
-        columns = ("severity", "kind", "what", "certainty", "count", "evidence", "mend")
+        columns = ("severity", "kind", "what", "certainty", "count", "evidence", "fix")
         return html_rows(f"Health of {self.name}", self.note(), self.rows(), columns)

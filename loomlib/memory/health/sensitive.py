@@ -59,7 +59,7 @@ def _finding(name: str, what: str, count: int, evidence: Sequence[MemoryEvidence
         severity="problem" if is_secret else "warning",
         what=f"{subject} a value that looks like: {name}",
         count=count,
-        certainty="told" if name != "secret" else "inferred (a field named like a secret, or a random string)",
+        certainty="stated" if name != "secret" else "inferred (a field named like a secret, or a random string)",
         evidence=tuple(evidence),
         fix=fix,
     )

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...presentation.formats import number, plural
 from ..displays import frame_of, html_rows, text_rows
 
-COLUMNS: Final = ("crosses", "reader", "owner", "pattern", "call", "mend")
+COLUMNS: Final = ("crosses", "reader", "owner", "pattern", "call", "fix")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,8 @@ class Crossing:
     fix: str = ""
 
     def row(self) -> dict[str, Any]:
-        """Return the crossing as a table row."""
-        return {name: getattr(self, "fix" if name == "mend" else name) for name in COLUMNS}
+        """Return the crossing as a table row; `mend` is the old name of `fix`, for one release."""
+        return {name: getattr(self, name) for name in COLUMNS} | {"mend": self.fix}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

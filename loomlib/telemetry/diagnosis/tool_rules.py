@@ -173,14 +173,14 @@ def oversized_result(case: InvocationCase, limits: Thresholds) -> FindingDraft |
 
 def batches(case: InvocationCase) -> list[list[ToolCall]]:
     """Return tools grouped by the model message that requested them: below one span, with no model call in between."""
-    asked: dict[str, list[int]] = {}
+    by_turn: dict[str, list[int]] = {}
     for call in case.calls:
-        asked.setdefault(case.agent_above(call.span_id), []).append(call.start_ns)
+        by_turn.setdefault(case.agent_above(call.span_id), []).append(call.start_ns)
     groups: list[list[ToolCall]] = []
     last: dict[tuple[str, int], list[ToolCall]] = {}
     for tool in case.tools:
         above = case.trace.parent(tool.span_id)
-        turn = bisect_right(asked.get(case.agent_above(tool.span_id), []), tool.start_ns)
+        turn = bisect_right(by_turn.get(case.agent_above(tool.span_id), []), tool.start_ns)
         key = ("" if above is None else above.span_id, turn)
         if key not in last:
             last[key] = []

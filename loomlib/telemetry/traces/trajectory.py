@@ -78,10 +78,10 @@ class Trajectory:
     @property
     def prompt(self) -> str | None:
         """The text of the user message that started this invocation; None when there is none."""
-        asked = list(
+        texts = list(
             takewhile(lambda step: step.kind == "user", dropwhile(lambda step: step.kind != "user", self.steps))
         )
-        return "\n".join(step.text for step in asked if step.is_words or len(asked) == 1) if asked else None
+        return "\n".join(step.text for step in texts if step.is_words or len(texts) == 1) if texts else None
 
     @property
     def tool_names(self) -> tuple[str, ...]:

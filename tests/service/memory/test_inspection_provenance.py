@@ -26,9 +26,9 @@ def lived(memory_bench):
 def test_recorded_sources_are_shown(lived):
     record = lived.records(actor="anna").iloc[0]
     found = lived.provenance(record["record_id"])
-    assert found.state == "told"
+    assert found.state == "stated"
     assert list(found.table()["event_id"]) == lived.said[:1]
-    assert list(found.table()["certainty"]) == ["told"]
+    assert list(found.table()["certainty"]) == ["stated"]
     assert record["extractor"] == "offline extractor"
     assert "offline extractor" in found._repr_html_()
     assert found.found.owner.actor_id == "anna"
@@ -43,7 +43,7 @@ def test_unrecorded_sources_are_inferred_and_labelled(lived):
     assert list(table["event_id"]) == lived.said[:1]
     assert set(table["certainty"]) == {"inferred"}
     assert ALIKE_FROM <= table["score"][0] <= 1
-    assert table["said"][0] == "I am allergic to shellfish."
+    assert table["excerpt"][0] == "I am allergic to shellfish."
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_preferences_and_summaries_are_compared_by_what_they_state(lived, text):
 
 def test_a_record_unlike_all_events_has_no_source(lived):
     (id,) = write(lived, "/facts/anna/", "Jazz concerts delight this customer")
-    assert lived.provenance(id).state == "nothing_alike"
+    assert lived.provenance(id).state == "no_similar_event"
     (other,) = write(lived, "/facts/bert/", "The user is allergic to shellfish")
     assert lived.provenance(other).state == "no_events"  # anna's words are not bert's
     assert "no events" in lived.provenance(other)._repr_html_()
@@ -77,7 +77,7 @@ def test_deleted_sources_are_reported_as_deleted(memory_bench):
         time.sleep(0.02)
     memory.reader.clients.data().delete_event(memoryId=memory.id, actorId="anna", sessionId="s1", eventId=event)
     found = memory.provenance(memory.records(actor="anna")["record_id"][0])
-    assert found.state == "told_but_gone"
+    assert found.state == "stated_but_deleted"
     assert len(found.found.missing) == 1
 
 

@@ -122,7 +122,7 @@ def test_a_file_gets_a_case_once_and_the_redactions_are_listed(tmp_path: Path) -
     assert look.is_new
     assert not file.exists()
     found = capture_into(file, asked, tags=["mail"])
-    assert dict(found.struck_out) == {"email": 1}
+    assert dict(found.redactions) == {"email": 1}
     assert found.sentence() == f"{found.case.id} is case 1 of orders.json; redacted: 1 × email."
     assert [case.id for case in EvalSet.read(file)] == [found.case.id]
     again = capture_into(file, said("write to  ann@example.org", "Sent"))

@@ -188,7 +188,7 @@ def test_a_record_told_to_come_from_another_actors_event_is_a_leak():
     said = event("I keep bees in Ghent.", "acme:bert", session="s9")
     wrong = record("The user keeps bees.", "/facts/globex:anna/", sources=[said.event_id.replace("#", ":")])
     (found,) = find_leaks(scan([wrong], [said, event("hello", "globex:anna")]))
-    assert (found.severity, found.certainty, found.crosses_tenants) == ("problem", "told", True)
+    assert (found.severity, found.certainty, found.crosses_tenants) == ("problem", "stated", True)
     assert ids([found]) == [{wrong.record_id}]
 
 

@@ -26,9 +26,9 @@ export default {
         record.extractor && ["extracted by", record.extractor], ["record id", record.id], ...(record.metadata ?? [])].filter(Boolean)),
       h("div", { class: "loom-row" }, button("Show the source", async () => {
         const found = await act(model, "provenance", { id: record.id });
-        if (found?.sentence) refill(from, h("p", null, statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
+        if (found?.sentence) refill(from, h("p", null, statusDot(found.state.replaceAll("_", " "), found.state === "stated" ? "good" : "wait"), " ", found.sentence),
           table({ rows: found.rows, label: "sources of this record", height: 180, empty: "No source found.", columns: [
-            { key: "certainty", width: "7em" }, { key: "score", kind: "score", width: "5em" }, { key: "said", name: "excerpt", width: "26em" }, AT, { key: "session", width: "12em" }] }));
+            { key: "certainty", width: "7em" }, { key: "score", kind: "score", width: "5em" }, { key: "excerpt", width: "26em" }, AT, { key: "session", width: "12em" }] }));
       })), from));
     };
 

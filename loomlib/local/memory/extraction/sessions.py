@@ -151,8 +151,8 @@ def _points(message: Message) -> list[list[Any]]:
     if message.role == "USER":
         stated = [[2, statement.text] for statement in extract(message.text) if not statement.retracts]
         questions = [sentence for sentence in sentences(message.text) if sentence.endswith("?")][:3]
-        asked = [[1, f"The user asked: {_shortened(question)}"] for question in questions]
-        return [*stated, *asked] or [[1, f"The user said: {_first(message.text)}"]]
+        points = [[1, f"The user asked: {_shortened(question)}"] for question in questions]
+        return [*stated, *points] or [[1, f"The user said: {_first(message.text)}"]]
     return [[0, f"The assistant answered: {_first(message.text)}"]] if message.role == "ASSISTANT" else []
 
 

@@ -177,10 +177,10 @@ def _namespace(record_id: str, entry: Mapping[str, Any]) -> str:
 
 def _metadata(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata with its times as numbers, as they are stored."""
-    given: Mapping[str, Mapping[str, Any]] = entry.get("metadata") or {}
+    metadata: Mapping[str, Mapping[str, Any]] = entry.get("metadata") or {}
     return {
         key: {"dateTimeValue": seconds(value["dateTimeValue"])} if "dateTimeValue" in value else value
-        for key, value in given.items()
+        for key, value in metadata.items()
     }
 
 

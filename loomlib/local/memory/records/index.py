@@ -185,14 +185,14 @@ class _Memory:
                 ranked.append((-score, self._ids[row]))
         return [(record_id, -negative) for negative, record_id in sorted(ranked)[:k]]
 
-    def _candidates(self, question: _Matrix, asked: _Mask, k: int) -> NDArray[np.intp] | None:
+    def _candidates(self, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
         """Return the rows that are worth comparing; None if that is all of those asked for."""
-        if np.count_nonzero(asked) < _SHORTLISTED_ROWS:
+        if np.count_nonzero(wanted) < _SHORTLISTED_ROWS:
             return None
-        if self._shortlist is None or len(asked) > 2 * self._listed:
+        if self._shortlist is None or len(wanted) > 2 * self._listed:
             # Made for the whole capacity, so that rows to come have a place.
-            self._shortlist, self._listed = Shortlist(self._vectors), len(asked)
-        return self._shortlist.rows(self._vectors, question, asked, k)
+            self._shortlist, self._listed = Shortlist(self._vectors), len(wanted)
+        return self._shortlist.rows(self._vectors, question, wanted, k)
 
 
 class Shortlist:
@@ -211,20 +211,20 @@ class Shortlist:
         self._kept[row] = vector @ self._directions
         self._rest[row] = _rest(vector, self._kept[row])
 
-    def rows(self, vectors: _Matrix, question: _Matrix, asked: _Mask, k: int) -> NDArray[np.intp] | None:
+    def rows(self, vectors: _Matrix, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
         """Return the rows among `asked` that may be one of the `k` nearest, ties included; None if they are too many.
 
         Args:
             vectors: The whole matrix.
             question: A unit vector.
-            asked: Which rows count.
+            wanted: Which rows count.
             k: How many nearest rows are wanted.
         """
-        size = len(asked)
+        size = len(wanted)
         projected = question @ self._directions
         reach = self._kept[:size] @ projected
         reach += self._rest[:size] * _rest(question, projected)
-        reach[~asked] = -np.inf
+        reach[~wanted] = -np.inf
         # The best of each block stand for the best of all: they are k real rows, so the threshold is never too high.
         whole = size // _BLOCK * _BLOCK
         tops = reach[:whole].reshape(-1, _BLOCK).argmax(axis=1) + np.arange(0, whole, _BLOCK)

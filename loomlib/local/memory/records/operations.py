@@ -100,18 +100,18 @@ class RecordOperations:
         memory_id, scope = known_id(self._memories, parameters), _scope(parameters)
         expressions: Sequence[Any] = parameters.get("metadataFilters") or ()
         filters.check(expressions)
-        asked = page_request(parameters, "ListMemoryRecords", int)
-        below, strategy_id = asked.after[0] if asked.after else None, parameters.get("memoryStrategyId")
-        chunk = _CHUNK if expressions else asked.fetch
+        request = page_request(parameters, "ListMemoryRecords", int)
+        below, strategy_id = request.after[0] if request.after else None, parameters.get("memoryStrategyId")
+        chunk = _CHUNK if expressions else request.fetch
         matching: list[Record] = []
         while True:
             part = self._store.newest_first(memory_id, scope, strategy_id=strategy_id, below=below, limit=chunk)
             matching += [record for record in part if filters.matches(record.metadata, expressions)]
-            if len(matching) > asked.size or not expressions or len(part) < chunk:
+            if len(matching) > request.size or not expressions or len(part) < chunk:
                 break
             below = part[-1].seq
         records = [described(record) for record in matching]
-        return asked.page("memoryRecordSummaries", records, lambda at: [matching[at].seq])
+        return request.page("memoryRecordSummaries", records, lambda at: [matching[at].seq])
 
     def _retrieve(self, parameters: Parameters) -> dict[str, Any]:
         from loomlib.embeddings import embed
@@ -126,9 +126,9 @@ class RecordOperations:
         expressions: Sequence[Any] = criteria.get("metadataFilters") or ()
         filters.check(expressions)
         top_k = criteria.get("topK") or _TOP_K
-        asked = page_request(parameters, "RetrieveMemoryRecords", int)
-        begin = asked.after[0] if asked.after else 0
-        end = min(top_k, begin + asked.size)
+        request = page_request(parameters, "RetrieveMemoryRecords", int)
+        begin = request.after[0] if request.after else 0
+        end = min(top_k, begin + request.size)
         index = self._index = self._index or RecordsIndex(self._store)
         nearest = index.nearest(
             memory_id,
@@ -146,21 +146,21 @@ class RecordOperations:
         ]
         return {
             "memoryRecordSummaries": summaries,
-            **({"nextToken": asked.token([end])} if end < len(nearest) else {}),
+            **({"nextToken": request.token([end])} if end < len(nearest) else {}),
         }
 
     def _list_jobs(self, parameters: Parameters) -> dict[str, Any]:
         """Failed jobs; as on AWS, jobs that succeeded are not listed."""
         where, values = "memory_id=? AND status='FAILED'", [known_id(self._memories, parameters)]
-        given: Mapping[str, str] = parameters.get("filter") or {}
-        for name, value in given.items():
+        filters: Mapping[str, str] = parameters.get("filter") or {}
+        for name, value in filters.items():
             where += f" AND {_JOB_FILTERS[name]}=?"
             values.append(value)
-        asked = page_request(parameters, "ListMemoryExtractionJobs", int)
+        request = page_request(parameters, "ListMemoryExtractionJobs", int)
         rows = self._store.rows(
             "SELECT job_id, messages, failure_reason, strategy_id, session_id, actor_id, seq FROM jobs "  # noqa: S608
             f"WHERE {where} AND seq>? ORDER BY seq LIMIT ?",
-            (*values, asked.after[0] if asked.after else 0, asked.fetch),
+            (*values, request.after[0] if request.after else 0, request.fetch),
         )
         jobs = [
             {
@@ -174,7 +174,7 @@ class RecordOperations:
             }
             for job_id, messages, reason, strategy_id, session_id, actor_id, _ in rows
         ]
-        return asked.page("jobs", jobs, lambda at: [rows[at][6]])
+        return request.page("jobs", jobs, lambda at: [rows[at][6]])
 
 
 def known_id(memories: Memories, parameters: Parameters) -> str:

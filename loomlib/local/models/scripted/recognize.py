@@ -140,9 +140,9 @@ def labelled(name: str, text: str) -> str | None:
 @lru_cache(maxsize=1_000)
 def topic(text: str) -> str:
     """Return the topic of a request: "Write a poem about autumn in two sentences" is about "autumn"."""
-    given = [*find_quoted(text), *after_colon(text)]
-    if given and len(given[0]) < 200 and "\n" not in given[0]:
-        return given[0]
+    candidates = [*find_quoted(text), *after_colon(text)]
+    if candidates and len(candidates[0]) < 200 and "\n" not in candidates[0]:
+        return candidates[0]
     about = pattern("requests", "about").search(text)
     end = pattern("requests", "topic_end", ignore_case=False)
     rest = end.split(about[1] if about else text, maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""What an agent was asked, to be chosen from; and a captured case with what was struck out of it."""
+"""What an agent was asked, to be chosen from; and a captured case with what was redacted in it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def captured_told(captured: CapturedInto, *, written: bool) -> dict[str, Any]:
         "is_new": captured.is_new,
         "written": written and captured.is_new,
         "sentence": captured.sentence(),
-        "struck_out": [[name, count] for name, count in captured.struck_out.items()],
+        "redactions": [[name, count] for name, count in captured.redactions.items()],
         "tags": list(case.tags),
         "turns": [
             {

@@ -189,7 +189,7 @@ export default {
     const capturedView = (found) => card(found.case, { state: found.written ? "done" : found.is_new ? "not written" : "known already", kind: found.written ? "good" : "wait" },
       h("p", null, found.written || !found.is_new ? found.sentence : "Preview: this case would be stored. Nothing has been written."),
       h("h5", SPACED, "Redacted"),
-      found.struck_out.length ? h("ul", { style: { margin: "2px 0" } }, found.struck_out.map(([name, count]) => h("li", null, `${count} × ${name}`)))
+      found.redactions.length ? h("ul", { style: { margin: "2px 0" } }, found.redactions.map(([name, count]) => h("li", null, `${count} × ${name}`)))
         : h("p", { class: "loom-hint" }, "No secret or personal data was detected. Check the text yourself as well."),
       found.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
         turn.tools !== null && ["tools", turn.tools.join(", ") || "none"]].filter(Boolean))),

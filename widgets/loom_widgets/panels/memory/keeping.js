@@ -14,7 +14,7 @@ function keepingParts(model, ask, { jump, openRecord }) {
       table({ rows: told.findings, key: "at", label: "findings", height: 220, empty: "No findings.", columns: [
         { key: "severity", width: "8em", show: (each) => statusDot(each.severity, WORST[each.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
         figure("count"), { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }],
-      onOpen: (each) => refill(one, card(each.what, { state: each.severity, kind: WORST[each.severity] }, p(h("strong", null, "Fix: "), each.mend),
+      onOpen: (each) => refill(one, card(each.what, { state: each.severity, kind: WORST[each.severity] }, p(h("strong", null, "Fix: "), each.fix),
         p(certainty(each.certainty), each.certainty === "inferred" && " detected by a language rule or by similarity: check before you fix it"),
         each.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
   };
@@ -81,7 +81,7 @@ function keepingParts(model, ask, { jump, openRecord }) {
   const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");
   const crossed = h("div");
   const showIsolation = (told) => refill(crossed, p(verdict(told.isolated, "isolated", "not isolated"), ` ${told.sentence}`),
-    told.rows.length > 0 && small(told.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "mend", name: "fix" }], "reads that crossed"));
+    told.rows.length > 0 && small(told.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "fix" }], "reads that crossed"));
   const isolate = async () => { const told = await ask("isolation", { actors: many.value, slashes: slashes.value }); if (told) showIsolation(told); };
 
   return {

@@ -245,7 +245,7 @@ def _finding(at: int, finding: Finding) -> dict[str, Any]:
     ]
     return {
         "at": at, "severity": finding.severity, "kind": finding.kind.replace("_", " "), "what": finding.what,
-        "mend": finding.fix, "count": finding.count, "certainty": finding.certainty, "evidence": evidence,
+        "fix": finding.fix, "count": finding.count, "certainty": finding.certainty, "evidence": evidence,
     }  # fmt: skip
 
 

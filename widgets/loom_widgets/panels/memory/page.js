@@ -35,5 +35,5 @@ const stated = (text) => { try { return JSON.parse(text).preference ?? text; } c
 const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");
 const TEXT = { key: "text", show: (each) => short(stated(each.text), 400) };
 const head = (text) => h("h4", { style: { "margin-top": "12px" } }, text);
-const certainty = (word) => statusDot(word, word === "told" ? "good" : "wait");
+const certainty = (word) => statusDot(word, word === "stated" ? "good" : "wait");
 const tab = (...children) => h("div", null, children);

@@ -44,10 +44,10 @@ export default {
         row(button("Show the source", async () => {
           const found = await ask("provenance", { id: record.id });
           if (!found) return;
-          refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "told" ? "good" : "wait"), " ", found.sentence),
+          refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "stated" ? "good" : "wait"), " ", found.sentence),
             found.rows.length > 0 && table({ rows: found.rows, key: "id", label: "sources of this record", height: 180, onOpen: jump, columns: [
               { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "score", width: "5em" },
-              { key: "said", name: "excerpt" }, TIME, { key: "session", width: "16%" }] }),
+              { key: "excerpt" }, TIME, { key: "session", width: "16%" }] }),
             found.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
           from.scrollIntoView?.({ block: "nearest" });
         }, MAIN)), from);

@@ -123,8 +123,8 @@ class Reading(MemoryView):
         rows = [
             {
                 "certainty": item.certainty, "score": item.score, "at": item.event.timestamp.isoformat(),
-                "actor": item.event.actor_id, "session": item.event.session_id, "said": item.excerpt or item.event.text,
-                "id": item.event.event_id,
+                "actor": item.event.actor_id, "session": item.event.session_id, "id": item.event.event_id,
+                "excerpt": item.excerpt or item.event.text,
             }
             for item in provenance.sources
         ]  # fmt: skip

@@ -60,8 +60,8 @@ class Deciding(Conversing):
             self._open(known.session_id)
         call = "approve" if yes else "reject"
         self.show_code(f"{self._opening(agent)}\ninv = agent.{call}({id!r}, note={note!r})\ninv.text")
-        asked = f"{'Approved' if yes else 'Rejected'} {known.tool}{f': {note}' if note else ''}"
-        turn = self._begin_turn(asked, known.session_id)
+        question = f"{'Approved' if yes else 'Rejected'} {known.tool}{f': {note}' if note else ''}"
+        turn = self._begin_turn(question, known.session_id)
         try:
             invocation = agent.approvals.approve(id, note=note) if yes else agent.approvals.reject(id, note=note)
             turn._add(invocation.text)

@@ -148,8 +148,8 @@ class TestPanel(Deciding, Frames, Looking):
     def _listen(
         self, agent: Agent, turn: Turn, session: str, cancel: Cancel, payload: Mapping[str, Any] | None
     ) -> None:
-        asked = turn.prompt if turn.is_said else None
-        events = agent.stream(asked, payload=payload, session_id=session or None)
+        prompt = turn.prompt if turn.is_said else None
+        events = agent.stream(prompt, payload=payload, session_id=session or None)
         cancel.then(events.close)
         sent_s = 0.0
         with contextlib.closing(events), self.stream("pieces", turn=turn.id) as pieces:

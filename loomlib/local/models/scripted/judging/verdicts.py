@@ -124,12 +124,12 @@ def _of_call(material: Material, *, of_arguments: bool) -> Assessment:
     topic = {stem(word) for word in (*split_name(name), *words(described)) if word not in STOPWORDS}
     values = re.findall(r": '([^']+)'|: \"([^\"]+)\"|: (-?\d+(?:\.\d+)?)", arguments)
     texts = [next(part for part in groups if part) for groups in values]
-    given = [text for text in texts if _occurs(text, context)]
-    fits = bool(topic & have) or (not have - _PLAIN and bool(texts) and len(given) == len(texts))
-    share = len(given) / len(texts) if texts else 1.0
+    present = [text for text in texts if _occurs(text, context)]
+    fits = bool(topic & have) or (not have - _PLAIN and bool(texts) and len(present) == len(texts))
+    share = len(present) / len(texts) if texts else 1.0
     score = share if of_arguments else float(fits)
     return Assessment(
-        score, f"{name} {'fits' if fits else 'does not fit'} the prompt; {len(given)} of {len(texts)} arguments occur"
+        score, f"{name} {'fits' if fits else 'does not fit'} the prompt; {len(present)} of {len(texts)} arguments occur"
     )
 
 
