@@ -2,5 +2,6 @@
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
-context.run_migrations()
+if hasattr(context, "config"):  # only inside a migration, so that importing this module has no effect
+    context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+    context.run_migrations()
