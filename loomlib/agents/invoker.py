@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from .entry import AgentEntry
 from .exchange import Exchange
 from .invocation_writer import InvocationWriter
 from .record import InvocationRecord
-from .requests import make_request
+from .requests import InvokeOptions, make_request
 from .streams import AsyncEventStream, EventStream, wait_for, wait_for_async
 
 if TYPE_CHECKING:
@@ -39,145 +38,49 @@ class Invoker:
         self._clients, self._engine, self._read_timeout_s = clients, engine, read_timeout_s
         self._writer = InvocationWriter(store)
 
-    def stream(
-        self,
-        agent: AgentEntry,
-        prompt: str | None = None,
-        *,
-        payload: Mapping[str, Any] | bytes | None = None,
-        session_id: str | None = None,
-        qualifier: str = "DEFAULT",
-        timeout_s: float | None = None,
-        labels: Sequence[str] = (),
-        headers: Mapping[str, str] | None = None,
-    ) -> EventStream:
+    def stream(self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]) -> EventStream:
         """Invoke an agent and return its events: `SessionStart`, `Chunk`s, `SessionEnd` or `InvocationError`.
 
         Args:
             agent: The agent.
             prompt: The prompt.
-            payload: The payload, in place of or beside the prompt.
-            session_id: The runtime session; a new one by default.
-            qualifier: The endpoint.
-            timeout_s: The limit from sending to the end of the response, in seconds.
-            labels: Labels to store with the invocation.
-            headers: Headers to send.
+            **options: Those of `make_request`.
         """
-        return EventStream(
-            self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers),
-        )
+        return EventStream(self._exchange(agent, prompt, options))
 
     def astream(
-        self,
-        agent: AgentEntry,
-        prompt: str | None = None,
-        *,
-        payload: Mapping[str, Any] | bytes | None = None,
-        session_id: str | None = None,
-        qualifier: str = "DEFAULT",
-        timeout_s: float | None = None,
-        labels: Sequence[str] = (),
-        headers: Mapping[str, str] | None = None,
+        self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]
     ) -> AsyncEventStream:
-        """Invoke an agent and return its events for `async for`; call it inside a running event loop.
-
-        Args:
-            agent: The agent.
-            prompt: The prompt.
-            payload: The payload, in place of or beside the prompt.
-            session_id: The runtime session; a new one by default.
-            qualifier: The endpoint.
-            timeout_s: The limit from sending to the end of the response, in seconds.
-            labels: Labels to store with the invocation.
-            headers: Headers to send.
-        """
-        return AsyncEventStream(
-            self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers),
-        )
+        """Do what `stream` does, for `async for`; call it inside a running event loop."""
+        return AsyncEventStream(self._exchange(agent, prompt, options))
 
     def invoke(
-        self,
-        agent: AgentEntry,
-        prompt: str | None = None,
-        *,
-        payload: Mapping[str, Any] | bytes | None = None,
-        session_id: str | None = None,
-        qualifier: str = "DEFAULT",
-        timeout_s: float | None = None,
-        labels: Sequence[str] = (),
-        headers: Mapping[str, str] | None = None,
+        self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]
     ) -> InvocationRecord:
         """Invoke an agent and return the record; inside a running event loop it blocks the loop (see `ainvoke`).
 
         Args:
             agent: The agent.
             prompt: The prompt.
-            payload: The payload, in place of or beside the prompt.
-            session_id: The runtime session; a new one by default.
-            qualifier: The endpoint.
-            timeout_s: The limit from sending to the end of the response, in seconds.
-            labels: Labels to store with the invocation.
-            headers: Headers to send.
+            **options: Those of `make_request`.
         """
-        return wait_for(self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers))
+        return wait_for(self._exchange(agent, prompt, options))
 
     async def ainvoke(
-        self,
-        agent: AgentEntry,
-        prompt: str | None = None,
-        *,
-        payload: Mapping[str, Any] | bytes | None = None,
-        session_id: str | None = None,
-        qualifier: str = "DEFAULT",
-        timeout_s: float | None = None,
-        labels: Sequence[str] = (),
-        headers: Mapping[str, str] | None = None,
+        self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]
     ) -> InvocationRecord:
-        """Invoke an agent and return the record, without blocking the running event loop.
-
-        Args:
-            agent: The agent.
-            prompt: The prompt.
-            payload: The payload, in place of or beside the prompt.
-            session_id: The runtime session; a new one by default.
-            qualifier: The endpoint.
-            timeout_s: The limit from sending to the end of the response, in seconds.
-            labels: Labels to store with the invocation.
-            headers: Headers to send.
-        """
-        return await wait_for_async(
-            self._exchange(agent, prompt, payload, session_id, qualifier, timeout_s, labels, headers)
-        )
+        """Do what `invoke` does, without blocking the running event loop."""
+        return await wait_for_async(self._exchange(agent, prompt, options))
 
     def close(self) -> None:
         """Wait until everything is stored; the shared engine stays open."""
         self._writer.close()
 
-    def _exchange(
-        self,
-        agent: AgentEntry,
-        prompt: str | None,
-        payload: Mapping[str, Any] | bytes | None,
-        session_id: str | None,
-        qualifier: str,
-        timeout_s: float | None,
-        labels: Sequence[str],
-        headers: Mapping[str, str] | None,
-    ) -> Exchange:
+    def _exchange(self, agent: AgentEntry, prompt: str | None, options: InvokeOptions) -> Exchange:
         from loomlib.aws.engine import shared_engine
 
-        request = make_request(
-            agent,
-            prompt,
-            payload=payload,
-            session_id=session_id,
-            qualifier=qualifier,
-            timeout_s=timeout_s,
-            labels=labels,
-            headers=headers,
-        )
         return Exchange(
-            request,
+            make_request(agent, prompt, **options),
             clients=self._clients,
             engine=self._engine or shared_engine(),
             writer=self._writer,

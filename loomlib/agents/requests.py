@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from .entry import AgentEntry
 from .payloads import Payload, check_session_id, make_payload, new_session_id
@@ -19,7 +19,7 @@ class InvocationRequest:
         agent: The agent to invoke.
         payload: The body.
         session_id: The runtime session.
-        qualifier: The endpoint.
+        qualifier: The endpoint; DEFAULT by default.
         timeout_s: The limit from sending to the end of the response, in seconds; None for no limit.
         labels: Labels to store with it.
         headers: Headers to send, with the trace context.
@@ -34,16 +34,32 @@ class InvocationRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
+class CallOptions(TypedDict, total=False):
+    """What a call of an agent may be given beside the prompt; `Agent.invoke` describes each."""
+
+    payload: Mapping[str, Any] | bytes | None
+    session_id: str | None
+    qualifier: str | None
+    timeout_s: float | None
+
+
+class InvokeOptions(CallOptions, total=False):
+    """What `Invoker` takes beside the prompt; `make_request` describes each."""
+
+    labels: Sequence[str]
+    headers: Mapping[str, str] | None
+
+
 def make_request(
     agent: AgentEntry,
-    prompt: str | None,
+    prompt: str | None = None,
     *,
-    payload: Mapping[str, Any] | bytes | None,
-    session_id: str | None,
-    qualifier: str,
-    timeout_s: float | None,
-    labels: Sequence[str],
-    headers: Mapping[str, str] | None,
+    payload: Mapping[str, Any] | bytes | None = None,
+    session_id: str | None = None,
+    qualifier: str | None = None,
+    timeout_s: float | None = None,
+    labels: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
 ) -> InvocationRequest:
     """Check the arguments of an invocation.
 
@@ -52,7 +68,7 @@ def make_request(
         prompt: The prompt.
         payload: The payload, in place of or beside the prompt.
         session_id: The runtime session; a new one by default.
-        qualifier: The endpoint.
+        qualifier: The endpoint; DEFAULT by default.
         timeout_s: The limit from sending to the end of the response, in seconds.
         labels: Labels to store with it.
         headers: Headers to send.
@@ -63,7 +79,7 @@ def make_request(
     """
     if timeout_s is not None and timeout_s <= 0:
         raise ValueError(f"timeout_s must be above 0, not {timeout_s:g}")
-    if not qualifier:
+    if qualifier == "":
         raise ValueError("qualifier must be the name of an endpoint, such as DEFAULT")
     for name, value in (headers or {}).items():
         if not (name + value).isascii() or not (name + value).isprintable():
@@ -72,7 +88,7 @@ def make_request(
         agent=agent,
         payload=make_payload(prompt, payload),
         session_id=new_session_id() if session_id is None else check_session_id(session_id),
-        qualifier=qualifier,
+        qualifier=qualifier or "DEFAULT",
         timeout_s=timeout_s,
         labels=tuple(labels),
         headers=with_trace(headers or {}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..aws import runtimes
 from ..deprecation import renamed_members, warn_renamed
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents import AgentEntry, AsyncEventStream, EventStream
+    from ..agents.requests import CallOptions, InvokeOptions
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
     from ..store import Store
@@ -156,44 +157,17 @@ class Agent:
             qualifier: The endpoint; this object's by default.
             timeout_s: Seconds without a byte after which the request fails; the settings' by default.
         """
-        record = self.context.invoker.invoke(
-            self.entry,
-            prompt,
-            payload=payload,
-            session_id=session_id,
-            qualifier=qualifier or self.qualifier,
-            timeout_s=timeout_s,
-            labels=self.labels,
-        )
-        return Invocation(record, self.context, self.entry)
+        options = self._options(payload=payload, session_id=session_id, qualifier=qualifier, timeout_s=timeout_s)
+        return Invocation(self.context.invoker.invoke(self.entry, prompt, **options), self.context, self.entry)
 
-    async def ainvoke(
-        self,
-        prompt: str | None = None,
-        *,
-        payload: Mapping[str, Any] | bytes | None = None,
-        session_id: str | None = None,
-        qualifier: str | None = None,
-        timeout_s: float | None = None,
-    ) -> Invocation:
+    async def ainvoke(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> Invocation:
         """Do what `invoke` does, for `await`; run several at once with `asyncio.gather`.
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            payload: Sent instead, as JSON or as it is.
-            session_id: The runtime session (33 to 256 characters); a new one by default.
-            qualifier: The endpoint; this object's by default.
-            timeout_s: Seconds without a byte after which the request fails; the settings' by default.
+            **options: `payload`, `session_id`, `qualifier` and `timeout_s`, as in `invoke`.
         """
-        record = await self.context.invoker.ainvoke(
-            self.entry,
-            prompt,
-            payload=payload,
-            session_id=session_id,
-            qualifier=qualifier or self.qualifier,
-            timeout_s=timeout_s,
-            labels=self.labels,
-        )
+        record = await self.context.invoker.ainvoke(self.entry, prompt, **self._options(**options))
         return Invocation(record, self.context, self.entry)
 
     def stream(
@@ -219,43 +193,17 @@ class Agent:
             qualifier: The endpoint; this object's by default.
             timeout_s: Seconds without a byte after which the request fails; the settings' by default.
         """
-        return self.context.invoker.stream(
-            self.entry,
-            prompt,
-            payload=payload,
-            session_id=session_id,
-            qualifier=qualifier or self.qualifier,
-            timeout_s=timeout_s,
-            labels=self.labels,
-        )
+        options = self._options(payload=payload, session_id=session_id, qualifier=qualifier, timeout_s=timeout_s)
+        return self.context.invoker.stream(self.entry, prompt, **options)
 
-    def astream(
-        self,
-        prompt: str | None = None,
-        *,
-        payload: Mapping[str, Any] | bytes | None = None,
-        session_id: str | None = None,
-        qualifier: str | None = None,
-        timeout_s: float | None = None,
-    ) -> AsyncEventStream:
+    def astream(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> AsyncEventStream:
         """Do what `stream` does, for `async for`.
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            payload: Sent instead, as JSON or as it is.
-            session_id: The runtime session (33 to 256 characters); a new one by default.
-            qualifier: The endpoint; this object's by default.
-            timeout_s: Seconds without a byte after which the request fails; the settings' by default.
+            **options: `payload`, `session_id`, `qualifier` and `timeout_s`, as in `stream`.
         """
-        return self.context.invoker.astream(
-            self.entry,
-            prompt,
-            payload=payload,
-            session_id=session_id,
-            qualifier=qualifier or self.qualifier,
-            timeout_s=timeout_s,
-            labels=self.labels,
-        )
+        return self.context.invoker.astream(self.entry, prompt, **self._options(**options))
 
     def logs(
         self,
@@ -332,6 +280,9 @@ class Agent:
         from .study_target import StudyTarget
 
         return StudyTarget(self.context, self.entry, self.qualifier)
+
+    def _options(self, **options: Unpack[CallOptions]) -> InvokeOptions:
+        return {**options, "qualifier": options.get("qualifier") or self.qualifier, "labels": self.labels}
 
     if not TYPE_CHECKING:
 
