@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 from loomlib.errors import StoreError
 
 from .record import InvocationRecord
+from .requests import InvocationRequest
 from .timeline import Timeline
 
 if TYPE_CHECKING:
     from loomlib.store import Store
 
-    from .requests import InvocationRequest
 
 PROGRESS_INTERVAL_S: Final = 0.25
 _log = logging.getLogger(__name__)

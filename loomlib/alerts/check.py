@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import LoomError, StoreError
 from ..metrics import Window
 from ..statistics import Estimate
+from ..store import AlertRow, Store
 from .delivery import Delivered, deliver
 from .notify import Notify
 from .rule import ALARM, NO_DATA, AlertRule
-
-if TYPE_CHECKING:
-    from ..store import AlertRow, Store
 
 Measure = Callable[[AlertRule, Window], Estimate]
 """Returns the value of a rule's metric over a window; raises `LoomError` when it cannot be computed."""

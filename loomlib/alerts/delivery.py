@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..errors import LoomError
+from ..store import AlertRow, Store
 from .notify import Notification, Notify
 from .rule import ALARM, OK, AlertRule
-
-if TYPE_CHECKING:
-    from ..store import AlertRow, Store
 
 RESOLVED: Final = "over"
 """Kind of the notification that an alarm has ended (the stored value)."""

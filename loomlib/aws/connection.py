@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import MissingCredentialsError
 
 from .addresses import is_loopback
+from .errors import translated
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
@@ -78,8 +79,6 @@ class Clients:
         """Return the client of a service, in the connection's region unless `region` is given."""
         from botocore.config import Config
 
-        from .errors import translated
-
         where = region or self.region
         with self._lock:
             if (service, where) not in self._clients:
@@ -106,8 +105,6 @@ class Clients:
 
     def credentials(self) -> ReadOnlyCredentials:
         """Return the current credentials, refreshed when they are about to expire (which may use the network)."""
-        from .errors import translated
-
         with translated("Reading AWS credentials", on=self.connection.profile or "default chain"), self._lock:
             credentials = self._session().get_credentials()
             if credentials is None:
@@ -118,8 +115,6 @@ class Clients:
 
     def account_id(self, *, anew: bool = False) -> str:
         """Return the account of the credentials (GetCallerIdentity), cached unless `anew`."""
-        from .errors import translated
-
         with translated("Asking STS who we are", on=self.region):
             if anew or self._account is None:
                 self._account = str(self.client("sts").get_caller_identity()["Account"])
@@ -137,8 +132,6 @@ class Clients:
         return str(configured or os.environ.get("REQUESTS_CA_BUNDLE") or "") or None
 
     def _session(self) -> Any:
-        from .errors import translated
-
         with self._lock, translated("Opening an AWS session", on=self.connection.profile or "default profile"):
             if self._boto is None:
                 self._boto = _open_session(self.connection)

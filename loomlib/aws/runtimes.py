@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -116,8 +117,6 @@ def wait_until_ready(
         AwsError: Creating or updating failed, with AWS's reason.
         RequestTimeoutError: It is not READY after `timeout_s`.
     """
-    import time
-
     deadline = time.monotonic() + timeout_s
     pause_s, last = 0.05, ""
     while True:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import EvalError
+from ..reports import chosen_evaluators, chosen_set, find_baseline
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, printable, records, say
 
@@ -93,7 +94,6 @@ def evaluate(
     from ..evals.runs import LogLines
     from ..evals.runs import evaluate as run_evaluation
     from ..evals.runs.assignment import RunEvaluators
-    from ..reports import chosen_evaluators, chosen_set, find_baseline
 
     cases = chosen_set(evalset, ",".join(tags))
     chosen = chosen_evaluators(",".join(evaluators), cases)

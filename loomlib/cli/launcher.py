@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ..errors import LoomError
 from ..plugins import find_plugins
+from ..reports import report_notebooks
 
 FOLDER: Final = "loom_lab"
 """Where `loom lab` writes them, in the home folder."""
@@ -58,8 +59,6 @@ def _write_cards(folder: Path) -> None:
 
 
 def _write_templates(folder: Path) -> None:
-    from ..reports import report_notebooks
-
     for name, path in report_notebooks().items():
         if (safe := _file_name(name)) and not _is_installed("notebook_templates", "Loom", f"{safe}.ipynb"):
             shutil.copyfile(path, folder / f"{safe}.ipynb")

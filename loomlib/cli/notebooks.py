@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import click
 
 from ..errors import ReportError
+from ..reports import run_report
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, say, seconds_since
 
@@ -25,8 +26,6 @@ def report(command: CommandContext, name: str, pairs: tuple[str, ...], out: str)
 
     Exit code 0: done; 1: a cell failed; 2: a gate was missed.
     """
-    from ..reports import run_report
-
     parameters: dict[str, str] = {}
     for text in pairs:
         key, separator, value = text.partition("=")

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from loomlib.errors import StudyInterruptedError
+
 if TYPE_CHECKING:
-    from loomlib.errors import StudyInterruptedError
     from loomlib.store import MeasurementRow
 
 PLANNED: Final = "planned"

@@ -10,13 +10,13 @@ from .export import details
 from .figures import figures, floor_note
 from .findings import findings
 from .method import method
+from .result import StudyResult
 from .sentences import sentences
 from .tables import table
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from .result import StudyResult
 
 __all__ = ["details", "figures", "findings", "method", "sections", "sentences", "table"]
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from typing import TYPE_CHECKING
 
 from loomlib.errors import LoomError, StudyInterruptedError
 from loomlib.experiments import MeasuredUnit, Procedure, UnitOutcome
 
+from .design import StudyDesign
+from .measured_agent import Answer, MeasuredAgent
 from .measurements import Measurement
 from .scenarios import Scenario
-
-if TYPE_CHECKING:
-    from .design import StudyDesign
-    from .measured_agent import Answer, MeasuredAgent
 
 _logger = logging.getLogger(__name__)
 

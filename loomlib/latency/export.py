@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .parts import split_time
-
-if TYPE_CHECKING:
-    from .result import StudyResult
-    from .summaries import ScenarioSummary, StudySummary
+from .result import StudyResult
+from .summaries import ScenarioSummary, StudySummary
 
 FORMAT = "loom.latency-study/1"
 

@@ -14,13 +14,13 @@ from loomlib.presentation.theme import styled
 from .floor import Floor
 from .measurements import Measurement, of_scenario
 from .parts import split_time
+from .result import StudyResult
 from .scenarios import Scenario
 from .theme import FAILED_COLOUR, FAILED_SYMBOL, LOOKS, PART_COLOURS, PART_PATTERNS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from .result import StudyResult
 
 # A linear axis shows a factor of 8 well; beyond it the fast scenario is a line at the bottom.
 _LOG_FROM = 8

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.statistics.percentiles import estimate_share, percentile, percentile_replicates
 
 from .measurements import FOUND, NO_LOGS, NO_START_LINE, NOT_FOUND_YET, Measurement, of_scenario
+from .result import StudyResult
 from .scenarios import Scenario
 from .summaries import StudySummary
-
-if TYPE_CHECKING:
-    from .result import StudyResult
 
 _TAIL = 0.005
 _FEWEST = 12

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import MalformedResponseError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from loomlib.aws.connection import Clients
     from loomlib.aws.engine import Engine
     from loomlib.aws.signing import SignedRequest

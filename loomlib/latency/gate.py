@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.experiments import StudyGate, StudyLedger
 from loomlib.presentation.formats import milliseconds, percent, plural
+from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, outcome_at_most
 from loomlib.statistics.percentiles import estimate_percentile, percentile_replicates
 
@@ -16,7 +17,6 @@ from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
 
 if TYPE_CHECKING:
-    from loomlib.statistics.estimates import Estimate
     from loomlib.store import Store
 
 _P = 0.9

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loomlib.experiments import StudyMethod
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
 
+from .result import StudyResult
 from .scenarios import Scenario
-
-if TYPE_CHECKING:
-    from .result import StudyResult
 
 
 def method(result: StudyResult) -> StudyMethod:

@@ -12,6 +12,7 @@ from loomlib.experiments import StudyLedger, StudyRecord
 
 from .design import StudyDesign
 from .floor import Floor
+from .gate import LatencyGate
 from .measurements import Measurement
 from .scenarios import Scenario
 from .summaries import StudySummary, summarize
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from loomlib.store import Store
 
-    from .gate import LatencyGate
     from .scenario_parts import CallTrace, ScenarioParts
 
 

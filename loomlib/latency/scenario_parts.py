@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loomlib.presentation.formats import milliseconds, number
+from loomlib.presentation.theme import styled
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import estimate_paired_difference
 from loomlib.telemetry.traces import PARTS, Breakdown
@@ -110,7 +111,6 @@ class ScenarioParts:
     def figure(self) -> go.Figure:
         """Return a stacked bar for each scenario: mean milliseconds of the parts, which add up to the mean duration."""
         from loomlib.presentation.charts import Chart
-        from loomlib.presentation.theme import styled
 
         scenarios = [scenario for scenario in reversed(Scenario) if scenario in self.inside]
         traces = [_bars(name, [(scenario, self.inside[scenario]) for scenario in scenarios]) for name in self._drawn()]

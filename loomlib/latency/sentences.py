@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from loomlib.experiments import failure_counts, pending_count
 from loomlib.presentation.formats import milliseconds, number, percent, plural
 
 from .parts import share_sentence, split_time
+from .result import StudyResult
 from .scenarios import Scenario
-
-if TYPE_CHECKING:
-    from .result import StudyResult
-    from .summaries import StudySummary
+from .summaries import StudySummary
 
 _GROUPS: Mapping[tuple[Scenario, ...], str] = {
     (Scenario.WARM, Scenario.STICKY): "After that",

@@ -7,17 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
 
 from loomlib.errors import LoomError
+from loomlib.experiments import StudyLedger
 
+from .measured_agent import MeasuredAgent
 from .measurements import FOUND, NO_LOGS, NO_START_LINE, NOT_FOUND_YET, Measurement
 from .scenarios import Scenario
-
-if TYPE_CHECKING:
-    from loomlib.experiments import StudyLedger
-
-    from .measured_agent import MeasuredAgent
 
 _AT_ONCE = 8
 _SETTLED = (FOUND, NO_START_LINE)

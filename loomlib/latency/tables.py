@@ -10,13 +10,13 @@ from loomlib.presentation.formats import number
 from loomlib.statistics.estimates import Estimate
 
 from .measurements import FOUND, NOT_FOUND_YET, Measurement
+from .result import StudyResult
+from .summaries import ScenarioSummary
 from .theme import LOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .result import StudyResult
-    from .summaries import ScenarioSummary
 
 COLUMNS: Final = (
     "scenario",

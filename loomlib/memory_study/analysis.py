@@ -9,7 +9,9 @@ from loomlib.presentation.html import fragment, view
 
 from .figures import figures
 from .findings import findings
+from .measurements import AskedQuestion
 from .method import method
+from .result import MemoryResult
 from .sentences import sentences
 from .summaries import ArmSummary, break_even
 from .tables import WRONG_COLUMNS, table, wrong_rows
@@ -17,8 +19,6 @@ from .tables import WRONG_COLUMNS, table, wrong_rows
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from .measurements import AskedQuestion
-    from .result import MemoryResult
 
 __all__ = ["details", "figures", "findings", "method", "sections", "sentences", "table"]
 

@@ -7,19 +7,17 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.errors import AwsError, LoomError, StudyInterruptedError, TransportError
 from loomlib.experiments import Procedure, StudyRun, UnitOutcome
 
 from .arms import FULL, PROACTIVE, SUMMARIZING, Arm
+from .design import MemoryDesign
 from .measurements import AskedQuestion, RecallScore, score_answer, tokens_of
 from .script import IDLE, Probe, ScriptedConversation, contains
+from .subjects import PromptedAgent, StudiedMemory
 from .writing import session_names, wait_until_extracted, write_conversation
-
-if TYPE_CHECKING:
-    from .design import MemoryDesign
-    from .subjects import PromptedAgent, StudiedMemory
 
 _SHOWN_RECORDS = 3
 _SHOWN_CHARACTERS = 300

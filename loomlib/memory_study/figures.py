@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
+from loomlib.statistics import Estimate
 
 from .design import AGENT
+from .measurements import AskedQuestion
+from .result import MemoryResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import plotly.graph_objects as go
 
-    from loomlib.statistics import Estimate
-
-    from .measurements import AskedQuestion
-    from .result import MemoryResult
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _EMPTY = "Too few answers yet."

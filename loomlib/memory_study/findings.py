@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from loomlib.experiments import StudyFinding
 from loomlib.presentation.formats import number, plural
 
-if TYPE_CHECKING:
-    from .measurements import AskedQuestion
-    from .result import MemoryResult
+from .measurements import AskedQuestion
+from .result import MemoryResult
 
 _NAMED = 5
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.experiments import MeasuredUnit, unit_fields
+from loomlib.store import MeasurementRow
 
 from .arms import Arm
+from .design import PlannedQuestion
 from .script import IDLE, Probe, contains
-
-if TYPE_CHECKING:
-    from loomlib.store import MeasurementRow
-
-    from .design import PlannedQuestion
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb for English text, as the local models count."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loomlib.experiments import StudyMethod
 from loomlib.presentation.formats import number, plural
 
 from .arms import REACTIVE, SUMMARIZING
 from .design import AGENT
+from .result import MemoryResult
 from .script import shipped_conversations
-
-if TYPE_CHECKING:
-    from .result import MemoryResult
 
 
 def method(result: MemoryResult) -> StudyMethod:

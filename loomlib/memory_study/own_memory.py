@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from loomlib.errors import LoomError, ResourceNotFoundError, StudyError
 from loomlib.experiments import StudyLedger
 from loomlib.jobs import Holding
 
-if TYPE_CHECKING:
-    from .subjects import MemoryBench, NamedMemory
+from .subjects import MemoryBench, NamedMemory
 
 _logger = logging.getLogger(__name__)
 

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from datetime import date
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.errors import StudyError
 from loomlib.statistics import Estimate, estimate_mean
-from loomlib.telemetry.cost import price_table
+from loomlib.telemetry.cost import PriceTable, price_table
 
 from .measurements import AskedQuestion
-
-if TYPE_CHECKING:
-    from loomlib.telemetry.cost import PriceTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from loomlib.dispatch import call
 from loomlib.errors import StudyError
 from loomlib.experiments import StudyLedger, StudyRecord
+from loomlib.store import Store
 
 from .arms import Arm
 from .design import AGENT, MemoryDesign
+from .gate import MemoryGate
 from .measurements import AskedQuestion
 from .prices import StudyPrices
 from .summaries import ArmComparison, ArmSummary, compare, summarize
@@ -20,10 +22,6 @@ from .writing import ExtractionState
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from loomlib.store import Store
-
-    from .gate import MemoryGate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

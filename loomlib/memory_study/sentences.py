@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from loomlib.experiments import failure_counts, pending_count
 from loomlib.presentation.formats import number, percent, plural
 
 from .arms import NONE
 from .design import AGENT
+from .measurements import AskedQuestion
+from .result import MemoryResult
 from .summaries import ArmSummary, break_even
 from .tables import share_or_count
-
-if TYPE_CHECKING:
-    from .measurements import AskedQuestion
-    from .result import MemoryResult
 
 
 def sentences(result: MemoryResult) -> list[str]:

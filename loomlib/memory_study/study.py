@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from loomlib.errors import AwsError, StudyError
 from loomlib.experiments import Study, StudyLedger, StudyRun
+from loomlib.store import PlannedMeasurement, StudyRow
 
 from .access import MemoryAccess
 from .arms import DEFAULT_ARMS, SUMMARIZING, Arm
@@ -19,13 +20,11 @@ from .measurements import AskedQuestion
 from .own_memory import delete_left_memories, delete_own_memory, own_memory
 from .result import MemoryResult
 from .script import ScriptedConversation, read_conversation
+from .subjects import MemoryBench, NamedMemory, PromptedAgent, StudiedMemory
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loomlib.store import PlannedMeasurement, StudyRow
-
-    from .subjects import MemoryBench, NamedMemory, PromptedAgent, StudiedMemory
 
 _SETTLE_S: Final = {"local": (20.0, 2.0), "aws": (300.0, 60.0)}
 
@@ -183,8 +182,6 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     def header(self) -> StudyRow:
         """Return the study as it is to be stored."""
-        from loomlib.store import StudyRow
-
         memory = self._named
         if self.agent is not None:
             subject = self.agent.arn
@@ -204,8 +201,6 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the questions as they are to be stored."""
-        from loomlib.store import PlannedMeasurement
-
         return [
             PlannedMeasurement(
                 position=planned.position,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from loomlib.memory import MemoryReader
-    from loomlib.store import Store
+from loomlib.memory import MemoryReader
+from loomlib.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,13 @@ from loomlib.experiments import StudyTable
 from loomlib.presentation.formats import number
 from loomlib.statistics import Estimate
 
-from .summaries import recall_by
+from .measurements import AskedQuestion
+from .result import MemoryResult
+from .summaries import ArmSummary, recall_by
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .measurements import AskedQuestion
-    from .result import MemoryResult
-    from .summaries import ArmSummary
 
 COLUMNS: Final = (
     "arm",

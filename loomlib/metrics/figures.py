@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics import Estimate, estimate_mean, estimate_percentile, estimate_share
-from ..store import INTERRUPTED
+from ..store import INTERRUPTED, CostSum, Store
 from ..telemetry.cost import Amount
-
-if TYPE_CHECKING:
-    from ..store import CostSum, Store
-    from .window import Window
+from .window import Window
 
 NUMBERS: Final[Mapping[str, str]] = {
     "error_rate": "share",

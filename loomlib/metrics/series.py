@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..statistics import Estimate, estimate_percentile, estimate_share
+from ..store import TimedCall
 from .figures import CALLER_FAILURES
-
-if TYPE_CHECKING:
-    from ..store import TimedCall
-    from .window import Window
+from .window import Window
 
 _WIDTHS_S: Final = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,

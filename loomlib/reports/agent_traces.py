@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from loomlib.workbench import Agent, Workbench
+from loomlib.workbench.blueprints import find_blueprint
 from loomlib.workbench.traces import Traces
 from loomlib.workbench.tracing import find_traces
 
 if TYPE_CHECKING:
     from loomlib.latency import StudyResult
-    from loomlib.workbench import Agent, Workbench
 
 
 def ask_samples(agent: Agent, prompts: str = "") -> int:
@@ -60,7 +61,5 @@ def study_traces(agent: Agent, result: StudyResult) -> Traces:
 
 
 def _samples(agent: Agent) -> Sequence[str]:
-    from loomlib.workbench.blueprints import find_blueprint
-
     blueprint = find_blueprint(agent.name)
     return blueprint.prompts if blueprint and blueprint.prompts else (agent.sample_prompt,)

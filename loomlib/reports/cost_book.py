@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.presentation.formats import number, plural
 from loomlib.presentation.text import one_line
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
+from loomlib.workbench import Agent
 from loomlib.workbench.tracing import find_traces
 
 from .cost_figures import cost_by_day
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from loomlib.workbench import Agent
 
 FORMAT = "loom.cost-report/1"
 MOST_INVOCATIONS = 1_000

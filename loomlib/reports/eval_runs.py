@@ -8,7 +8,9 @@ from loomlib.errors import EvalError
 from loomlib.evals import EvalSet
 from loomlib.evals.compare import Comparison, GateVerdict
 from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
+from loomlib.evals.compare.page import page
 from loomlib.evals.exports import run_document
+from loomlib.evals.runs import EvalRun
 from loomlib.evals.values.choices import default_evaluators, split_evaluators
 from loomlib.evals.views.run_page import cases_html, title_of, verdict_sentences
 from loomlib.presentation.formats import number, plural
@@ -16,7 +18,6 @@ from loomlib.presentation.formats import number, plural
 from .displays import Listing, Verdict
 
 if TYPE_CHECKING:
-    from loomlib.evals.runs import EvalRun
     from loomlib.workbench import Workbench
 
 _FIRST_CASES = 12
@@ -179,8 +180,6 @@ class EvalCases:
         return f"<cases of {self._run!r}>"
 
     def _repr_html_(self) -> str:
-        from loomlib.evals.compare.page import page
-
         return page("", [], cases_html(self._run))
 
 

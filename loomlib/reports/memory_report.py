@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import ReportError, ResourceNotFoundError
+from loomlib.memory.isolation import IsolationReport
 from loomlib.memory_study.access import MemoryAccess
 from loomlib.memory_study.own_memory import STRATEGIES
 from loomlib.memory_study.script import read_conversation
@@ -19,7 +20,6 @@ from .displays import Listing, Verdict
 
 if TYPE_CHECKING:
     from loomlib.memory.health import HealthReport
-    from loomlib.memory.isolation import IsolationReport
     from loomlib.workbench import Workbench
     from loomlib.workbench.memory import Memory
 

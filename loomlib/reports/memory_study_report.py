@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loomlib.errors import ResourceNotFoundError
+from loomlib.memory_study import MemoryResult
 from loomlib.memory_study.analysis import wrong_answers_html
 from loomlib.memory_study.measurements import AskedQuestion
 from loomlib.memory_study.own_memory import STRATEGIES
 
 if TYPE_CHECKING:
-    from loomlib.memory_study import MemoryResult
     from loomlib.workbench import Agent, Workbench
     from loomlib.workbench.memory import Memory
 

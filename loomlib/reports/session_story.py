@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.presentation.text import one_line
+from loomlib.store import InvocationRow
+from loomlib.telemetry.traces import ToolCall
 from loomlib.telemetry.traces.part_styles import PART_NAMES
 
+from .displays import Listing
 from .finding_lists import NUMBERS, finding_list
 from .time_figures import SHOWN_SPANS, annotated, longest_bars, token_growth
 
@@ -19,11 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from loomlib.store import InvocationRow
-    from loomlib.telemetry.traces import ToolCall
     from loomlib.workbench.trace_view import TraceView
 
-    from .displays import Listing
 
 _NOTHING = "–"
 

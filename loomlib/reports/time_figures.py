@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.theme import shown, styled
-from loomlib.telemetry.traces import PARTS
+from loomlib.telemetry.traces import PARTS, Bar
 from loomlib.telemetry.traces.figures import WHOLE_LANE, lane
 from loomlib.telemetry.traces.part_styles import PART_COLOURS, PART_NAMES, PART_PATTERNS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from loomlib.telemetry.traces import Bar
     from loomlib.workbench.trace_view import TraceView
 
 SHOWN_SPANS = 40

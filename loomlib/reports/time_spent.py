@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import LoomError
 from loomlib.latency.inside import Inside, look_inside, spans_sentence
 from loomlib.presentation.formats import milliseconds, percent, plural
+from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import Diagnosis, diagnose_study
+from loomlib.workbench import Agent
 from loomlib.workbench.tracing import find_traces
 
 from .displays import Listing, Verdict
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from loomlib.store import InvocationRow
-    from loomlib.workbench import Agent
     from loomlib.workbench.trace_view import TraceView
 
 FORMAT = "loom.where-time-goes/1"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import milliseconds, number, plural
 from loomlib.telemetry.traces import Trajectory
+from loomlib.workbench import Agent
 from loomlib.workbench.tracing import find_traces
 
 from .displays import Listing, Verdict
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from loomlib.workbench import Agent
     from loomlib.workbench.trace_view import TraceView
 
 FORMAT = "loom.parallel-tools/1"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from loomlib.settings import Settings
 
-if TYPE_CHECKING:
-    from .store import Store
+from .store import Store
 
 
 class StoreLocation:
@@ -24,8 +22,6 @@ class StoreLocation:
         if not isinstance(self._store, str):
             yield self._store
             return
-        from .store import Store
-
         with Store.open(self._store) as store:
             yield store
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from loomlib.plugins import hookimpl
 
-if TYPE_CHECKING:
-    from .span_sources import CloudWatchSpans
+from .span_sources import CloudWatchSpans
 
 
 def _cloudwatch() -> CloudWatchSpans:
-    from .span_sources import CloudWatchSpans
-
     return CloudWatchSpans()
 
 

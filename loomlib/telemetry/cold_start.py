@@ -12,16 +12,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
+
+from loomlib.store import Store
 
 from .clock_skew import SkewBound
+from .logs import LogReader
+from .sources import RuntimeSource
 from .start_search import StartSearch
-
-if TYPE_CHECKING:
-    from loomlib.store import Store
-
-    from .logs import LogReader
-    from .sources import RuntimeSource
 
 START_STATES: Final = ("found", "no_start_line", "not_found_yet", "no_logs")
 """How a search ended.

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Set
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from loomlib.store import InvocationRow
+
 from .embedded_metrics import embedded_facts, own_lines
 from .layers import Layer, LayerReading, read_layer
 from .logs import LogReader
@@ -16,7 +18,6 @@ from .traces.trace import Trace
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
-    from loomlib.store import InvocationRow
 
 SERVICE_NAMESPACE: Final = "AWS/Bedrock-AgentCore"
 _COMPLETED: Final = re.compile(r"Invocation completed successfully \(([0-9.]+)s\)")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from loomlib.store import InvocationRow, Store
 
 from ..store import NEVER_BEGAN
 from .clock_skew import ClockSample, SkewBound, bound_skew
+from .logs import LogPage, LogReader
+from .sources import RuntimeSource
 from .start_lines import WINDOW_S, StartLine, choose_start, start_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loomlib.store import InvocationRow, Store
-
-    from .logs import LogPage, LogReader
-    from .sources import RuntimeSource
 
 _ANSWERED: Final = ("Invocation completed", "Returning streaming response", "Invocation failed")
 """How the AgentCore SDK's line begins after the agent's code ran; without a start line by then, there is none."""

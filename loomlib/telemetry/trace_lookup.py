@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from loomlib.presentation.formats import plural
+from loomlib.store import InvocationRow
 
 from ..store import NEVER_BEGAN
 from .traces.read import read_spans
 from .traces.trace import Trace
-
-if TYPE_CHECKING:
-    from loomlib.store import InvocationRow
 
 TRACE_STATES: Final = (
     *("found", "partial", "not_found_yet", "undelivered", "lost", "died", "exports_nothing", "no_group", "not_reached"),

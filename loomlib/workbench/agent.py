@@ -6,28 +6,28 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
+from ..agents import AgentEntry, AsyncEventStream, EventStream
+from ..agents.requests import CallOptions, InvokeOptions
 from ..aws import runtimes
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
 from ..presentation.html import card
+from ..store import Store
 from .blueprints import find_blueprint
+from .context import Context
 from .frames import log_frame, session_frame
 from .invocation import Invocation
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry, AsyncEventStream, EventStream
-    from ..agents.requests import CallOptions, InvokeOptions
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
-    from ..store import Store
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
     from .agent_telemetry import AgentTelemetry
-    from .context import Context
     from .eval_target import AgentTarget
     from .study_target import StudyTarget
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from ..agents import AgentEntry
 from ..deprecation import warn_renamed
 from ..errors import LoomError
+from ..memory.approvals import Approval
 from .approvals import ApprovalsView, read_agent_approvals
+from .context import Context
 from .invocation import Invocation
-
-if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from ..memory.approvals import Approval
-    from .context import Context
 
 _MOST_EVENTS: Final = 5_000
 

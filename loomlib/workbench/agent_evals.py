@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..agents import AgentEntry
 from ..errors import LoomError
+from ..evals import EvalSet
+from ..evals.capture import CapturedInto, Conversation, capture, capture_into
 from .capturing import select_rows, traced_conversation
+from .context import Context
 from .invocation import Invocation
-
-if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from ..evals import EvalSet
-    from ..evals.capture import CapturedInto, Conversation
-    from .context import Context
 
 Captured = Invocation | int | Sequence[Invocation | int]
 """Invocations, or the ids of stored ones."""
@@ -40,8 +38,6 @@ class AgentEvals:
             session_id: A whole session.
             **options: Those of `EvalSet.capture`: `expected`, `tags`, `redact`, `id`, `replace_known`.
         """
-        from ..evals.capture import capture
-
         return capture(evalset, self._conversation(what, session_id), **options)
 
     def capture_into(
@@ -64,8 +60,6 @@ class AgentEvals:
             write: False previews the case and leaves the file as it is.
             **options: Those of `EvalSet.capture`.
         """
-        from ..evals.capture import capture_into
-
         return capture_into(path, self._conversation(what, session_id), write=write, **options)
 
     def _conversation(self, what: Captured | None, session_id: str | None) -> Conversation:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..agents import record_from_row
+from ..agents import AgentEntry, record_from_row
 from ..errors import LoomError
+from ..store import InvocationRow
+from .context import Context
 from .frames import invocation_frame
 from .invocation import Invocation
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..agents import AgentEntry
-    from ..store import InvocationRow
-    from .context import Context
 
 
 class AgentHistory:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..agents import Chunk, InvocationError
 from ..agents.agui import answer_to, conversation_of, run_input
-from ..agents.mcp_apps import FrameChannel, tool_call_payload, tool_result_of
+from ..agents.mcp_apps import AppView, FrameChannel, tool_call_payload, tool_result_of
 from ..json_values import as_list, as_mapping, as_text
 from .agent import Agent
-
-if TYPE_CHECKING:
-    from ..agents.mcp_apps import AppView
-    from .invocation import Invocation
+from .invocation import Invocation
 
 
 def ask_agui(

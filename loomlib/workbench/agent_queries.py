@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from ..agents import AgentEntry
+from ..aws import Clients
 from ..aws.insights import run_query
 from ..errors import ResourceNotFoundError
 from ..presentation.html import card
@@ -15,8 +17,6 @@ from .frames import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry
-    from ..aws import Clients
 
 _LAST_HOURS = 24.0
 _SOON = timedelta(minutes=1)

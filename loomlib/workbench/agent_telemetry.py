@@ -6,16 +6,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from ..agents import AgentEntry
 from ..errors import LoomError
+from ..telemetry.processes import list_processes
+from .agent_queries import AgentQueries
+from .context import Context
 from .frames import log_frame, session_frame
+from .telemetry_views import ProcessesView
 from .tracing import find_traces
 
 if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from .agent_queries import AgentQueries
-    from .context import Context
     from .overview import AgentOverview
-    from .telemetry_views import ProcessesView
     from .traces import Traces
 
 
@@ -56,8 +57,6 @@ class AgentTelemetry:
 
     def queries(self) -> AgentQueries:
         """Return ready Logs Insights queries: duration percentiles, tool frequency, cold starts, slowest sessions."""
-        from .agent_queries import AgentQueries
-
         return AgentQueries(self._entry, self._context.clients, qualifier=self._qualifier)
 
     def processes(self, *, hours: float = 24.0) -> ProcessesView:
@@ -68,9 +67,6 @@ class AgentTelemetry:
         Args:
             hours: How far back to read the log streams.
         """
-        from ..telemetry.processes import list_processes
-        from .telemetry_views import ProcessesView
-
         start = datetime.now(UTC) - timedelta(hours=hours)
         processes = list_processes(self._context.clients, self._entry.arn, self._qualifier, start=start)
         return ProcessesView(processes, title=f"{self._entry.name} · {self._qualifier}")

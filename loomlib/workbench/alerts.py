@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..alerts import AlertCheck, AlertResult, AlertRule
 from ..errors import StoreError
+from ..store import AlertEventRow, AlertRow
 from .frames import rows_frame
 from .overview_page import Section, overview_page
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..store import AlertEventRow, AlertRow
 
 ALERTS = ("alert", "state", "since", "checked_at", "number", "limit", "agent", "window_s", "min_n", "notify")
 _OF_THE_RULE = ("number", "limit", "side", "agent", "window_s", "min_n", "notify")

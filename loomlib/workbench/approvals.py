@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, overload
 
+from ..agents import AgentEntry
+from ..aws.runtimes import runtime_variables
 from ..memory.approvals import LEDGER_ACTOR, Approval, ledger_session, read_approvals
 from . import memory_tables as tables
+from .bench_memories import Memories
+from .context import Context
 
 if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from .context import Context
     from .memory_frame import MemoryFrame
 
 _COLUMNS = (
@@ -101,9 +103,6 @@ def read_agent_approvals(
         session_id: Only those of this runtime session.
         limit: The most memory events to read.
     """
-    from ..aws.runtimes import runtime_variables
-    from .bench_memories import Memories
-
     names = ("LOOM_MEMORY_ID", "BEDROCK_AGENTCORE_MEMORY_ID", "LOOM_AGENT_NAME")
     variables = runtime_variables(context.clients, entry.runtime_id, names, region=entry.region)
     memory_id = variables.get("LOOM_MEMORY_ID") or variables.get("BEDROCK_AGENTCORE_MEMORY_ID")

@@ -8,11 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ..agents import Catalog
+from ..aws import Clients
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..deprecation import renamed_members
 from ..errors import AgentNotFoundError
+from ..plugins import find_plugins
 from ..presentation.html import card
+from ..settings import Settings
+from ..store import Store
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_evals import BenchEvals
@@ -20,17 +25,13 @@ from .bench_memories import Memories, memory_variables
 from .bench_metrics import BenchMetrics
 from .bench_telemetry import BenchTelemetry
 from .blueprints import find_blueprint, find_code, list_blueprints
+from .context import Context
 from .frames import agent_frame, blueprint_frame, study_frame
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import Catalog
-    from ..aws import Clients
-    from ..settings import Settings
-    from ..store import Store
-    from .context import Context
     from .memory import Memory
     from .plugin_view import PluginView
 
@@ -231,7 +232,6 @@ class Workbench:
 
     def plugins(self) -> PluginView:
         """Return the installed plugins, Loom's own parts included; of a broken one the error and the fix."""
-        from ..plugins import find_plugins
         from .plugin_view import PluginView
 
         return PluginView(find_plugins().check().merge_problems(self.context.plugins).lines())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..deprecation import warn_renamed
 from ..errors import LoomError
+from .context import Context
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from ..metrics import Window
     from ..statistics import Estimate
     from .alerts import AlertCheckView
-    from .context import Context
 
 
 class BenchAlerts:

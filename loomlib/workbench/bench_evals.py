@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from .context import Context
 from .frames import eval_run_frame, eval_set_frame
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from ..evals import EvalSet
     from ..evals.capture import Collection
     from ..evals.runs import EvalRun
-    from .context import Context
 
 
 class BenchEvals:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..deprecation import warn_renamed
 from ..errors import ResourceNotFoundError
+from .context import Context
+from .wait_line import WaitLine
 
 if TYPE_CHECKING:
-    from .context import Context
     from .memory import Memory
     from .memory_frame import MemoryFrame
 
@@ -109,7 +110,6 @@ class Memories:
         """
         from ..aws.memory import create_memory, wait_until_active
         from .memory import Memory
-        from .wait_line import WaitLine
 
         clients = self._context.clients
         created = create_memory(

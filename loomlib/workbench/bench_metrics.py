@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from ..agents import AgentEntry
+from .context import Context
+from .wait_line import WaitLine
+
 if TYPE_CHECKING:
-    from ..agents import AgentEntry
     from ..metrics import AgentFigures
     from .catching_up import CaughtUp
-    from .context import Context
     from .overview import Overview
 
 
@@ -92,7 +94,6 @@ class BenchMetrics:
         """
         from ..metrics import Window
         from .catching_up import catch_up
-        from .wait_line import WaitLine
 
         window = Window.of(since, until)
         return catch_up(self._context, self._entries(agents), window, limit=limit, progress=progress or WaitLine())

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ..agents import AgentEntry
+from ..store import InvocationRow
+from .context import Context
 from .frames import rows_frame
 from .tracing import find_traces
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry
-    from ..store import InvocationRow
-    from .context import Context
     from .trace_view import TraceView
 
 

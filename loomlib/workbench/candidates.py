@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from ..aws.packages import runtime_name
 from ..aws.runtimes import delete_runtime
 from ..errors import AgentNotFoundError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ..store import Store
-    from .agent import Agent
-    from .bench import Workbench
+from ..store import Store
+from .agent import Agent
+from .bench import Workbench
+from .blueprints import find_code
 
 _LONGEST_STEM = 36
 
@@ -44,9 +42,6 @@ class AgentCandidates:
         environment: Mapping[str, str] | None = None,
         keep_dropped: bool = False,
     ) -> None:
-        from ..aws.packages import runtime_name
-        from .blueprints import find_code
-
         self._bench, self._what, self._keep_dropped = bench, what, keep_dropped
         code = find_code(what)
         stem = code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..agents import AgentEntry
 from ..errors import LoomError
+from ..evals import EvalSet
+from ..evals.capture import Collection, Conversation, collect_cases
+from ..store import InvocationRow
+from .context import Context
 from .conversations import conversation_of, tools_in
 from .tracing import find_traces
-
-if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from ..evals import EvalSet
-    from ..evals.capture import Collection, Conversation
-    from ..store import InvocationRow
-    from .context import Context
 
 _PAGE = 500
 
@@ -75,8 +73,6 @@ def collect(
     **options: Any,
 ) -> Collection:
     """See `BenchEvals.collect`."""
-    from ..evals.capture import collect_cases
-
     entries = [context.catalog.get(name) for name in agents] if agents else context.catalog.list()
     begin = datetime.now(UTC) - since if isinstance(since, timedelta) else since
     owner: dict[str, AgentEntry] = {}

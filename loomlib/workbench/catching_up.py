@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..agents import AgentEntry
 from ..errors import LoomError
 from ..presentation.formats import plural
 from ..telemetry.trace_lookup import FINAL_AFTER_S
+from .context import Context
 from .tracing import find_traces, look_for_start
 
 if TYPE_CHECKING:
-    from ..agents import AgentEntry
     from ..metrics import Window
-    from .context import Context
     from .trace_view import TraceView
 
 _AT_ONCE = 25

@@ -6,16 +6,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..agents import Catalog, Invoker
+from ..aws import Clients
+from ..plugins import Plugins, find_plugins
+from ..settings import Settings
+from ..store import Store
 from ..telemetry import LogReader
+from .environment import Environment
 
 if TYPE_CHECKING:
-    from ..aws import Clients
-    from ..plugins import Plugins
-    from ..settings import Settings
-    from ..store import Store
     from ..telemetry.cost import PriceTable
     from ..telemetry.diagnosis import RuleBook
-    from .environment import Environment
     from .runtime_uses import RuntimeUses
     from .tracer import Tracer
 
@@ -46,8 +46,6 @@ class Context:
     @cached_property
     def plugins(self) -> Plugins:
         """The plugins that a workbench uses."""
-        from ..plugins import find_plugins
-
         return find_plugins("span_sources", "rules", "panels")
 
     @cached_property

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..evals.capture import Conversation
 from ..evals.capture.conversation import turn_of_row
 from ..evals.trajectories import tools_of
-
-if TYPE_CHECKING:
-    from ..store import InvocationRow
-    from ..telemetry.traces import Trace
+from ..store import InvocationRow
+from ..telemetry.traces import Trace
 
 
 def conversation_of(

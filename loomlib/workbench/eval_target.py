@@ -8,18 +8,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..agents import new_session_id
+from ..agents import AgentEntry, InvocationRecord, new_session_id
 from ..aws.runtimes import served_version, stop_session
 from ..errors import LoomError
+from ..evals.evaluators.connecting import connected
 from ..evals.values.answers import CaseFailure, TurnAnswer
+from ..evals.values.cases import Turn
+from ..evals.values.evaluator import Evaluator
+from .context import Context
 from .conversations import tools_in
 from .tracing import find_traces
 
 if TYPE_CHECKING:
-    from ..agents import AgentEntry, InvocationRecord
-    from ..evals.values.cases import Turn
-    from ..evals.values.evaluator import Evaluator
-    from .context import Context
     from .trace_view import TraceView
 
 _CONCURRENCY = {"local": 4, "aws": 10}
@@ -87,8 +87,6 @@ class AgentTarget:
 
     def connected(self, evaluator: Evaluator) -> Evaluator:
         """Return the evaluator connected to the workbench's AWS clients and store."""
-        from ..evals.evaluators.connecting import connected
-
         return connected(evaluator, self._context.clients, self._context.store)
 
     def _stop_session(self, session_id: str) -> None:

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..agents import AgentEntry
+from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
+from ..telemetry import LogEvent
+from .blueprints import Blueprint
+
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry
     from ..evals import EvalSet
-    from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
-    from ..telemetry import LogEvent
-    from .blueprints import Blueprint
 
 _AGENTS = ("name", "status", "runtime_id", "region", "qualifiers", "registered_at", "last_refreshed_at", "arn")
 _LOGS = ("timestamp", "level", "message", "session_id", "request_id", "stream")

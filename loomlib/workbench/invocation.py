@@ -7,19 +7,19 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..agents import record_from_row
+from ..agents import AgentEntry, InvocationRecord, record_from_row
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
+from ..telemetry import AgentStart
+from .context import Context
+from .tracing import find_start, find_traces
 
 if TYPE_CHECKING:
-    from ..agents import AgentEntry, InvocationRecord
     from ..evals import EvalCase
     from ..evals.capture import Conversation
     from ..memory.approvals import Approval
-    from ..telemetry import AgentStart
-    from .context import Context
     from .invocation_details import InvocationProtocols, InvocationTelemetry
     from .trace_view import TraceView
 
@@ -132,8 +132,6 @@ class Invocation:
         Args:
             progress: Called with a line at each lookup; a line in the notebook by default.
         """
-        from .tracing import find_start
-
         start = find_start(
             self.context, self.context.catalog.get(self.record.agent_arn), self.record.id, progress=progress
         )
@@ -154,7 +152,6 @@ class Invocation:
             progress: Called with a line while spans are waited for; a line in the notebook by default.
         """
         from .capturing import stored_row
-        from .tracing import find_traces
 
         rows = [stored_row(self.context, self.record.id)]
         return find_traces(self.context, self.entry, rows, source=source, progress=progress)[0]

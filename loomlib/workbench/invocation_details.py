@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from ..agents import AgentEntry, InvocationRecord
+from ..agents.mcp_apps import AppView, read_view
+from ..telemetry.layer_reader import read_layers
+from .agui_view import AguiView
+from .bench_memories import Memories
 from .capturing import stored_row
+from .context import Context
 from .frames import log_frame
+from .telemetry_views import LayersView
 from .tracing import find_traces
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry, InvocationRecord
-    from ..agents.mcp_apps import AppView
-    from .agui_view import AguiView
-    from .context import Context
     from .memory import Memory
     from .memory_frame import MemoryFrame
-    from .telemetry_views import LayersView
 
 _SCAN: Final = 10_000
 
@@ -45,9 +47,6 @@ class InvocationTelemetry:
         The sources are the client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics and
         Logs Insights. Only the trace is waited for.
         """
-        from ..telemetry.layer_reader import read_layers
-        from .telemetry_views import LayersView
-
         row = stored_row(self._context, self._record.id)
         view = find_traces(self._context, self._entry, [row])[0]
         return LayersView(read_layers(self._context.clients, self._entry.arn, row, view.trace), title=view.title())
@@ -62,7 +61,6 @@ class InvocationTelemetry:
             scan: The most records of each memory to compare.
             progress: Called with a line while spans and records are read.
         """
-        from .bench_memories import Memories
         from .memory_uses import used_frame
 
         show, region = progress or WaitLine(), self._entry.region
@@ -85,16 +83,12 @@ class InvocationProtocols:
 
         inv.protocols.agui().state, inv.protocols.agui().confirmations
         """
-        from .agui_view import AguiView
-
         record = self._record
         has_ended = record.status in ("complete", "error")
         return AguiView(self.events(), agent_name=record.agent_name, labels=record.labels, has_ended=has_ended)
 
     def views(self) -> tuple[AppView, ...]:
         """Return the views that the answer's tools returned (MCP Apps)."""
-        from ..agents.mcp_apps import read_view
-
         return tuple(view for event in self.events() if (view := read_view(event)) is not None)
 
     def events(self) -> tuple[str, ...]:

@@ -8,25 +8,25 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..aws import Clients
+from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord
 from ..deprecation import warn_renamed
 from ..errors import LoomError
 from ..memory import MemoryReader, Provenance, find_provenance, timeline_entries
+from ..memory.differences import MemoryDiff, diff_snapshots
 from ..memory.reading import since_time
+from ..memory.snapshots import MemorySnapshot, read_snapshot, take_snapshot
 from ..presentation.html import card
+from ..redaction import Redactor
 from . import memory_tables as tables
 from .memory_views import ProvenanceView, TimelineView
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
-    from ..aws import Clients
-    from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord
-    from ..memory.differences import MemoryDiff
     from ..memory.exchange import ExportPreview, ExportResult, ImportPreview
     from ..memory.forgetting import ForgetPreview
     from ..memory.health import HealthReport
     from ..memory.isolation import IsolationReport
-    from ..memory.snapshots import MemorySnapshot
-    from ..redaction import Redactor
     from .memory_frame import MemoryFrame
 
 Progress = Callable[[str], None]
@@ -230,8 +230,6 @@ class Memory:
 
         AgentCore keeps no earlier states of a memory.
         """
-        from ..memory.snapshots import take_snapshot
-
         return take_snapshot(self.reader, events=events, progress=progress or WaitLine())
 
     def diff(self, before: MemorySnapshot | PathText, after: MemorySnapshot | PathText | None = None) -> MemoryDiff:
@@ -240,8 +238,6 @@ class Memory:
         before = memory.snapshot()
         memory.diff(before)
         """
-        from ..memory.differences import diff_snapshots
-
         then = _snapshot(before)
         now = self.snapshot(events=then.events is not None) if after is None else _snapshot(after)
         return diff_snapshots(then, now, labels=self.labels)
@@ -259,7 +255,6 @@ class Memory:
         Secrets and personal data are redacted; `redact=False` keeps them, a `Redactor` has rules of your own.
         """
         from ..memory.exchange import export_memory
-        from ..redaction import Redactor
 
         rules = Redactor() if redact is True else redact or None
         return export_memory(
@@ -271,7 +266,6 @@ class Memory:
     ) -> ExportPreview:
         """Return the first lines as `export` would write them, half of them events; nothing is written."""
         from ..memory.exchange import preview_export
-        from ..redaction import Redactor
 
         rules = Redactor() if redact is True else redact or None
         return preview_export(self.reader, actors=actors, redactor=rules, lines=lines, labels=self.labels)
@@ -358,6 +352,4 @@ class Memory:
 
 
 def _snapshot(source: MemorySnapshot | PathText) -> MemorySnapshot:
-    from ..memory.snapshots import read_snapshot
-
     return read_snapshot(source) if isinstance(source, (str, Path, os.PathLike)) else source

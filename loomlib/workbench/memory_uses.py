@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..agents import InvocationRecord
 from ..memory import READING_CALLS, MemoryReader, PromptText, find_used, texts_in
+from ..telemetry.traces import Span, Trajectory
 from . import memory_tables as tables
 
 if TYPE_CHECKING:
-    from ..agents import InvocationRecord
-    from ..telemetry.traces import Span, Trajectory
     from .memory_frame import MemoryFrame
     from .trace_view import TraceView
 

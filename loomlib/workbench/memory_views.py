@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
+from ..memory import Provenance
 from ..memory.timeline import TIMELINE_COLUMNS, TimelineEntry, draw_timeline, lanes_of
+from ..presentation.theme import GRID, INK, PALETTE
 from . import memory_tables as tables
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from ..memory import Provenance
     from .memory_frame import MemoryFrame
 
 _EMPTY = "This actor has no events and no records. memory.actors() lists who has events."
@@ -89,10 +91,6 @@ class ProvenanceView:
 
 def _lanes(moments: Sequence[TimelineEntry]) -> str:
     """Return the timeline as inline SVG, without a script; the table below has the same data."""
-    from html import escape
-
-    from ..presentation.theme import GRID, INK, PALETTE
-
     lanes = lanes_of(moments)
     start, end = moments[0].at, moments[-1].at
     span_s = max((end - start).total_seconds(), 1e-3)

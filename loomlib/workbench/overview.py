@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ..agents import AgentEntry
 from ..metrics import AgentFigures, Bin, Figures, Headline, Window, headlines, sentence
 from .frames import rows_frame
 from .overview_page import BINS_SHOWN, Section, overview_page
@@ -14,7 +15,6 @@ from .overview_page import BINS_SHOWN, Section, overview_page
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry
 
 _EMPTY = 'No agents yet. bench.deploy("calculator") deploys one in a few seconds.'
 _SHOWN = 50

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from ..agents import AgentEntry
 from ..errors import LoomError
 from ..metrics import Figures, Window, headlines
 from ..presentation.formats import plural
+from .bench import Workbench
 from .frames import rows_frame
 from .overview_page import Section, overview_page
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents import AgentEntry
-    from .bench import Workbench
 
 _AT_ONCE = 8
 

@@ -6,14 +6,12 @@ import logging
 import time
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..agents import RuntimeArn
 from ..errors import StoreError
+from ..store import InvocationRow, Store
 from ..telemetry.cost import RuntimeUse, UsageLogs
-
-if TYPE_CHECKING:
-    from ..agents import RuntimeArn
-    from ..store import InvocationRow, Store
 
 _log = logging.getLogger(__name__)
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ..agents import AgentEntry, InvocationRecord
 from ..aws.runtimes import stop_session
+from ..store import Store
+from ..telemetry import AgentStart
 from .capturing import stored_row
+from .context import Context
 from .liveness import accepts_connections
 from .tracing import find_start
-
-if TYPE_CHECKING:
-    from ..agents import AgentEntry, InvocationRecord
-    from ..store import Store
-    from ..telemetry import AgentStart
-    from .context import Context
 
 
 class StudyTarget:

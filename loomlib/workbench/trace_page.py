@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..presentation.html import fragment
+from ..telemetry.traces import Bar, Breakdown
 from .trace_look import PART_COLOURS, PART_NAMES
 
 if TYPE_CHECKING:
     from ..telemetry.cost import Cost
     from ..telemetry.diagnosis import LatencyFinding
-    from ..telemetry.traces import Bar, Breakdown
 
 SHOWN_BARS: Final = 200
 SHOWN_FINDINGS: Final = 5

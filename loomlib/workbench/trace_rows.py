@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from ..telemetry.traces import Cycle, ModelCall, ToolCall
-
+from ..telemetry.traces import Cycle, ModelCall, ToolCall
 
 SPAN_COLUMNS: Final = (
     "trace_id", "span_id", "parent_id", "depth", "name", "operation", "part", "kind", "start_ms", "duration_ms",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from ..agents import AgentEntry
+from ..aws import Clients
 from ..errors import StoreError
 from ..store import InvocationRow, Store, TraceRow
 from ..telemetry.cold_start import find_agent_start
+from ..telemetry.cost import RuntimeUse
 from ..telemetry.diagnosis import ClientSide, client_side
 from ..telemetry.logs import LogReader
 from ..telemetry.process_starts import processes_began
@@ -17,11 +19,6 @@ from ..telemetry.span_sources import NamedSource
 from ..telemetry.trace_collector import TraceCollector
 from ..telemetry.trace_lookup import PollingPolicy, TraceRequest, TraceResult, trace_from
 from .runtime_uses import stored_use
-
-if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from ..aws import Clients
-    from ..telemetry.cost import RuntimeUse
 
 _log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ..presentation.formats import milliseconds, percent, plural
 from ..presentation.html import card, table
 from ..telemetry import cost, diagnosis, traces
+from ..telemetry.traces.figures import draw_breakdown
 from .frames import rows_frame
 from .trace_look import PART_NAMES
 from .trace_rows import (
@@ -21,12 +22,12 @@ from .trace_rows import (
     model_call_row,
     tool_call_row,
 )
+from .trace_view import TraceView
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from .trace_view import TraceView
 
 _MOST_BARS = 50
 _SHOWN = 50
@@ -123,8 +124,6 @@ class Traces(Sequence["TraceView"]):
 
     def figure(self) -> go.Figure:
         """Return a stacked bar chart of the newest invocations' time by part."""
-        from ..telemetry.traces.figures import draw_breakdown
-
         shown = [(f"invocation {view.invocation_id}", view.breakdown()) for view in self._views[:_MOST_BARS]]
         return draw_breakdown(shown, title=f"Where the time went: {self._agent_name}, {len(shown)} newest invocations")
 

@@ -7,14 +7,13 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from ..telemetry import AgentStart, find_agent_start
+from ..agents import AgentEntry
+from ..store import InvocationRow
+from ..telemetry import AgentStart, CloudWatchSpans, NamedSource, find_agent_start
+from .context import Context
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
-    from ..agents import AgentEntry
-    from ..store import InvocationRow
-    from ..telemetry import NamedSource
-    from .context import Context
     from .trace_view import TraceView
 
 _WITHOUT_WAITING: Final = 0
@@ -93,8 +92,6 @@ def look_for_start(context: Context, entry: AgentEntry, invocation_id: int) -> A
 
 
 def _span_source(context: Context, name: str) -> NamedSource | None:
-    from ..telemetry import CloudWatchSpans, NamedSource
-
     reader = context.plugins.get("span_sources", name)
     # The collector reads CloudWatch itself: it knows which logs explain why spans are missing there.
     return None if isinstance(reader, CloudWatchSpans) else NamedSource(name=name, read=reader)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..errors import LoomError
@@ -12,8 +13,6 @@ from .progress import FOLDER, Progress, progress_file
 from .replies import ProgressTable, Reply, progress_html
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..workbench import Workbench
 
 TITLES: Final = {

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import LoomError
-from ..workbench import Agent, Invocation
+from ..workbench import Agent, Invocation, Workbench
 from ..workbench.agent_history import AgentHistory
 from .exercise import Exercise, a_number, an, expect, quoted, several
-
-if TYPE_CHECKING:
-    from ..workbench import Workbench
 
 _INVOCATION: Final = 'an invocation, which is what agent.invoke("…") returns'
 PRICES: Final = {"apple": 30, "pear": 45, "quince": 80}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import LoomError
 from ..latency import StudyResult
 from ..telemetry.diagnosis import LatencyFinding
-from ..workbench import Agent
+from ..workbench import Agent, Workbench
 from ..workbench.trace_view import TraceView
 from .exercise import Exercise, NotYet, a_number, an, expect, several
-
-if TYPE_CHECKING:
-    from ..workbench import Workbench
 
 SLOW: Final = "harbour"
 QUESTION: Final = "What is the weather in Paris, in London, in Rome and in Oslo?"

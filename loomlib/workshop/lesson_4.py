@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..memory.forgetting import ForgetPreview, ForgetResult
 from ..memory.health import Finding
 from ..memory.isolation import IsolationReport
-from ..workbench import Invocation
+from ..workbench import Invocation, Workbench
 from ..workbench.agent_history import AgentHistory
 from ..workbench.memory_views import ProvenanceView
 from .exercise import Exercise, an, expect, quoted
-
-if TYPE_CHECKING:
-    from ..workbench import Workbench
 
 WHO: Final = "anna"
 FEWEST_ACTORS: Final = 4

@@ -9,14 +9,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from ..reports.run import ReportOutcome
+from ..workbench import Workbench
 from ..workbench.alerts import AlertCheckView
 from .exercise import Exercise, NotYet, an, expect, quoted
-
-if TYPE_CHECKING:
-    from ..workbench import Workbench
 
 GOOD: Final = "calculator"
 BAD: Final = "calculator_guessing"

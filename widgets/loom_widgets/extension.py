@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .displays import disable, enable
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Bring `%%agent`, and the views of Loom's objects."""
-    from .displays import enable
     from .magic import AgentMagics
 
     shell.register_magics(AgentMagics)
@@ -21,8 +22,6 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Take `%%agent` away, close the workbench that it opened, and show the static faces alone."""
-    from .displays import disable
-
     disable()
     manager = shell.magics_manager
     magics = manager.registry.pop("AgentMagics", None)

@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import atexit
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from loomlib import Agent, Chunk, Invocation, LoomError, Workbench, connect
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
 
 LONGEST_SHOWN: Final = 200_000
 """Characters of an answer that a cell prints: its notebook keeps them, and a page has to draw them."""

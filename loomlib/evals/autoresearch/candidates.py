@@ -6,22 +6,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from loomlib.errors import EvalError, LoomError
+from loomlib.store import Store
 
 from ..compare import compare
+from ..registry import Choice
 from ..runs import Budget, EvalRun, evaluate
+from ..values.eval_set import EvalSet
 from .deciding import decide, next_alpha
 from .proposals import Proposal, configuration_digest
 from .spending import Spent, limits_left
 from .trials import FAILED, KEPT, Trial
-
-if TYPE_CHECKING:
-    from loomlib.store import Store
-
-    from ..registry import Choice
-    from ..values.eval_set import EvalSet
 
 
 @runtime_checkable

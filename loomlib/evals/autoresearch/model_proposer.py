@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from loomlib.aws import Clients
+from loomlib.aws.converse import ToolForm, converse
 from loomlib.errors import EvalError
 
 from ..judges.model import DEFAULT_MODEL
 from ..values.evaluator import Score
 from .proposals import Proposal
-
-if TYPE_CHECKING:
-    from loomlib.aws import Clients
-
-    from .research import Standing
+from .research import Standing
 
 _TRIALS_IN_FULL: Final = 20
 """Trials described in full; older ones only by name and decision, so that a long research fits into a prompt."""
@@ -55,8 +53,6 @@ class ModelProposer:
 
     def __call__(self, standing: Standing) -> Proposal | None:
         """Return the model's proposal; raise `EvalError` when it returns none in the required form."""
-        from loomlib.aws.converse import ToolForm, converse
-
         fence = f"====={secrets.token_hex(8)}"
         form = ToolForm(name="propose_change", description="Propose one change.", schema=_SCHEMA)
         answer = converse(

@@ -7,25 +7,22 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from loomlib.errors import EvalError
 from loomlib.presentation.formats import plural
+from loomlib.store import Store
 
 from ..compare import compare
+from ..registry import Choice
 from ..runs import Budget, EvalRun
+from ..values.eval_set import EvalSet
 from .candidates import BudgetExceededError, CandidateDeployer, TrialRunner
 from .journal import MARK, VERSION, Journal, JournalEntries
 from .proposals import Proposal, configuration_digest
 from .result import ResearchResult
 from .spending import Spent, limits_left, spent_by
 from .trials import KEPT, Trial
-
-if TYPE_CHECKING:
-    from loomlib.store import Store
-
-    from ..registry import Choice
-    from ..values.eval_set import EvalSet
 
 _MAX_REPEATED: Final = 10
 

@@ -10,6 +10,7 @@ from loomlib.presentation.formats import p_value, plural, score
 from loomlib.presentation.text import printable
 
 from ..compare import Comparison
+from ..compare.page import folded, listed, page, table
 from .trials import DROPPED, FAILED, KEPT, Trial
 
 if TYPE_CHECKING:
@@ -113,8 +114,6 @@ class ResearchResult:
         return printable("\n".join([*self.sentences(), *lines]))
 
     def _repr_html_(self) -> str:
-        from ..compare.page import folded, listed, page, table
-
         return page(
             f"Autoresearch for {self.objective}",
             self.sentences(),

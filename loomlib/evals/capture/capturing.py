@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..values.eval_set import EvalSet
 from .case_making import asked_key, case_of
 from .conversation import conversation_of
 
 if TYPE_CHECKING:
     from loomlib.redaction import RedactionRule, Redactor
-
-    from ..values.eval_set import EvalSet
 
 
 def capture(

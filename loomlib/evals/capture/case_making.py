@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ..values.cases import EvalCase, Turn, scenario_to_dict
 from ..values.digests import digest_of
 from ..values.tool_use import ExpectedTool
+from .conversation import CapturedTurn, Conversation
 
 if TYPE_CHECKING:
     from loomlib.redaction import Document, Redactor
 
-    from .conversation import CapturedTurn, Conversation
 
 _MAX_MESSAGE = 500
 

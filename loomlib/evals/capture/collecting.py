@@ -6,10 +6,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError
 
+from ..registry import Choice
+from ..runs.eval_run import EvalRun
+from ..values.eval_set import EvalSet
 from .capturing import redactor_of
 from .case_making import asked_key, case_of
 from .conversation import Conversation, conversation_of
@@ -21,9 +25,6 @@ if TYPE_CHECKING:
 
     from loomlib.redaction import RedactionRule, Redactor
 
-    from ..registry import Choice
-    from ..runs.eval_run import EvalRun
-    from ..values.eval_set import EvalSet
 
 OWN_LABELS = ("evaluation", "study", "benchmark")
 """Labels of invocations by Loom itself, which are not collected."""
@@ -83,8 +84,6 @@ class Collection:
         return "\n".join([self.sentence(), *lines])
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         rows = "".join(
             f"<tr><td>{'taken' if look.taken else 'left'}</td><td>{escape(look.kind)}</td>"
             f"<td>{escape(look.why)}</td><td><code>{escape(look.case_id)}</code></td></tr>"

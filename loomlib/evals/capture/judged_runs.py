@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
-from ..values.cases import Turn
+from ..runs.eval_run import EvalRun
+from ..values.cases import EvalCase, Turn
+from ..values.judgement import Judgement
 from .conversation import CapturedTurn, Conversation
-
-if TYPE_CHECKING:
-    from ..runs.eval_run import EvalRun
-    from ..values.cases import EvalCase
-    from ..values.judgement import Judgement
 
 
 def with_runs_opened(sources: Iterable[object] | EvalRun) -> Iterator[object]:
     """Yield the sources, with the conversations of a run in its place."""
-    from ..runs.eval_run import EvalRun
-
     for source in [sources] if isinstance(sources, EvalRun) else sources:
         if isinstance(source, EvalRun):
             yield from conversations_of_run(source)

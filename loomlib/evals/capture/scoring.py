@@ -6,16 +6,14 @@ import asyncio
 import inspect
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..registry import Choice, make_evaluator
 from ..runs.verdicts import judged_of
 from ..values.answers import CaseAnswer, TurnAnswer
 from ..values.evaluator import Evaluator, Score
 from .case_making import case_of
-
-if TYPE_CHECKING:
-    from ..registry import Choice
-    from .conversation import Conversation
+from .conversation import Conversation
 
 
 def failed_scores(conversations: Sequence[Conversation], evaluators: Sequence[Choice]) -> list[str]:
@@ -29,8 +27,6 @@ def failed_scores(conversations: Sequence[Conversation], evaluators: Sequence[Ch
     """
     if not evaluators:
         return [""] * len(conversations)
-    from ..registry import make_evaluator
-
     constructed = [make_evaluator(choice) for choice in evaluators]
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(lambda: asyncio.run(_judge_all(conversations, constructed))).result()

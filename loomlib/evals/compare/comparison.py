@@ -14,6 +14,7 @@ from loomlib.statistics.multiplicity import holm
 from ..values.outcomes import Outcome
 from .gates import GateVerdict, exit_code, gate_not_worse
 from .gathered import gather
+from .page import folded, heading, listed, page, quiet, table
 from .pairing import LOST, SAME, WON, Flip
 from .verdicts import BETTER, TOO_FEW, WORSE, EvaluatorComparison, compare_results
 
@@ -214,8 +215,6 @@ class Comparison:
         return call("Comparison.figures", self)
 
     def _repr_html_(self) -> str:
-        from .page import folded, listed, page, table
-
         return page(
             f"{self.names[0]} against {self.names[1]}",
             [self.headline(), *(gate.sentence() for gate in self.gates())],
@@ -226,8 +225,6 @@ class Comparison:
         )
 
     def _flip_pages(self) -> list[Markup | str]:
-        from .page import folded, heading, quiet, table
-
         flips = sorted(self.flips(), key=lambda flip: _ORDER[flip.verdict])
         if not flips:
             return [quiet("No case changed.")]

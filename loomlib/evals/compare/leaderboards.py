@@ -17,6 +17,7 @@ from loomlib.statistics.rates import estimate_rate
 from ..values.outcomes import Outcome
 from .estimate_text import estimate_cell
 from .gathered import CaseScores, EvaluatorResults, gather
+from .page import page, table
 from .pairing import RATE, SCORE, Pairing, Unpaired, value_of
 from .verdicts import LEVEL, paired_test
 
@@ -118,8 +119,6 @@ class Leaderboard:
         return printable("\n".join([*self.sentences(), *lines]))
 
     def _repr_html_(self) -> str:
-        from .page import page, table
-
         return page("Leaderboard", self.sentences(), table(self.columns, self.rows()))
 
 

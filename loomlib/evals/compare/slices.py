@@ -13,6 +13,7 @@ from loomlib.statistics.multiplicity import benjamini_hochberg
 from ..values.outcomes import Outcome
 from .estimate_text import estimate_cell
 from .gathered import EvaluatorResults, gather
+from .page import page, table
 from .pairing import Pairing, Unpaired, pair
 from .summaries import EvaluatorSummary, no_score_words, summarize_cases
 from .verdicts import LEVEL, NO_DIFFERENCE, TOO_FEW, EvaluatorComparison, compare_pairs
@@ -67,8 +68,6 @@ class Slices:
         )
 
     def _repr_html_(self) -> str:
-        from .page import page, table
-
         return page("By tag", self.sentences(), table(COLUMNS, self.rows()))
 
 
@@ -122,8 +121,6 @@ class ComparedSlices:
         return printable("\n".join(self.sentences()))
 
     def _repr_html_(self) -> str:
-        from .page import page, table
-
         return page("Differences by tag", self.sentences(), table(COMPARED_COLUMNS, self.rows()))
 
 

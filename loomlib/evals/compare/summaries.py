@@ -15,6 +15,7 @@ from loomlib.statistics.rates import estimate_pass_all, estimate_pass_at, estima
 from ..values.outcomes import Outcome
 from .estimate_text import estimate_cell, interval_text
 from .gathered import CaseScores, EvaluatorResults, gather
+from .page import page, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,8 +192,6 @@ class Summary:
         return printable("\n".join([self.title, *self.sentences()] if self.title else self.sentences()))
 
     def _repr_html_(self) -> str:
-        from .page import page, table
-
         return page(self.title, self.sentences(), table(COLUMNS, self.rows()))
 
 

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from ..values.evaluator import Evaluator
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
     from loomlib.store import Store
-
-    from ..values.answers import CaseAnswer
-    from ..values.cases import EvalCase
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loomlib.presentation.formats import number, plural, score
 from loomlib.presentation.text import printable
 
 from ..matching.alignment import view_text
 from ..values.answers import CaseFailure
-from ..values.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
+from ..values.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, CaseResult, deciding, state_of
 from ..values.evaluator import NotApplicable
+from ..values.judgement import Judgement
 from ..views.case_body import CaseVerdict, alignment_rows, cut, facts, line, verdict_word
-
-if TYPE_CHECKING:
-    from ..values.case_states import CaseResult
-    from ..values.judgement import Judgement
 
 _VERDICTS = {FAILED: ("failed",), NOT_JUDGED: ("not judged",)}
 

@@ -12,21 +12,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from loomlib.jobs import whole_file
 
+from ..compare import GateVerdict
 from ..runs.case_results import case_results
+from ..runs.eval_run import EvalRun
 from ..values.case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult
 from .case_text import describe, headline
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from ..compare import GateVerdict
-    from ..runs.eval_run import EvalRun
 
 _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """https://www.w3.org/TR/xml/#charsets"""

@@ -24,8 +24,9 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from loomlib.aws import Clients
 from loomlib.errors import EvalError
 
 from ..evaluators.factories import EVALUATOR_FACTORIES
@@ -38,9 +39,6 @@ from .judge import ModelJudge
 from .model import DEFAULT_MODEL
 from .panel import JudgePanel
 from .turn_judges import TurnRubricJudge
-
-if TYPE_CHECKING:
-    from loomlib.aws import Clients
 
 ADK_SAMPLES: Final = 5
 OTHER_MODEL: Final = "substitute judge model"

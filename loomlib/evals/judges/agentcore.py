@@ -5,23 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from loomlib.aws import Clients
+from loomlib.aws.evaluation import BUILTIN_LEVELS, EVALUATOR_ID, EvaluationResult, Reference, evaluate
 from loomlib.errors import AwsError
 
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from ..values.digests import digest_of
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .model import SIMULATED_JUDGE
 from .question import RATIONALE_LIMIT
 from .session_spans import SpanSource, session_of, spans_from_answer, trace_of
-
-if TYPE_CHECKING:
-    from loomlib.aws import Clients
-    from loomlib.aws.evaluation import EvaluationResult, Reference
-
-    from ..values.answers import CaseAnswer
-    from ..values.cases import EvalCase
 
 _LEVELS: Final[Mapping[str, str]] = {"SESSION": "session", "TRACE": "answer", "TOOL_CALL": "component"}
 _SIMULATED: Final = "Simulated judge"
@@ -51,8 +48,6 @@ class AgentCoreJudge:
     is_quick = False
 
     def __post_init__(self) -> None:
-        from loomlib.aws.evaluation import BUILTIN_LEVELS, EVALUATOR_ID
-
         if not EVALUATOR_ID.fullmatch(self.evaluator_id):
             raise ValueError(f"{self.evaluator_id!r} is not an AgentCore evaluator id, such as Builtin.Helpfulness")
         known = BUILTIN_LEVELS.get(self.evaluator_id)
@@ -99,8 +94,6 @@ class AgentCoreJudge:
         Raises:
             JudgeFailedError: The evaluation failed; AWS's error codes are kept as "aws:<code>".
         """
-        from loomlib.aws.evaluation import evaluate
-
         if self._is_trajectory and case.expected_tools is None:
             return NotApplicable("the case expects no particular tool calls")
         if not answer.turns:
@@ -135,8 +128,6 @@ class AgentCoreJudge:
         self, case: EvalCase, answer: CaseAnswer, spans: Sequence[Mapping[str, Any]]
     ) -> tuple[Reference, ...]:
         """Return what the case expects: tools and assertions of the session, an answer of each trace."""
-        from loomlib.aws.evaluation import Reference
-
         session_id = _session_in(spans) or session_of(case, answer)
         expected = case.expected_tools
         references: list[Reference] = []

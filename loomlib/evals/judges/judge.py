@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loomlib.aws import Clients
+
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from ..values.digests import digest_of
 from ..values.evaluator import LEVELS, NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
@@ -14,12 +18,6 @@ from .judge_input import JudgeInput
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
 from .question import PROMPT_VERSION, RATIONALE_LIMIT
 from .scales import BINARY, FIVE, Scale
-
-if TYPE_CHECKING:
-    from loomlib.aws import Clients
-
-    from ..values.answers import CaseAnswer
-    from ..values.cases import EvalCase
 
 
 @dataclass(frozen=True, kw_only=True)

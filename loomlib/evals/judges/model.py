@@ -10,14 +10,14 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
+from loomlib.aws import Clients
+from loomlib.aws.converse import ModelAnswer, ToolForm, converse
 from loomlib.errors import AwsError, ServiceFailedError, ThrottledError, TransportError
 
 from ..values.judge_error import JudgeFailedError
 from .question import Question
 
 if TYPE_CHECKING:
-    from loomlib.aws import Clients
-    from loomlib.aws.converse import ModelAnswer
     from loomlib.telemetry.cost import PriceTable
 
 DEFAULT_MODEL: Final = "global.anthropic.claude-sonnet-4-6"
@@ -147,8 +147,6 @@ class ConverseJudge:
         )
 
     def _converse(self, question: Question) -> ModelAnswer:
-        from loomlib.aws.converse import ToolForm, converse
-
         by_tool = self.structured == "tool"
         system, user = question.rendered(by_tool=by_tool)
         form = ToolForm(name=question.form.name, description=question.form.description, schema=question.form.schema)

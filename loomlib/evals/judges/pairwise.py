@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loomlib.aws import Clients
 from loomlib.presentation.formats import percent
 
 from ..values.cases import EvalCase
@@ -16,7 +17,6 @@ from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
 from .question import RATIONALE_LIMIT, AnswerForm, Question
 
 if TYPE_CHECKING:
-    from loomlib.aws import Clients
     from loomlib.statistics import Estimate
 
 WINNERS: Final = ("first", "second", "tie")

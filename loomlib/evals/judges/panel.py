@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from loomlib.aws import Clients
 from loomlib.errors import LoomError
 
 from ..evaluators.connecting import connected
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from ..values.digests import digest_of
 from ..values.evaluator import Evaluator, NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
+from .session_spans import SpanSource
 
 if TYPE_CHECKING:
-    from loomlib.aws import Clients
     from loomlib.statistics import Estimate
 
-    from ..values.answers import CaseAnswer
-    from ..values.cases import EvalCase
-    from .session_spans import SpanSource
 
 RULES: Final = ("majority", "mean", "median")
 

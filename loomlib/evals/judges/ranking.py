@@ -6,15 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from loomlib.aws import Clients
 
 from ..values.cases import EvalCase
 from .judge import connected
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel
 from .question import RATIONALE_LIMIT, AnswerForm, Question
-
-if TYPE_CHECKING:
-    from loomlib.aws import Clients
 
 MOST_ANSWERS: Final = 20
 _ORDER = (

@@ -13,10 +13,14 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
 
+from loomlib.aws import Clients
 from loomlib.errors import AwsError
 
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from ..values.digests import digest_of
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
@@ -24,12 +28,6 @@ from .model import DEFAULT_MODEL, ConverseJudge
 from .question import RATIONALE_LIMIT
 from .strands_model import StrandsModel
 from .strands_session import evaluation_data
-
-if TYPE_CHECKING:
-    from loomlib.aws import Clients
-
-    from ..values.answers import CaseAnswer
-    from ..values.cases import EvalCase
 
 STRANDS_EVALUATORS: Final[Mapping[str, str]] = {
     "Output": "answer",
@@ -227,8 +225,6 @@ def _failed(error: BaseException, name: str) -> JudgeFailedError:
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version("strands-agents-evals")
     except PackageNotFoundError:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from loomlib.aws.converse import ModelAnswer, ToolForm, converse
 
 from .model import SIMULATED_JUDGE, ConverseJudge, cost_of
-
-if TYPE_CHECKING:
-    from loomlib.aws.converse import ModelAnswer
 
 
 class StrandsModel:
@@ -123,8 +122,6 @@ class StrandsModel:
         system: str,
         choice: Mapping[str, Any] | None,
     ) -> ModelAnswer:
-        from loomlib.aws.converse import ToolForm, converse
-
         tools = [
             ToolForm(
                 name=str(spec["name"]),

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from statistics import mean, pvariance, variance
 from typing import TYPE_CHECKING, Any
 
+from ..values.answers import CaseAnswer
+from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .judge import ModelJudge
 
 if TYPE_CHECKING:
     from loomlib.statistics import Estimate
-
-    from ..values.answers import CaseAnswer
-    from ..values.cases import EvalCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..values.cases import EvalCase, Rubric
-
-if TYPE_CHECKING:
-    from ..values.eval_set import EvalSet
+from ..values.eval_set import EvalSet
 
 CHAOS_EFFECTS: Final[Mapping[str, tuple[str, str]]] = {
     "timeout": ("tool", "The tool does not answer in time."),

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.errors import EvalError
 
+from ..judges.model import ConverseJudge
 from ..judges.strands_model import StrandsModel
 from ..values.cases import EvalCase, Turn
 from ..values.digests import digest_of
 from ..values.eval_set import EvalSet
 from .users import load_module
-
-if TYPE_CHECKING:
-    from ..judges.model import ConverseJudge
 
 
 def generated_set(

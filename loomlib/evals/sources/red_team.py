@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from ..judges.model import ConverseJudge
 from ..judges.strands_model import StrandsModel
 from ..values.cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
 from ..values.digests import digest_of
 from ..values.eval_set import EvalSet
 from .attacks import ATTACKS, Attack
 from .users import load_module
-
-if TYPE_CHECKING:
-    from ..judges.model import ConverseJudge
 
 
 def red_team_set(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..judges.model import ConverseJudge
 from ..judges.strands_model import StrandsModel
 from .users import load_module
-
-if TYPE_CHECKING:
-    from ..judges.model import ConverseJudge
 
 
 def simulated_tools(model: ConverseJudge) -> Any:

@@ -8,17 +8,15 @@ import logging
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from loomlib.errors import EvalError
 
+from ..judges.model import ConverseJudge
 from ..judges.strands_judges import load_strands_evals
 from ..judges.strands_model import StrandsModel
+from ..values.cases import UserScenario
 from ..values.digests import digest_of
-
-if TYPE_CHECKING:
-    from ..judges.model import ConverseJudge
-    from ..values.cases import UserScenario
 
 SIMULATED_USER: Final = "simulated user"
 _STEP: Final = re.compile(r"^\s*(?:[-*•]|[0-9]{1,3}[.)])\s+", re.MULTILINE)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
-if TYPE_CHECKING:
-    from .answers import CaseAnswer
-    from .cases import EvalCase
+from .answers import CaseAnswer
+from .cases import EvalCase
 
 LEVELS: Final = ("answer", "trajectory", "component", "session")
 """What an evaluator judges, with AgentCore's levels: the answer (TRACE), the trajectory, each tool call (component,

@@ -15,14 +15,14 @@ from loomlib.presentation.text import printable
 from ..compare.page import joined, quiet, table
 from ..matching.alignment import ROW_KINDS
 from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
+from ..values.cases import EvalCase, Turn
 from ..values.evaluator import NotApplicable, Score
+from ..values.judgement import Judgement
 from .alignment import alignment_html
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from ..values.cases import EvalCase, Turn
-    from ..values.judgement import Judgement
 
 LONGEST: Final = 1_500
 """Characters of a text on a page; DataFrames have the whole text."""

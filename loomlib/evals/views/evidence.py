@@ -12,14 +12,14 @@ from loomlib.presentation.text import printable
 from ..compare import Comparison, compare
 from ..compare.page import heading, joined, quiet, table
 from ..compare.pairing import Flip
+from ..values.cases import EvalCase
+from ..values.judgement import Judgement
 from .case_body import conversation, facts, line, paths, verdict_rows
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from ..runs.eval_run import EvalRun
-    from ..values.cases import EvalCase
-    from ..values.judgement import Judgement
 
 _COLUMNS: Final = ("run", "evaluator", "verdict", "score", "why")
 _MARKS: Final[Mapping[str, str]] = {"lost": "✗", "won": "✓", "same": "•"}

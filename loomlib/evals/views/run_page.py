@@ -27,15 +27,15 @@ from ..values.case_states import (
     states_of_outcomes,
     worst,
 )
+from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable
+from ..values.judgement import Judgement
 from .case_body import CaseVerdict, case_body, line, verdict_word
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from ..runs.eval_run import EvalRun
-    from ..values.cases import EvalCase
-    from ..values.judgement import Judgement
 
 MOST_OPEN: Final = 40
 """Cases that open to their answers, rationales and alignments."""

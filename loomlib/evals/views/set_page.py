@@ -10,13 +10,13 @@ from loomlib.presentation.text import printable
 
 from ..compare.page import folded, listed, page, quiet, table
 from ..matching.tool_matching import call_text
+from ..values.cases import EvalCase
+from ..values.eval_set import EvalSet
 from .case_body import line
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from ..values.cases import EvalCase
-    from ..values.eval_set import EvalSet
 
 PAGE_ROWS: Final = 100
 MOST_PAGES: Final = 10

@@ -19,12 +19,12 @@ from loomlib.statistics.percentiles import (
 )
 
 from .design import arm_key
+from .result import GapCall, PrewarmResult
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from markupsafe import Markup
 
-    from .result import GapCall, PrewarmResult
 
 FORMAT = "loom.prewarm-study/1"
 

@@ -13,15 +13,13 @@ from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOut
 
 from ..calls import call_labels, call_outcome, end_session, gone, opening_outcome, stored_outcome
 from ..design import DEFAULT_PROMPT
-from ..measured_agent import AgentWithStudyTarget, MeasuredAgent, measured_agent
+from ..measured_agent import AgentWithStudyTarget, Answer, MeasuredAgent, measured_agent
 from ..study import agent_study, check_agent
 from .design import NO_PING, PrewarmDesign, arm_key
 from .result import GapCall, PrewarmResult
 
 if TYPE_CHECKING:
     from loomlib.store import PlannedMeasurement, StudyRow
-
-    from ..measured_agent import Answer
 
 
 class Gaps(Procedure[GapCall]):

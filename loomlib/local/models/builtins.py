@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loomlib.plugins import hookimpl
 
-if TYPE_CHECKING:
-    from .registry import ConverseModel, ModelFactory
+from .registry import ConverseModel, ModelFactory
 
 
 def _scripted(profile: str, url: str | None) -> ConverseModel:

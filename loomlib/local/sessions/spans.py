@@ -6,17 +6,18 @@ An agent that never traces pays only for this module, which imports nothing, and
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from _contextvars import ContextVar
+from _frozen_importlib import _load
+from _frozen_importlib_external import spec_from_file_location
+from collections.abc import Awaitable, Callable
 from time import time_ns
+from types import ModuleType
+from typing import Any
 
 TYPE_CHECKING = False  # `typing` itself takes two milliseconds
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Awaitable, Callable
-    from types import ModuleType
-    from typing import Any
-
     from uvicorn.server import Server
 
     from .tracing import Tracing
@@ -178,8 +179,5 @@ class Spans:
 
 def load_package(name: str) -> Any:
     """Load the package beside this file, under a name that no agent's package has."""
-    from _frozen_importlib import _load  # pyright: ignore
-    from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
-
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name, "__init__.py")
     return _load(spec_from_file_location(f"_loom_{name}", path))  # pyright: ignore

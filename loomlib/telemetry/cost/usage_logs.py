@@ -16,12 +16,12 @@ from loomlib.errors import AccessDeniedError, ResourceNotFoundError
 from loomlib.json_values import as_mapping, number_or_none, parse_object
 from loomlib.presentation.formats import plural
 
+from ..sources import RuntimeSource
 from .runtime_use import RuntimeUse
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
-    from ..sources import RuntimeSource
 
 USAGE_GROUP: Final = "/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/"
 """The log group, followed by the runtime's id: the name that the console proposes."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from loomlib.plugins import hookimpl
 
-if TYPE_CHECKING:
-    from .rulebook import Rule
+from .rulebook import Rule, rule_book
 
 
 @hookimpl
 def loom_rules() -> dict[str, Callable[[], Rule]]:
     """Register the rules of the shipped table; a user's `rules.toml` is applied when a rule book is made."""
-    from .rulebook import rule_book
-
     book = rule_book()
     return {rule.name: partial(book.__getitem__, rule.name) for rule in book.rules}

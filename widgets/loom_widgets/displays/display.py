@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pandas as pd
+
 from loomlib.errors import LoomError
 
 from ..kit import Form, Panel, action
@@ -16,7 +18,6 @@ from ..kit.panel import WIDGET_VIEW
 from .rows import FrameRows, told_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from markupsafe import Markup
 
 LONGEST_TEXT = 200_000

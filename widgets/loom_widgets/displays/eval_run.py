@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from loomlib import EvalRun
 from loomlib.errors import EvalError
 from loomlib.evals.compare.summaries import COLUMNS
 from loomlib.evals.values.case_states import CASE_STATES
@@ -15,9 +16,6 @@ from ..kit import Form, action
 from ..panels.evaluate.cases import STATE_WORDS, case_rows, case_told, head_sentence, head_told
 from .display import Display, small_table
 from .rows import FIRST
-
-if TYPE_CHECKING:
-    from loomlib import EvalRun
 
 _RANKS: Final[Mapping[str, int]] = {STATE_WORDS.get(state, state): rank for rank, state in enumerate(CASE_STATES)}
 

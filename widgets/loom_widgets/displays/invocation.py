@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
+from loomlib import Invocation
 from loomlib.workbench import Workbench
 
 from ..kit import Cancel, Form, action
@@ -19,9 +20,6 @@ from ..panels.test.figures import figures_of
 from .display import LONGEST_TEXT, Display
 from .rows import flat
 from .traced import Traced
-
-if TYPE_CHECKING:
-    from loomlib import Invocation
 
 
 class InvocationDisplay(Traced):

@@ -5,17 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from loomlib.latency import Scenario
+from loomlib.latency import Scenario, StudyResult
 from loomlib.latency.figures import floor_note
 
 from ..kit.texts import well_formed
 from .display import Display, small_table
 from .rows import flat
-
-if TYPE_CHECKING:
-    from loomlib.latency import StudyResult
 
 _MOST_DOTS: Final = 1_000  # of one scenario
 _QUANTILES: Final = ("p50", "p90", "p99")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anywidget
 import traitlets as t
 
+from loomlib import Workbench
 from loomlib.presentation.html import fragment
 
 from .actions import Cancel, Cancelled, Form, actions_of
@@ -26,7 +27,6 @@ from .tables import Tables
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from loomlib import Workbench
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 

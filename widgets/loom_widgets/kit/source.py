@@ -7,13 +7,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loomlib import Workbench
 from loomlib.errors import SettingsError
 from loomlib.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from loomlib import Workbench
 
 
 def connect_code(bench: Workbench) -> str:

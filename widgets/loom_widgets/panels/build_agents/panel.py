@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from loomlib import Agent, Workbench
 from loomlib.errors import LoomError
 from loomlib.presentation.formats import plural
 
@@ -20,7 +21,6 @@ from ...kit.source import connect_code, frame_rows
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from loomlib import Agent, Workbench
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_STEPS = 50

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loomlib import Workbench
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import Budget, EvalSet
 from loomlib.evals.compare.gate_requests import GateRequest, named
+from loomlib.evals.runs import Snapshot
 from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.evals.values.choices import split_evaluators
 from loomlib.reports import chosen_evaluators
 
 from ...kit import Form
 from ...kit.source import connect_code
-
-if TYPE_CHECKING:
-    from loomlib import Workbench
-    from loomlib.evals.runs import Snapshot
 
 FILE, SHIPPED, STORED = "file", "shipped", "run"
 

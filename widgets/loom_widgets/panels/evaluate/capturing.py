@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loomlib import Agent
 from loomlib.evals.views.case_body import cut, line
 from loomlib.redaction import redact
 
 if TYPE_CHECKING:
-    from loomlib import Agent
     from loomlib.evals.capture import CapturedInto
 
 _LISTED = 500

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
-from loomlib.evals import CaseFailure, NotApplicable, Score
+from loomlib.evals import CaseFailure, EvalSet, NotApplicable, Score
+from loomlib.evals.compare import GateVerdict
 from loomlib.evals.runs import EvalRun, Judgement
 from loomlib.evals.values.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
+from loomlib.evals.values.cases import EvalCase
 from loomlib.evals.views.case_body import alignment_rows, cut, facts, line, verdict_rows, whole_answer
-
-if TYPE_CHECKING:
-    from loomlib.evals import EvalSet
-    from loomlib.evals.compare import GateVerdict
-    from loomlib.evals.values.cases import EvalCase
 
 STATE_WORDS: Final[Mapping[str, str]] = {
     FAILED: "low score",

@@ -5,16 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.errors import EvalError
+from loomlib.evals import EvalRun
 
 from ...kit import Form, Panel, action
 from .cases import case_told, place_of
 from .comparing import comparison_code, comparison_told
-
-if TYPE_CHECKING:
-    from loomlib.evals import EvalRun
 
 
 class CompareActions(Panel):

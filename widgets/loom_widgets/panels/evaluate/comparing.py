@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loomlib import Workbench
 from loomlib.errors import EvalError
+from loomlib.evals.compare import Comparison
 from loomlib.evals.compare.comparison import COLUMNS
 
 from ...kit.source import connect_code
 
 if TYPE_CHECKING:
-    from loomlib import Workbench
-    from loomlib.evals.compare import Comparison
     from loomlib.evals.runs import EvalRun
 
 _KEYS = ("evaluator", "verdict", "cases", "baseline", "new", "difference", "p", "won", "lost", "effect")

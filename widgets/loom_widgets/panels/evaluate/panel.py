@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from loomlib import Agent, Workbench
 from loomlib.errors import EvalError, LoomError
-from loomlib.evals import EvalRun
+from loomlib.evals import EvalRun, EvalSet
 from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
 from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES
 from loomlib.evals.judges.factories import JUDGE_FACTORIES
@@ -35,8 +36,6 @@ from .stored import run_rows, set_choices
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from loomlib import Agent, Workbench
-    from loomlib.evals import EvalSet
 
 _STATIC_ROWS = 50
 _TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a comparison, in a few views

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loomlib import Workbench
 from loomlib.evals.formats.shipped import shipped_names
 
 from .asking import FILE, SHIPPED, STORED
-
-if TYPE_CHECKING:
-    from loomlib import Workbench
 
 _MOST_SETS = 20
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from loomlib import Workbench
 from loomlib.presentation.formats import plural
 
 from ...kit import Cancel, Form, action
@@ -17,7 +18,6 @@ from .reading import Reading
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from loomlib import Workbench
     from loomlib.workbench.memory import Memory
 
 TEACH = (

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loomlib import Workbench
 from loomlib.alerts import ALARM, AlertRule
 from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, limit_text
@@ -15,9 +16,6 @@ from loomlib.presentation.formats import plural
 
 from ...kit import Form, Panel, action
 from ...kit.source import connect_code, frame_rows
-
-if TYPE_CHECKING:
-    from loomlib import Workbench
 
 _HISTORY = 500
 

@@ -9,6 +9,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import loomlib
+from loomlib import Agent, Workbench
 from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, Figures, value_text
 from loomlib.presentation.formats import plural
@@ -22,7 +23,6 @@ from .span import ALL, BETWEEN, SPANS, Span, span_of
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from loomlib import Agent, Workbench
 
 _LOG_LINES = 500
 _CALLS = 1_000

@@ -4,14 +4,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from loomlib import Agent
 from loomlib.workbench import Workbench
 
 from ...kit.source import connect_code
-
-if TYPE_CHECKING:
-    from loomlib import Agent
 
 
 def agent_line(agent: Agent) -> str:

@@ -8,11 +8,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from loomlib import Agent
+
 from ...kit import Cancel, Panel
 
 if TYPE_CHECKING:
-    from loomlib import Agent
-
     from .turns import Turn
 
 

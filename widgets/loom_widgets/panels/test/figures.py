@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loomlib import Invocation
+
 from .words import short_text, well_formed
 
 if TYPE_CHECKING:
-    from loomlib import Invocation
     from loomlib.telemetry import AgentStart
     from loomlib.workbench.trace_view import TraceView
 

@@ -7,18 +7,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from loomlib.agents.mcp_apps import VIEW_SANDBOX, frame_document
+from loomlib import Workbench
+from loomlib.agents.mcp_apps import VIEW_SANDBOX, FrameChannel, frame_document
 from loomlib.errors import LoomError
 
 from ...kit import Form, action
 from .conversing import Conversing
 from .words import short_text, well_formed
-
-if TYPE_CHECKING:
-    from loomlib import Workbench
-    from loomlib.agents.mcp_apps import FrameChannel
 
 _MOST_CHANNELS: Final = 40
 _LANES: Final = 8

@@ -4,20 +4,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from loomlib import Agent
 from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
 from ...kit import Cancel, Form, action
 from ...kit.source import frame_rows
 from .conversing import Conversing
 from .figures import bar_rows, figures_of, tools_of
+from .turns import Turn
 from .words import well_formed
-
-if TYPE_CHECKING:
-    from loomlib import Agent
-
-    from .turns import Turn
 
 _LOG_LINES: Final = 10_000
 

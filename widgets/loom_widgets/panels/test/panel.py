@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from loomlib import Agent, Workbench
 from loomlib.agents import Chunk, InvocationError, SessionStart
 from loomlib.agents.agui import conversation_of, read_event, run_input
 from loomlib.errors import LoomError
@@ -26,7 +27,6 @@ from .turns import Turn
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from loomlib import Agent, Workbench
 
 _SHOWN_TURNS = 50
 _CAPTURED = "captured.json"
@@ -43,8 +43,6 @@ class TestPanel(Deciding, Frames, Looking):
     parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
-        from loomlib import Agent, Workbench
-
         bench = Workbench(of.context) if isinstance(of, Agent) else of
         self._turns: list[Turn] = []
         self._number = 0

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from loomlib import Invocation
 from loomlib.agents import Chunk, note_of
+from loomlib.agents.agui import AguiFold, AguiRun, Confirmation
+from loomlib.agents.mcp_apps import AppView
+from loomlib.agents.notes import Note
 
 from .words import asked_in_words, short_text, short_values, tree_json, well_formed
-
-if TYPE_CHECKING:
-    from loomlib import Invocation
-    from loomlib.agents.agui import AguiFold, AguiRun, Confirmation
-    from loomlib.agents.mcp_apps import AppView
-    from loomlib.agents.notes import Note
 
 LONGEST_SHOWN: Final = 200_000
 """Characters of an answer that a page is given; all of them are in the invocation's `.text`."""
@@ -152,8 +150,6 @@ class Turn:
         return self._keep({"kind": note.kind, **short_values(note.values)})
 
     def _note_agui(self, note: Note) -> list[dict[str, Any]]:
-        from loomlib.agents.agui import AguiFold
-
         self._fold = self._fold or AguiFold()
         self._fold.feed(note.values["event"])
         self._run_is_new = True
