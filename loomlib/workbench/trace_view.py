@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..presentation.formats import milliseconds, percent, plural
 from ..presentation.text import one_line
 from ..telemetry import cost, diagnosis, traces
+from ..telemetry.traces.figures import draw_waterfall
 from .frames import rows_frame
 from .trace_look import PART_NAMES
 from .trace_page import trace_page
@@ -24,13 +25,13 @@ from .trace_rows import (
     model_call_row,
     tool_call_row,
 )
+from .tracer import TracedInvocation
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
     from ..evals.capture import Conversation
-    from .tracer import TracedInvocation
 
 
 class TraceView:
@@ -202,8 +203,6 @@ class TraceView:
 
     def figure_of(self, bars: Sequence[traces.Bar]) -> go.Figure:
         """Return a plotly chart of these bars only, with the parts of the breakdown above."""
-        from ..telemetry.traces.figures import draw_waterfall
-
         breakdown = self.breakdown()
         return draw_waterfall(
             bars, breakdown, title=f"Where {milliseconds(breakdown.total_ms)} went", subtitle=self.title()

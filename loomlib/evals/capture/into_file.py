@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ...deprecation import renamed_members
+from ..values.cases import EvalCase
+from ..values.eval_set import EvalSet
 from .capturing import capture
 from .case_making import asked_key
-
-if TYPE_CHECKING:
-    from ..values.cases import EvalCase
-    from ..values.eval_set import EvalSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +60,6 @@ def capture_into(path: str | PathLike[str], source: object, *, write: bool = Tru
         write: False returns what would be written without writing it.
         **options: Options of `capture`.
     """
-    from ..values.eval_set import EvalSet
-
     file = Path(path)
     name = file.name.partition(".")[0] or "captured"
     before = EvalSet.read(file) if file.exists() else EvalSet(name=name, cases=())
