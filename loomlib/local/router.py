@@ -22,6 +22,7 @@ from moto.core.serialize import RestJSONSerializer
 from werkzeug.exceptions import NotFound
 
 from .moto_fallback import moto_methods
+from .patterns import matches_model
 from .resources.engine import ResourceEngine
 from .wire import (
     Encoded,
@@ -236,7 +237,7 @@ def _faults(shape: Any, value: Any, where: str) -> Iterator[str]:
     if isinstance(value, str):
         if (allowed := shape.metadata.get("enum")) and value not in allowed:
             yield f"{here} must be one of {', '.join(allowed)}"
-        if (pattern := rules.get("pattern")) and not re.fullmatch(pattern, value):
+        if (pattern := rules.get("pattern")) and not matches_model(pattern, value):
             yield f"{here} must match {pattern}"
 
 

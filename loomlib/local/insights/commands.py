@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..patterns import Pattern, PatternError
 from .expressions import Expression, compile_regex, names_of, read_expression
 from .reading import TokenReader
 from .rows import Row
 from .statistics import Statistic, read_statistic
+from .tokens import Token
 from .values import shown, sort_key
 
 Rows = Iterable[Row]
@@ -121,37 +123,42 @@ def _parse(reader: TokenReader) -> Stage:
     names: list[str] = []
     if token.kind == "regex":
         pattern = compile_regex(reader, token.value)
-        names = list(pattern.groupindex)
+        names = pattern.group_names
         if not names:
             raise reader.malformed("the pattern names no group, as in /(?<duration>[0-9.]+)/", token)
     elif token.kind == "text":
-        pattern = _glob(token.value)
+        pattern = _glob(reader, token)
         if reader.take("as"):
             names.append(reader.name("a name"))
             while reader.take(","):
                 names.append(reader.name("a name"))
-        if len(names) != pattern.groups:
-            raise reader.malformed(f"{pattern.groups} asterisks need as many names, not {len(names)}", token)
+        if len(names) != pattern.group_count:
+            raise reader.malformed(f"{pattern.group_count} asterisks need as many names, not {len(names)}", token)
     else:
         raise reader.malformed('parse takes a "text with *" or a /pattern/', token)
 
+    def fields_in(text: str) -> dict[str, str | None]:
+        if token.kind == "regex":
+            return pattern.named_groups(text)
+        return dict(zip(names, pattern.groups(text) or [None] * len(names), strict=True))
+
     def run(rows: Rows) -> Iterator[Row]:
         for row in rows:
-            value = row.get(source)
-            match = pattern.search(shown(value)) if value is not None else None
-            if match is not None:
-                pairs = zip(names, match.groups(), strict=True) if token.kind == "text" else match.groupdict().items()
-                row.values.update((name, text) for name, text in pairs if text is not None)
+            if (value := row.get(source)) is not None:
+                row.values.update((name, text) for name, text in fields_in(shown(value)).items() if text is not None)
             yield row
 
     return Stage("parse", run, shows=tuple(names), defines=True)
 
 
-def _glob(text: str) -> re.Pattern[str]:
-    parts = [re.escape(part) for part in text.split("*")]
+def _glob(reader: TokenReader, token: Token) -> Pattern:
+    parts = [re.escape(part) for part in token.value.split("*")]
     # Each asterisk matches as little as it can; one at the end matches the rest.
     body = "(.*?)".join(parts[:-1]) + ("(.*)" if not parts[-1] else "(.*?)" + parts[-1]) if len(parts) > 1 else parts[0]
-    return re.compile(body, re.DOTALL)
+    try:
+        return Pattern(body, dot_all=True)
+    except PatternError as error:
+        raise reader.malformed(f"the text cannot be searched for: {error}", token) from error
 
 
 def _stats(reader: TokenReader) -> Stage:

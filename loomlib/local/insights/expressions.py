@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..patterns import Pattern, PatternError
 from .functions import FUNCTIONS, STATISTICS, floor_to, period_ms
 from .malformed import MalformedQuery
 from .reading import TokenReader
@@ -29,7 +30,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "*": lambda left, right: left * right,
     "/": lambda left, right: left / right,
     "%": math.fmod,
-    "^": lambda left, right: left**right,
+    "^": math.pow,
 }
 _NO_NUMBER = re.compile(r"[A-DF-Za-df-z_]")
 _PLAIN = re.compile(r"[\w .:-]+\Z", re.ASCII)
@@ -50,15 +51,20 @@ class Expression:
 
 
 def read_expression(reader: TokenReader) -> Expression:
-    """Read the longest expression at the reader's position."""
-    return _chain(reader, "or", lambda: _chain(reader, "and", lambda: _negation(reader)))
+    """Read the longest expression at the reader's position.
+
+    Raises:
+        MalformedQuery: It cannot be read, or is nested too deeply.
+    """
+    with reader.nested():
+        return _chain(reader, "or", lambda: _chain(reader, "and", lambda: _negation(reader)))
 
 
-def compile_regex(reader: TokenReader, pattern: str) -> re.Pattern[str]:
+def compile_regex(reader: TokenReader, pattern: str) -> Pattern:
     """Compile a regular expression whose groups are named as in Java."""
     try:
-        return re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern))
-    except re.error as error:
+        return Pattern(pattern)
+    except PatternError as error:
         raise reader.malformed(f"the regular expression cannot be read: {error}") from error
 
 
@@ -79,7 +85,8 @@ def _chain(reader: TokenReader, word: str, read: Callable[[], Expression]) -> Ex
 def _negation(reader: TokenReader) -> Expression:
     start = reader.at
     if reader.take("not"):
-        inner = _negation(reader).evaluate
+        with reader.nested():
+            inner = _negation(reader).evaluate
         return Expression(lambda row: not inner(row), reader.text_from(start))
     return _comparison(reader)
 
@@ -153,11 +160,11 @@ def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
             required=required,
         )
     if token.kind == "regex":
-        search = compile_regex(reader, token.value).search
+        occurs_in = compile_regex(reader, token.value).occurs_in
         is_plain = "." not in token.value and _PLAIN.match(token.value) is not None
         required = _contained(left, token.value, is_plain=is_plain) if is_plain else ()
         return Expression(
-            lambda row: (cell := value(row)) is not None and search(shown(cell)) is not None,
+            lambda row: (cell := value(row)) is not None and occurs_in(shown(cell)),
             reader.text_from(start),
             required=required,
         )
@@ -202,7 +209,8 @@ def _computed(run: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -
 def _unary(reader: TokenReader) -> Expression:
     start = reader.at
     if reader.take("-"):
-        inner = _unary(reader)
+        with reader.nested():
+            inner = _unary(reader)
         return Expression(
             _computed(lambda zero, value: zero - value, lambda _: 0, inner.evaluate), reader.text_from(start)
         )

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ..patterns import LONGEST_PATTERN
 from .commands import LARGEST_LIMIT, Stage, read_command, sort_stage
 from .expressions import Expression
+from .malformed import MalformedQuery
 from .reading import TokenReader
 from .rows import Row
 from .values import shown
@@ -36,6 +38,8 @@ class Query:
     """
 
     def __init__(self, text: str) -> None:
+        if len(text) > LONGEST_PATTERN:
+            raise MalformedQuery(f"the query is longer than {LONGEST_PATTERN:,} characters", LONGEST_PATTERN, len(text))
         reader = TokenReader(text)
         stages: list[Stage] = []
         while True:

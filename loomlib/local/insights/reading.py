@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
 from .malformed import MalformedQuery
 from .tokens import Token, tokens
+
+_DEEPEST: Final = 50  # each level is about ten calls, of the thousand that Python allows
 
 
 class TokenReader:
@@ -11,6 +17,7 @@ class TokenReader:
 
     def __init__(self, query: str) -> None:
         self._query, self._tokens, self._index = query, list(tokens(query)), 0
+        self._depth = 0
 
     @property
     def at(self) -> int:
@@ -62,6 +69,19 @@ class TokenReader:
     def text_from(self, start: int) -> str:
         """Return the query's text from `start` to the end of the last token that was read."""
         return self._query[start : self.end_of_last]
+
+    @contextmanager
+    def nested(self) -> Generator[None]:
+        """Count one level of nesting while the block reads.
+
+        Raises:
+            MalformedQuery: The query is nested too deeply.
+        """
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.malformed(f"the query is nested more than {_DEEPEST} levels deep")
+        yield
+        self._depth -= 1
 
     def malformed(self, message: str, token: Token | None = None) -> MalformedQuery:
         """Return the error for a token; without one, for the next token."""

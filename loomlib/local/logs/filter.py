@@ -52,15 +52,16 @@ class LogFilter:
                 for stream_name, stream in group.streams.items()
                 if stream_name.startswith(prefix) and (not named or stream_name in named)
             }
-            for stream_name, stream in streams.items():
-                stored: list[Any] = stream.events
-                events.extend(
-                    (event.timestamp, event.event_id, stream_name, event.message, event.ingestion_time)
-                    for event in stored
-                    if begin <= event.timestamp <= end
-                    and (event.timestamp, event.event_id) > after
-                    and matches(event.message)
-                )
+            stored: list[tuple[str, list[Any]]] = [(item, list(stream.events)) for item, stream in streams.items()]
+        # Matched after the lock is released: new lines must not wait for a slow pattern.
+        for stream_name, candidates in stored:
+            events.extend(
+                (event.timestamp, event.event_id, stream_name, event.message, event.ingestion_time)
+                for event in candidates
+                if begin <= event.timestamp <= end
+                and (event.timestamp, event.event_id) > after
+                and matches(event.message)
+            )
         telemetry = self._telemetry.events(
             name,
             begin_ms=begin,

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ..patterns import Pattern, PatternError
 from .requests import invalid_parameter
 
 Matches = Callable[[str], bool]
+_LONGEST_PATTERN = 1_024  # CloudWatch Logs: filterPattern has at most 1,024 characters
 _TERM = re.compile(r'(?P<sign>[?-]?)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|%(?P<regex>[^%]+)%|(?P<plain>[^\s"]+))')
 
 
@@ -23,8 +25,11 @@ def compile_pattern(pattern: str) -> Matches:
         pattern: The filter pattern; an empty one matches every line.
 
     Raises:
-        Refused: A JSON or space-delimited pattern, which is not supported, or an invalid regular expression.
+        RefusedError: A pattern that is too long, a JSON or space-delimited pattern, which is not supported, or an
+            invalid regular expression.
     """
+    if len(pattern) > _LONGEST_PATTERN:
+        raise invalid_parameter(f"filterPattern must have at most {_LONGEST_PATTERN:,} characters")
     text = pattern.strip()
     if text.startswith(("{", "[")):
         raise invalid_parameter(
@@ -52,10 +57,9 @@ def required_texts(pattern: str) -> list[str]:
 def _test(term: re.Match[str]) -> Matches:
     if term["regex"] is not None:
         try:
-            expression = re.compile(term["regex"])
-        except re.error as error:
+            return Pattern(term["regex"]).occurs_in
+        except PatternError as error:
             raise invalid_parameter(f"Invalid regular expression: {error}") from error
-        return lambda line: expression.search(line) is not None
     text = _text_of(term)
     return lambda line: text in line
 

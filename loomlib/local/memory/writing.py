@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loomlib.local.wire import invalid, not_found
 
+from ..patterns import Pattern, PatternError
 from .branches import branch_of_new_event, seq_of
 from .control_plane import read_memory
 from .filters import terms_of
@@ -156,7 +156,7 @@ def _extraction(memory: Mapping[str, Any], parameters: Parameters) -> str | None
         rule = rules[key]
         if (allowed := rule.get("allowedValues")) and value not in allowed:
             raise invalid(f"extractionConfig.namespaceVariables: {key} must be one of {', '.join(allowed)}")
-        if (pattern := rule.get("regexPattern")) and not re.fullmatch(pattern, value):
+        if (pattern := rule.get("regexPattern")) and not _matches(pattern, value):
             raise invalid(f"extractionConfig.namespaceVariables: {key} must match {pattern}")
     mode = parameters.get("extractionMode")
     extraction: dict[str, Any] = {
@@ -164,6 +164,13 @@ def _extraction(memory: Mapping[str, Any], parameters: Parameters) -> str | None
         **({"namespaceVariables": dict(variables)} if variables else {}),
     }
     return json.dumps(extraction) if extraction else None
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        return Pattern(pattern).matches_whole(value)
+    except PatternError as error:
+        raise invalid(f"The memory's regexPattern {pattern!r} cannot be used: {error}") from error
 
 
 def _digest(parameters: Parameters) -> bytes:

@@ -6,10 +6,10 @@ nothing: the scripted model rather leaves a tool uncalled than calls it with arg
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from ...patterns import Pattern, PatternError
 from ..json_values import as_list, as_number, as_object, as_text, as_texts, as_whole
 
 Schema = Mapping[str, object]
@@ -181,8 +181,8 @@ def _fits_scalar(value: object, rules: Schema) -> bool:
     if isinstance(value, str):
         pattern = rules.get("pattern")
         try:
-            matches = not isinstance(pattern, str) or re.search(pattern, value) is not None
-        except re.error:
+            matches = not isinstance(pattern, str) or Pattern(pattern).occurs_in(value)
+        except PatternError:
             return False
         return matches and _within(len(value), rules, "minLength", "maxLength")
     number = as_number(value)
